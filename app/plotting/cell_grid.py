@@ -98,7 +98,7 @@ class CellGrid(CursorCanvas):
         return self._times[: self.steps] if len(self._times) in (self.steps, self.steps + 1) else ()
 
     def set_shape(self, layers: int, steps: int) -> None:
-        """Show this many layers and steps; the cursor stays if it is as far as it can."""
+        """Show this many layers and steps; the cursor stays as near as it can."""
         if (layers, steps) != self._shape:
             self._shape = (layers, steps)
             self._cursor = self._anchor = self._clipped(*self._cursor)

@@ -5,25 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import pyqtgraph as pg
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter, QPicture
+from PySide6.QtWidgets import QGraphicsObject, QStyleOptionGraphicsItem, QWidget
 
 _OVERLAP = 0.01
 """Of a cell, so that no seam shows between neighbours."""
 
 
-class Cells(pg.GraphicsObject):
-    """Equal cells around the given columns and rows; values that are not finite are left out."""
+class Cells(QGraphicsObject):
+    """Equal cells around columns and rows; values that are not finite are left out."""
 
-    def __init__(
+    def __init__(self) -> None:
+        super().__init__()
+        self._bounds = QRectF()
+        self._picture = QPicture()
+
+    def show_cells(
         self,
         columns: Sequence[float],
         rows: Sequence[float],
         values: Sequence[Sequence[float]],
         colour: Callable[[float], QColor],
-    ) -> None:
-        super().__init__()
+    ) -> QRectF:
+        """Draw these; gives their bounds."""
+        self.prepareGeometryChange()
         across, down = _step(columns), _step(rows)
         self._bounds = QRectF(columns[0] - across / 2, rows[0] - down / 2, across * len(columns), down * len(rows))
         self._picture = QPicture()
@@ -34,11 +40,13 @@ class Cells(pg.GraphicsObject):
                     cell = QRectF(x - across / 2, y - down / 2, across * (1 + _OVERLAP), down * (1 + _OVERLAP))
                     painter.fillRect(cell.intersected(self._bounds), colour(value))
         painter.end()
+        self.update()
+        return self._bounds
 
     def boundingRect(self) -> QRectF:
         return self._bounds
 
-    def paint(self, painter: QPainter, option: object, widget: object = None) -> None:
+    def paint(self, painter: QPainter, _option: QStyleOptionGraphicsItem, _widget: QWidget | None = None) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         self._picture.play(painter)
 

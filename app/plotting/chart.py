@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QPen, QResizeEvent
-from PySide6.QtWidgets import QGraphicsTextItem, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QResizeEvent
+from PySide6.QtWidgets import QGraphicsRectItem, QGraphicsTextItem, QSizePolicy, QWidget
 
 from app.plotting.cursor_canvas import CursorCanvas
-from app.plotting.frame import Frame
-from app.plotting.layers import Layer
+from app.plotting.frame import Frame, pen
+from app.plotting.scaled_view import ScaledView
 from app.shell.theme import Colours
 
 _ON_TOP = 1000.0
@@ -28,7 +27,7 @@ class Chart(CursorCanvas):
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__(colours, parent)
-        self.view = pg.GraphicsView(self, useOpenGL=False)
+        self.view = ScaledView(self, useOpenGL=False)
         self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         # The widget has mouse and keys.
         self.view.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -36,7 +35,9 @@ class Chart(CursorCanvas):
         self.on_paper = on_paper
         self.frames: list[Frame] = []
         self.frame = self.add_frame()
-        self._focus = _Focus(self)
+        self._focus = QGraphicsRectItem()
+        self._focus.setZValue(_ON_TOP)
+        self.view.addItem(self._focus)
         self._note = QGraphicsTextItem()
         self.view.addItem(self._note)
         self.setMouseTracking(True)
@@ -62,6 +63,12 @@ class Chart(CursorCanvas):
         self._note.setTextWidth(min(self._note.document().idealWidth(), room.width()))
         self._note.setPos(room.center() - self._note.boundingRect().center())
 
+    def _place_focus(self) -> None:
+        """A frame around a chart that has the keys."""
+        self._focus.setVisible(self.framed and self.hasFocus())
+        self._focus.setPen(pen(self.colours.accent, 2))
+        self._focus.setRect(self.view.range.adjusted(1, 1, -1, -1))
+
     # --- Look and size -----------------------------------------------------------------------------------------------
     @property
     def em(self) -> float:
@@ -77,6 +84,7 @@ class Chart(CursorCanvas):
         for frame in self.frames:
             frame.set_look(self.colours, self.font())
         self._place_note()
+        self._place_focus()
         self.show_again()
 
     def show_again(self) -> None:
@@ -89,8 +97,15 @@ class Chart(CursorCanvas):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.view.setGeometry(self.rect())
-        self.arrange(QRectF(self.rect()))
+        self.arrange(self.view.fit())
         self._place_note()
+        self._place_focus()
+
+    def set_needed(self, size: QSizeF) -> None:
+        """Below this size, in pixels, everything shrinks instead of being cut off."""
+        self.view.needed = size
+        self.view.resizeEvent(None)
+        self.arrange(self.view.fit())
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -120,24 +135,8 @@ class Chart(CursorCanvas):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self._focus.redraw()
+        self._place_focus()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        self._focus.redraw()
-
-
-class _Focus(Layer):
-    """A frame around a chart that has the keys."""
-
-    clipped = False
-
-    def __init__(self, chart: Chart) -> None:
-        super().__init__(chart.frame, _ON_TOP)
-        self._chart = chart
-
-    def draw(self, painter: QPainter) -> None:
-        if self._chart.hasFocus() and self._chart.framed:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(QColor(self._chart.colours.accent), 2))
-            painter.drawRoundedRect(self._chart.frame.rect().adjusted(1, 1, -1, -1), 4, 4)
+        self._place_focus()

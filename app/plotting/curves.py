@@ -12,7 +12,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QWidget
 
 from app.plotting.chart import Chart
-from app.plotting.frame import pen
+from app.plotting.frame import Frame, pen
 from app.plotting.layers import Points, Shape, Shapes
 from app.shell.theme import Colours
 from engine.figures.glyphs import SHAPES, Glyph
@@ -45,8 +45,41 @@ class Series:
     style: Qt.PenStyle = Qt.PenStyle.SolidLine
     mark: str = ""
     """The shape of its points, if they are marked."""
-    read: bool = True
-    """Whether the cursor reads it, and it stands in the table."""
+
+    @property
+    def glyph(self) -> Glyph:
+        """The mark of its points."""
+        return Glyph((self.colour,), self.mark)
+
+
+class CurveLayers:
+    """Curves in a frame, with the marks of their points."""
+
+    def __init__(self, frame: Frame, z: float) -> None:
+        self.frame = frame
+        self.curves: list[pg.PlotCurveItem] = []
+        """What is drawn of each series, in what the scales are even in."""
+        self._marks = Points(frame, z)
+
+    def show(self, series: Sequence[Series], across: Scale, up: Scale) -> None:
+        """Draw these within the scales that the frame will have."""
+        while len(self.curves) < len(series):
+            self.curves.append(pg.PlotCurveItem(connect="finite"))
+            self.frame.view.addItem(self.curves[-1], ignoreBounds=True)
+        for number, item in enumerate(self.curves):
+            item.setVisible(number < len(series))
+        for one, item in zip(series, self.curves, strict=False):
+            x, y = (_drawn(scale, values) for scale, values in ((across, one.x), (up, one.y)))
+            # In pixels: it is drawn in figures.
+            item.setPen(pg.mkPen(one.colour, width=one.width, style=one.style))
+            item.setData(x, y, antialias=len(x) < _SMOOTH, connect="finite")
+        marked = [one for one in series if one.mark]
+        self._marks.x, self._marks.y = (
+            np.concatenate([np.empty(0), *(getattr(one, along) for one in marked)]) for along in "xy"
+        )
+        self._marks.glyphs = [glyph for one in marked for glyph in [one.glyph] * len(one.x)]
+        self._marks.order, self._marks.radius = np.arange(len(self._marks.x)), _MARK * self.frame.em
+        self._marks.redraw()
 
 
 class CurveChart(Chart):
@@ -60,9 +93,7 @@ class CurveChart(Chart):
         self.frame.bottom.entitle(x)
         self.frame.left.entitle(y)
         self.series: tuple[Series, ...] = ()
-        self.curves: list[pg.PlotCurveItem] = []
-        """What is drawn of each series, in what the scales are even in."""
-        self._level, self._marks = Shapes(self.frame, 1), Points(self.frame, 2)
+        self._level, self._drawn = Shapes(self.frame, 1), CurveLayers(self.frame, 2)
         self._line = QGraphicsLineItem(self.frame)
         self._line.setZValue(3)
         self._line.hide()
@@ -78,27 +109,18 @@ class CurveChart(Chart):
     ) -> None:
         """Draw these, and a straight line as ``level``."""
         self.series, self.summary = tuple(series), summary
-        while len(self.curves) < len(series):
-            self.curves.append(pg.PlotCurveItem(connect="finite"))
-            self.frame.view.addItem(self.curves[-1], ignoreBounds=True)
-        for number, item in enumerate(self.curves):
-            item.setVisible(number < len(series))
-        for one, item in zip(series, self.curves, strict=False):
-            x, y = (_drawn(scale, values) for scale, values in ((across, one.x), (up, one.y)))
-            item.setPen(pg.mkPen(one.colour, width=one.width, style=one.style))
-            item.setData(x, y, antialias=len(x) < _SMOOTH, connect="finite")
-        marked = [one for one in series if one.mark]
-        self._marks.x, self._marks.y = (
-            np.concatenate([np.empty(0), *(getattr(one, along) for one in marked)]) for along in "xy"
-        )
-        self._marks.glyphs = [glyph for one in marked for glyph in [Glyph((one.colour,), one.mark)] * len(one.x)]
-        self._marks.order, self._marks.radius = np.arange(len(self._marks.x)), _MARK * self.em
+        self._drawn.show(series, across, up)
         self._level.shapes = [] if level is None else [level]
-        self._places = np.unique(np.concatenate([np.empty(0), *(one.x for one in series if one.read)]))
+        self._places = np.unique(np.concatenate([np.empty(0), *(one.x for one in series)]))
         if not len(self._places):
             self._at = None
         self.frame.set_scales(across, up)
         self.refresh()
+
+    @property
+    def curves(self) -> list[pg.PlotCurveItem]:
+        """What is drawn of each series."""
+        return self._drawn.curves
 
     # --- Reading -----------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
@@ -108,7 +130,7 @@ class CurveChart(Chart):
         """All curves at a place."""
         found = []
         for one in self.series:
-            index = np.flatnonzero(one.x == place) if one.read else []
+            index = np.flatnonzero(one.x == place)
             if len(index) and np.isfinite(one.y[index[0]]):
                 found.append(f"{one.name} {one.y[index[0]]:.3g}")
         return f"{self._x.short or self._x.title} {place:.6g}: {', '.join(found) or 'nothing'}"
@@ -123,9 +145,8 @@ class CurveChart(Chart):
         return float(self._places[np.argmin(np.abs(self.frame.to_x(self._places) - place.x()))])
 
     def as_text(self) -> str:
-        read = [one for one in self.series if one.read]
-        lines = ["\t".join([self._x.title, *(one.name for one in read)])]
-        columns = [dict(zip(one.x.tolist(), one.y.tolist(), strict=True)) for one in read]
+        lines = ["\t".join([self._x.title, *(one.name for one in self.series)])]
+        columns = [dict(zip(one.x.tolist(), one.y.tolist(), strict=True)) for one in self.series]
         for place in self._places.tolist():
             cells = [f"{one[place]:.6g}" if np.isfinite(one.get(place, np.nan)) else "" for one in columns]
             lines.append("\t".join([f"{place:.6g}", *cells]))

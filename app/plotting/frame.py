@@ -20,6 +20,7 @@ from engine.figures.scatter import Dimension
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
 """Beside the widest number of an upright axis, with and without a title; in heights of the font, like all room here."""
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
+_BENEATH = -200.0
 _OVERHANG = 4.0
 """By which the first and last number may reach beyond the ends of their axis."""
 
@@ -40,19 +41,24 @@ class TickAxis(pg.AxisItem):
         self.between = _BETWEEN[side]
         """Heights of the font from one number to the next, at least."""
         self._names: list[tuple[float, str]] | None = None
+        self.steady = False
+        """Whether an upright axis hardly changes its width with the section that it shows."""
+        self.choose: Callable[[int], Sequence[float]] | None = None
+        """The numbers, at most so many, instead of the scale's own."""
         self._along = Dimension("")
         self._title, self._hint = QGraphicsSimpleTextItem(self), QGraphicsSimpleTextItem(self)
         self.enableAutoSIPrefix(False)
         # So that lines through the plot are within its bounds.
         self.setGrid(255)
-        self.setZValue(-10)
+        # Beneath the view, where pyqtgraph draws lines over what is in it.
+        self.setZValue(_BENEATH)
 
     # --- What it says ------------------------------------------------------------------------------------------------
     def set_look(self, colours: Colours, font: QFont) -> None:
         """Follow theme and font."""
         self.setPen(pen(colours.border))
         self.setTickPen(pen(colours.raised))
-        self.setTextPen(pen(colours.muted if self._names is None else colours.text))
+        self.setTextPen(pen(colours.muted))
         self.setStyle(tickFont=font)
         for item, colour in ((self._title, colours.text), (self._hint, colours.good)):
             item.setFont(font)
@@ -64,15 +70,15 @@ class TickAxis(pg.AxisItem):
         self._along = along
         self._place_title()
 
-    def set_names(self, names: Sequence[tuple[float, str]]) -> None:
-        """Write these at their places instead of numbers, and draw no lines there."""
-        self._names = list(names)
+    def set_names(self, names: Sequence[tuple[float, str]] | None) -> None:
+        """Write these at their places instead of numbers, and draw no lines there; numbers again for ``None``."""
+        self._names = None if names is None else list(names)
         self.picture = None
-        self.setTextPen(self._title.brush().color())
 
     def needed(self, length: float) -> float:
-        """The width of an upright axis of this length; hardly another one for another section."""
-        shown = [text for _, text in self._names] if self._names is not None else ["0.000", *self._spelled(length)]
+        """The width of an upright axis of this length."""
+        shown = self._spelled(length) if self._names is None else [text for _, text in self._names]
+        shown += ["0.000"] if self.steady else []
         widest = max(map(QFontMetricsF(self.style["tickFont"]).horizontalAdvance, shown), default=0.0)
         return widest + self._em * (_TITLE_ROOM if self._along.title else _BARE_ROOM)
 
@@ -85,8 +91,8 @@ class TickAxis(pg.AxisItem):
     def _length(self) -> float:
         return self.size().height() if self.orientation == "left" else self.size().width()
 
-    def _figures(self, length: float) -> tuple[float, ...]:
-        return self.ruler.ticks(max(2, int(length / (self.between * self._em))))
+    def _figures(self, length: float) -> Sequence[float]:
+        return (self.choose or self.ruler.ticks)(max(2, int(length / (self.between * self._em))))
 
     def _spelled(self, length: float) -> list[str]:
         return [self.spell(one) for one in self._figures(length)]
@@ -152,7 +158,7 @@ class TickAxis(pg.AxisItem):
 
 
 class _Title(QGraphicsSimpleTextItem):
-    """On a ground of its own, so that what runs behind it does not run through the words."""
+    """With its own ground, so that what runs behind it does not run through the words."""
 
     ground: QColor | None = None
 
@@ -217,7 +223,9 @@ class Frame(pg.GraphicsWidget):
     def set_scales(self, across: Scale, up: Scale) -> None:
         """Show this part of the axes."""
         self.across, self.up = self.bottom.ruler, self.left.ruler = across, up
-        self.view.setRange(xRange=across.ends, yRange=up.ends, padding=0)
+        # Heat maps are drawn from the top.
+        self.view.invertY(up.low > up.high)
+        self.view.setRange(xRange=across.ends, yRange=sorted(up.ends), padding=0)
         for axis in (self.bottom, self.left):
             axis.picture = None
             axis.update()

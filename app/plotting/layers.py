@@ -161,31 +161,14 @@ class Blocks(Layer):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for one in self.blocks:
             where = self.rectangle(one)
-            painter.fillRect(where, one.fill)
-            if one.outline is not None:
-                painter.setPen(one.outline)
-                painter.drawRect(where.adjusted(0, 0, -1, 0))
-
-
-class Legend(Layer):
-    """What fills mean, in a line beneath the frame's title."""
-
-    clipped = False
-    entries: Sequence[tuple[QBrush | QColor, str]] = ()
-
-    def draw(self, painter: QPainter) -> None:
-        em, metrics = self.frame.em, QFontMetricsF(self.frame.font())
-        x, y = self.frame.title_left, 1.75 * em
-        painter.setPen(QColor(self.frame.colours.text))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        for fill, text in self.entries:
-            box = QRectF(x, y + 0.15 * em, 0.7 * em, 0.7 * em)
-            painter.fillRect(box, fill)
-            if isinstance(fill, QBrush):
-                painter.drawRect(box)
-            width = metrics.horizontalAdvance(text)
-            painter.drawText(QRectF(x + em, y - 0.1 * em, width + 2, 1.2 * em), Qt.AlignmentFlag.AlignVCenter, text)
-            x += width + 2.2 * em
+            if one.outline is None:
+                painter.fillRect(where, one.fill)
+                continue
+            # In whole pixels, so that fill and outline meet.
+            whole = where.toAlignedRect()
+            painter.fillRect(whole, one.fill)
+            painter.setPen(one.outline)
+            painter.drawRect(whole.adjusted(0, 0, -1, -1))
 
 
 # --- Points -----------------------------------------------------------------------------------------------------------
@@ -240,7 +223,7 @@ class Points(Layer):
 
 
 class Whiskers(Layer):
-    """Intervals along both axes, each in a colour of its own; those that a point hides are left out."""
+    """Intervals along both axes, each in its own colour; those that a point hides are left out."""
 
     def __init__(self, frame: Frame, z: float, still: Still | None = None) -> None:
         super().__init__(frame, z, still)
@@ -277,26 +260,112 @@ class Whiskers(Layer):
                 painter.drawLine(QLineF(*line))
 
 
+@dataclass(frozen=True)
+class Interval:
+    """An upright interval, in figures."""
+
+    place: float
+    low: float
+    high: float
+    colour: str = ""
+    """That of words where none is given."""
+
+
 class Beams(Layer):
     """Upright intervals with a beam at either end, in two strokes, so that they stand out from bar and ground."""
 
     def __init__(self, frame: Frame, z: float) -> None:
         super().__init__(frame, z)
-        self.intervals: Sequence[tuple[float, float, float]] = ()
-        """Place, low and high end, in figures."""
+        self.intervals: Sequence[Interval] = ()
         self.beam = 5.0
         """Half of a beam, in pixels."""
 
     def draw(self, painter: QPainter) -> None:
         colours = self.frame.colours
-        for place, low, high in self.intervals:
-            ends = self.frame.place(place, low), self.frame.place(place, high)
+        for one in self.intervals:
+            ends = self.frame.place(one.place, one.low), self.frame.place(one.place, one.high)
             across = QPointF(self.beam, 0)
-            for ink, width in ((colours.base, 3.6), (colours.text, 1.6)):
+            for ink, width in ((colours.base, 3.6), (one.colour or colours.text, 1.6)):
                 painter.setPen(QPen(QColor(ink), width))
                 painter.drawLine(*ends)
                 for end in ends:
                     painter.drawLine(end - across, end + across)
+
+
+# --- Legends ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Entry:
+    """What one look means: a fill, or a line with the mark of its points."""
+
+    text: str
+    fill: QBrush | QColor | None = None
+    line: QPen | None = None
+    glyph: Glyph | None = None
+
+
+class Legend(Layer):
+    """In a line beneath the frame's title, or in a box in a corner of the view."""
+
+    clipped = False
+
+    def __init__(self, frame: Frame, z: float) -> None:
+        super().__init__(frame, z)
+        self.entries: Sequence[Entry] = ()
+        self.corner: tuple[int, int] | None = None
+        """Of the view: −1 or 1 for left or right, and for bottom or top."""
+
+    @property
+    def box(self) -> QRectF:
+        """Where the box is."""
+        em, area, metrics = self.frame.em, self.frame.area, QFontMetricsF(self.frame.font())
+        widest = max((metrics.horizontalAdvance(one.text) for one in self.entries), default=0.0)
+        found = QRectF(0, 0, widest + 3.2 * em, (1.35 * len(self.entries) + 0.4) * em)
+        across, up = self.corner or (-1, 1)
+        found.moveLeft(area.left() + 0.5 * em if across < 0 else area.right() - 0.5 * em - found.width())
+        found.moveTop(area.top() + 0.5 * em if up > 0 else area.bottom() - 0.5 * em - found.height())
+        return found
+
+    def draw(self, painter: QPainter) -> None:
+        em, metrics, colours = self.frame.em, QFontMetricsF(self.frame.font()), self.frame.colours
+        if not self.entries:
+            return
+        if self.corner is not None:
+            ground = QColor(colours.base)
+            ground.setAlpha(215)
+            painter.setPen(QPen(QColor(colours.border), 1))
+            painter.setBrush(ground)
+            painter.drawRect(self.box)
+        x, y = (
+            (self.frame.title_left, 1.65 * em)
+            if self.corner is None
+            else (self.box.left() + 0.4 * em, self.box.top() + 0.3 * em)
+        )
+        for one in self.entries:
+            sample = 1.0 if one.line is None and one.glyph is None else 2.0
+            self._paint_sample(painter, one, QRectF(x, y, (sample - 0.3) * em, 1.2 * em))
+            painter.setPen(QColor(colours.text))
+            width = metrics.horizontalAdvance(one.text)
+            room = QRectF(x + sample * em, y, width + 2, 1.2 * em)
+            painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, one.text)
+            if self.corner is None:
+                x += width + (1.2 + sample) * em
+            else:
+                y += 1.35 * em
+
+    def _paint_sample(self, painter: QPainter, one: Entry, room: QRectF) -> None:
+        em, middle = self.frame.em, room.center()
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if one.fill is not None:
+            box = QRectF(room.left(), middle.y() - 0.35 * em, 0.7 * em, 0.7 * em)
+            painter.fillRect(box, one.fill)
+            if isinstance(one.fill, QBrush):
+                painter.setPen(QColor(one.fill.color()))
+                painter.drawRect(box)
+        if one.line is not None:
+            painter.setPen(one.line)
+            painter.drawLine(QPointF(room.left(), middle.y()), QPointF(room.right(), middle.y()))
+        if one.glyph is not None:
+            paint_glyph(painter, middle, 0.3 * em, one.glyph, self.frame.colours)
 
 
 # --- Words ------------------------------------------------------------------------------------------------------------
@@ -444,7 +513,7 @@ class Rings(Layer):
 
 @dataclass(frozen=True)
 class Badge:
-    """A word on a ground of its own."""
+    """A word on its own ground."""
 
     text: str
     fill: str

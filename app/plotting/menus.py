@@ -12,16 +12,11 @@ from PySide6.QtWidgets import QWidget
 
 
 def adopt_menus(panel: QWidget) -> None:
-    """Let every plot in ``panel`` own its menus."""
+    """Let the view of every plot in ``panel`` own its menus."""
     for view in panel.findChildren(pg.GraphicsView):
-        adopt_menus_of(view)
-
-
-def adopt_menus_of(view: pg.GraphicsView) -> None:
-    """Let ``view`` own the menus of its plots, also of those that were added later."""
-    for item in view.scene().items():
-        if isinstance(item, pg.PlotItem):
-            item.ctrlMenu.setParent(view, item.ctrlMenu.windowFlags())
-            item.stateGroup.setParent(view)
-        elif isinstance(item, pg.ViewBox) and item.menu is not None:
-            item.menu.setParent(view, item.menu.windowFlags())
+        for item in view.scene().items():
+            if isinstance(item, pg.PlotItem):
+                item.ctrlMenu.setParent(view, item.ctrlMenu.windowFlags())
+                item.stateGroup.setParent(view)
+            elif isinstance(item, pg.ViewBox) and item.menu is not None:
+                item.menu.setParent(view, item.menu.windowFlags())

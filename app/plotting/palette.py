@@ -1,4 +1,4 @@
-"""Colours of figures, which the colour-blind can distinguish too; marks and dashes tell them apart without colour."""
+"""Colours of figures, which the colour-blind can distinguish too; marks and dashes distinguish them without colour."""
 
 from __future__ import annotations
 

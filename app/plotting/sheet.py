@@ -98,6 +98,7 @@ class Sheet:
 
     def paragraph(self, text: str) -> None:
         """Small lines, as many as are needed."""
+        text = " ".join(text.split())
         font, flags = self.letters(_FINE), _LEFT | Qt.TextFlag.TextWordWrap
         room = QRectF(self.margin, self._y, self._room, 10000)
         height = QFontMetricsF(font).boundingRect(room, flags, text).height()

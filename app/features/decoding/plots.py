@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from app.plotting.chart import Chart
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
-from app.plotting.layers import Beams, Block, Blocks, Points, Shape
+from app.plotting.layers import Beams, Block, Blocks, Interval, Points, Shape
 from app.plotting.palette import series_colour
 from app.shell.theme import Colours
 from engine.figures.glyphs import Glyph
@@ -61,7 +61,9 @@ class AcceptancePlot(Chart):
             Block((one.position + 1 - _BAR / 2, one.position + 1 + _BAR / 2), (0.0, 100 * one.share), fill)
             for one in judged
         ]
-        self._whiskers.intervals = [(one.position + 1, 100 * one.interval[0], 100 * one.interval[1]) for one in judged]
+        self._whiskers.intervals = [
+            Interval(one.position + 1, 100 * one.interval[0], 100 * one.interval[1]) for one in judged
+        ]
         self._reached.x = np.array([one.position + 1 for one in positions], float)
         self._reached.y = np.array([100 * one.reached for one in positions], float)
         self._reached.glyphs = [Glyph((colours.accelerated,), "diamond")] * len(positions)

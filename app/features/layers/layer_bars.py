@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QGraphicsRectItem, QWidget
 from app.plotting.chart import Chart
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.frame import Frame, pen
-from app.plotting.layers import Beams, Block, Blocks, Label, Labels, Layer, Shape, Shapes
+from app.plotting.layers import Beams, Block, Blocks, Interval, Label, Labels, Layer, Shape, Shapes
 from app.shell.theme import Colours
 from engine.figures.scales import Scale
 from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
@@ -301,7 +301,7 @@ class _Lane:
             for layer, value in enumerate(one.values)
         ]
         ends = enumerate(zip(one.low, one.high, strict=True))
-        self._beams.intervals = [(layer, max(low, up.low), max(high, up.low)) for layer, (low, high) in ends]
+        self._beams.intervals = [Interval(layer, max(low, up.low), max(high, up.low)) for layer, (low, high) in ends]
         levels = [(one.baseline, pen(colours.good, 1.4, Qt.PenStyle.DotLine))] if one.baseline else []
         levels += [(cut[0], pen(colours.danger, 2, Qt.PenStyle.DashLine))] if cut is not None else []
         self._lines.shapes = [Shape((across.low, across.high), (max(value, up.low),) * 2, ink) for value, ink in levels]

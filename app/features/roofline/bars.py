@@ -10,7 +10,7 @@ from PySide6.QtGui import QBrush, QColor
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.chart import Chart
-from app.plotting.layers import Block, Blocks, Label, Labels, Legend
+from app.plotting.layers import Block, Blocks, Entry, Label, Labels, Legend
 from app.shell.theme import Colours
 from app.state.comparison import speed_of_b
 from app.widgets.side_buttons import SIDES
@@ -95,9 +95,9 @@ class Waterfall(Chart):
         words = "Where the time goes"
         self.frame.entitle(*filter(None, [f"{words}: {compared}" if compared else words, compared]))
         for side, report in measured:
-            legend.append((QColor(self._fill(side)), f"{side} {milliseconds(report.measured)}"))
+            legend.append(Entry(f"{side} {milliseconds(report.measured)}", QColor(self._fill(side))))
         if measured:
-            legend.append((QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern), "the floor"))
+            legend.append(Entry("the floor", QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern)))
             # A clock's name says seconds; along the axis there are thousandths of them.
             clock = measured[0][1].ceilings.clock.replace("seconds", "time", 1)
             self.frame.bottom.entitle(Dimension(f"ms ({clock})", "ms"))

@@ -67,6 +67,7 @@ class TradeoffPlot(Chart):
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Trade-off plot", colours, parent, on_paper)
         self._scene = Scene()
+        self.frame.left.steady = True
         self.drawn = ScatterLayers(self.frame)
         """Where everything is."""
         self._current = ""

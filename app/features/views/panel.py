@@ -309,7 +309,7 @@ class ViewsPanel(QWidget):
         """A window beside this one, with the figure as it is now."""
         large = FigureCanvas(self._colours, self)
         large.setWindowFlags(Qt.WindowType.Window)
-        # Kept when it is closed: see FigureCanvas.
+        # Kept when it is closed, so that Qt and Python never end it on different threads.
         large.setWindowTitle(f"{self.figure.title} – Paretone")
         large.show_figure(self.figure)
         large.read.connect(large.setToolTip)

@@ -125,5 +125,5 @@ class ViewsPresenter(Presenter):
         written."""
         from app.plotting import paper
 
-        paper.write(figure, path, self.views)
+        paper.write(figure, path)
         self._notices.note(f"Wrote {path}")

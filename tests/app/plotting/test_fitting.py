@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -40,6 +41,7 @@ def test_all_of_a_figure_is_seen_at_any_size(qtbot: QtBot, figure: Figure, size:
     seen = canvas.view.viewport().rect().adjusted(-1, -1, 1, 1)
     for plot in canvas.plots:
         assert seen.contains(canvas.view.mapFromScene(plot.sceneBoundingRect()).boundingRect())
+        assert plot.area.width() > 60 and plot.area.height() > 60, "in units of the scene"
 
 
 def test_a_large_canvas_draws_letters_at_their_own_size(qtbot: QtBot) -> None:
@@ -57,28 +59,30 @@ def test_a_shrunk_figure_is_read_where_the_mouse_is(qtbot: QtBot) -> None:
     canvas = shown(qtbot, replace(of(MAP, MAP), across=2), 430, 240)
     said: list[str] = []
     canvas.read.connect(said.append)
-    view = canvas.plots[1].getViewBox()
-    canvas.view.scene().sigMouseMoved.emit(view.mapViewToScene(QPointF(9.0, 2.0)))
+    frame = canvas.plots[1]
+    place = canvas.view.mapFromScene(frame.mapToScene(frame.place(9.0, 2.0)))
+    QTest.mouseMove(canvas, place)
     assert said
-    assert "9" in said[-1]
+    assert said[-1].startswith(f"{TITLE}. Layer 2, step 9")
 
 
-@pytest.mark.parametrize(("heights", "corner"), [((0.0, 1.0), (8, 8)), ((1.0, 0.0), (-8, 8)), ((1.0, 1.0), (-8, -8))])
+@pytest.mark.parametrize(("heights", "corner"), [((0.0, 1.0), (-1, 1)), ((1.0, 0.0), (1, 1)), ((1.0, 1.0), (1, -1))])
 def test_a_legend_stands_where_no_curve_runs(
     qtbot: QtBot, heights: tuple[float, float], corner: tuple[int, int]
 ) -> None:
     floor = Curve("floor", (0.0,), (0.0,))
     panel = Lines("Curves", Axis("x"), Axis("y"), (Curve("a", (0.0, 1.0), heights), floor))
     canvas = shown(qtbot, of(panel), 900, 700)
-    legend = canvas.plots[0].legend
-    anchored = tuple(8 if one == 0 else -8 for one in legend._GraphicsWidgetAnchor__itemAnchor)
-    assert anchored == corner
+    legend, area = canvas._panels[0].legend, canvas.plots[0].area
+    assert legend.corner == corner
+    middle = legend.box.center() - area.center()
+    assert (middle.x() > 0, middle.y() < 0) == (corner[0] > 0, corner[1] > 0) and area.contains(legend.box)
 
 
 def test_what_cannot_be_negative_is_not_drawn_so(qtbot: QtBot) -> None:
     panel = Lines("Rate", Axis("w"), Axis("Word error rate", "%"), (Curve("a", (0.5, 0.67), (0.0, 0.0)),))
     canvas = shown(qtbot, of(panel), 900, 700)
-    assert canvas.plots[0].getViewBox().viewRange()[1][0] > -0.2
+    assert canvas.plots[0].up.low > -0.2
 
 
 def test_a_window_of_its_own_is_read_and_closed_by_keys(qtbot: QtBot) -> None:

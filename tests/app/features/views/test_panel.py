@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 from pytestqt.qtbot import QtBot
@@ -143,24 +144,36 @@ def test_values_are_read_by_keys(panel: ViewsPanel) -> None:
 def test_values_are_read_by_the_mouse(panel: ViewsPanel, qtbot: QtBot) -> None:
     panel.show_figure(figure(views()[0].name, MAP))
     said = QSignalSpy(panel.canvas.read)
-    view = panel.canvas.plots[0].getViewBox()
-    qtbot.waitUntil(lambda: view.sceneBoundingRect().width() > 50)
-    panel.canvas.grab()
-    panel.canvas._hover(view.mapViewToScene(QPointF(3.0, 1.0)))
+    frame = panel.canvas.plots[0]
+    qtbot.waitUntil(lambda: frame.area.width() > 50)
+    place = panel.canvas.view.mapFromScene(frame.mapToScene(frame.place(3.0, 1.0)))
+    QTest.mouseMove(panel.canvas, place)
     assert said.at(0) == ["Map. Layer 1, step 3: 0.5"]
 
 
-def test_a_figure_that_comes_back_is_not_drawn_again(panel: ViewsPanel) -> None:
+def test_figures_share_their_frames(panel: ViewsPanel) -> None:
     panel.show_figure(figure())
-    first = panel.canvas.view
+    first = panel.canvas.grab().toImage()
+    frames = list(panel.canvas.frames)
     panel.show_figure(figure(views()[0].name, MAP))
-    assert panel.canvas.view is not first
-    assert first.isHidden()
+    assert panel.canvas.frames == frames, "what was taken out would be left to Python's collector, on any thread"
     assert len(panel.canvas.plots) == 1
+    assert [one.isVisible() for one in frames].count(True) == 2, "the map and its scale of colours"
+    assert panel.canvas.grab().toImage() != first
     panel.set_colours(DARK)
     panel.set_colours(LIGHT)
     press(panel.canvas, KEY.Key_Right)
     assert panel._reading.text().startswith("Map.")
+    panel.show_figure(figure())
+    assert panel.canvas.grab().toImage() == first, "nothing of the other figure is left"
+
+
+def test_a_figure_is_copied_as_a_table(panel: ViewsPanel) -> None:
+    panel.show_figure(figure(views()[0].name, MAP))
+    QTest.keyClick(panel.canvas, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0] == "panel\tseries\tx\ty\tvalue\tlow\thigh\tnote"
+    assert lines[3] == "Map\t\t3.0\t1.0\t0.5\t\t\t"
 
 
 def test_the_theme_is_followed(panel: ViewsPanel) -> None:
@@ -168,7 +181,7 @@ def test_the_theme_is_followed(panel: ViewsPanel) -> None:
     panel.set_colours(DARK)
     assert panel.canvas.view.backgroundBrush().color().name() == DARK.base
     for plot in panel.canvas.plots:
-        assert plot.getAxis("left").textPen().color().name() == DARK.muted
+        assert plot.left.textPen().color().name() == DARK.muted
     assert panel.canvas.figure is panel.figure
 
 
