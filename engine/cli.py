@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
 
     top = argparse.ArgumentParser(
         prog="paretone",
-        description="Accelerate text-to-speech, and see and hear what it costs.",
+        description="Accelerate text-to-speech and measure what that costs.",
         epilog=_exit_codes(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -87,13 +87,11 @@ def parser() -> argparse.ArgumentParser:
     names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in commands():
         one = names.add_parser(command.NAME, help=command.SUMMARY, description=command.SUMMARY)
-        one.add_argument(
-            "--json", action="store_true", help="print one JSON object and nothing else on standard output"
-        )
+        one.add_argument("--json", action="store_true", help="print only one JSON object on standard output")
         one.add_argument("--quiet", action="store_true", help="show no progress")
         one.set_defaults(run=command.run)
         command.declare(one)
-    names.add_parser("bench", help="Run a side-by-side benchmark; without a name, list them.", add_help=False)
+    names.add_parser("bench", help="Run a benchmark; without a name, list all.", add_help=False)
     return top
 
 
@@ -102,7 +100,7 @@ def _exit_codes() -> str:
     kinds = [PlainError, *(kind for kind in vars(errors).values() if _is_plain_error(kind) and kind is not PlainError)]
     for kind in kinds:
         meanings[kind.exit_code] = (kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".") + "."
-    meanings[errors.SettingError.exit_code] += " Also: arguments that make no sense."
+    meanings[errors.SettingError.exit_code] += " Also: invalid arguments."
     lines = [f"  {code:>3}  {meaning}" for code, meaning in sorted(meanings.items())]
     return "\n".join(["exit codes:", *lines])
 

@@ -206,8 +206,8 @@ class Database:
             raise self.error(f"{start}: {_OPERATIONAL.get(error.sqlite_errorcode & 0xFF, str(error))}.") from error
         except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
             raise self.damaged(
-                f"{start}: {self.file} is damaged ({error}). Set it aside, where its audio stays playable, and go on "
-                "with a new one."
+                f"{start}: {self.file} is damaged ({error}). Set it aside, where its audio stays playable, and start "
+                "a new one."
             ) from error
 
 

@@ -25,12 +25,12 @@ TITLES: Mapping[str, str] = {
 }
 assert tuple(TITLES) == METHODS
 EXPLANATIONS: Mapping[str, str] = {
-    ABX: "X is A or B, drawn anew each time. Say which. Two settings; the number of trials is fixed beforehand and "
+    ABX: "X is A or B, drawn independently per trial. Say which. Two settings; the number of trials is fixed and "
     "the score stays hidden until the end.",
     CCR: "Pairs in balanced order; say how much better the second is than the first, from −3 to 3 (ITU-T P.800). A "
     "tenth of the pairs comes again, swapped.",
     PREFERENCE: "Pairs in balanced order; say which is better, or neither. A tenth of the pairs comes again, swapped.",
-    MUSHRA: "Rate every setting from 0 to 100 beside a hidden reference and two anchors (ITU-R BS.1534-3). The "
+    MUSHRA: "Rate every setting from 0 to 100 against a hidden reference and two anchors (ITU-R BS.1534-3). The "
     "reference is the unaccelerated output of the same model, not human speech.",
 }
 DEFAULT_LENGTH: Mapping[str, int] = {
@@ -172,6 +172,6 @@ def _abx_remark(trials: int) -> str:
     return (
         f"{needed} of {trials} must be right (guessing does that with p = {statistics.at_least(needed, trials):.3f}). "
         f"{found}The number "
-        f"stays fixed: whoever looks after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stops at the first "
+        f"stays fixed: checking after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stopping at the first "
         f"good score is wrong in {percent(peeking)} instead of 5 %."
     )

@@ -17,7 +17,7 @@ from engine.figures.scatter import Dimension, Scatter
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22
 """In heights of the font."""
 MANY = 400
-"""From so many points on they are small."""
+"""From this number of points on, they are small."""
 _NAMES = 40
 """So many points are named at most."""
 _RIM = 0.5

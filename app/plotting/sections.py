@@ -16,7 +16,7 @@ Wholes = tuple[Scale, Scale]
 
 
 def zoomed(frame: Frame, wholes: Wholes, factor: float, place: QPointF) -> Sections:
-    """``factor`` times as much, where what is at ``place`` stays there; beside an axis only that one changes."""
+    """``factor`` times as much, where what is at ``place`` stays there; on an axis, only that one changes."""
     shares = (min(max(share, 0.0), 1.0) for share in _shares(frame, place))
     scales = zip((frame.across, frame.up), shares, wholes, axes_at(frame, place), strict=True)
     return _sections(
@@ -36,7 +36,7 @@ def with_place(frame: Frame, wholes: Wholes, place: QPointF) -> Sections:
 
 
 def axes_at(frame: Frame, place: QPointF) -> tuple[bool, bool]:
-    """Which axes what the mouse does at a place is about: both, or, beside one of them, that one."""
+    """Which axes what the mouse does at a place is about: both, or, on one of them, that one."""
     beneath, beside = place.y() > frame.area.bottom(), place.x() < frame.area.left()
     return beneath or not beside, beside or not beneath
 

@@ -118,7 +118,7 @@ class Actions(QObject):
         action.triggered.connect(lambda: self.attempt(do))
 
     def attempt(self, do: Callable[[], object]) -> None:
-        """Do what the user asked for; a problem that the user can act on is told by :attr:`failed`."""
+        """Do what the user asked for; a problem that the user can act on is reported by :attr:`failed`."""
         self.about_to_run.emit()
         try:
             do()

@@ -114,7 +114,7 @@ class Jobs(QObject):
             self._submit(Hold(0))
 
     def release(self) -> None:
-        """Let the engine go on."""
+        """Release the engine."""
         if self._held:
             self._held = False
             self._submit(Release(0))

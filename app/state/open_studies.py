@@ -25,7 +25,7 @@ class OpenStudies(QObject):
         return tuple(self._folders)
 
     def add(self, folder: Path) -> None:
-        """Open ``folder``; one that is open already is told of again."""
+        """Open ``folder``; one that is open already is announced again."""
         folder = _absolute(folder)
         self._folders.setdefault(folder)
         self.changed.emit(folder)

@@ -56,5 +56,5 @@ def speaker(arguments: argparse.Namespace) -> Voice:
 
 
 def say(line: str) -> None:
-    """A line of progress, beside the report."""
+    """A line of progress, separate from the report."""
     print(line, file=sys.stderr, flush=True)

@@ -112,7 +112,7 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Pace:
-    """Ways of decoding beside the first of them."""
+    """Ways of decoding other than the first."""
 
     decoded: Mapping[str, Decoded]
     speed_up: Mapping[str, Interval]
@@ -122,7 +122,7 @@ class Pace:
 def paced(
     model: LanguageSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int, say: Callable[[str], None]
 ) -> Pace:
-    """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with a seed of its own."""
+    """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with its own seed."""
     first = next(iter(ways))
     every = {**ways, AGAIN: ways[first]}
     for setting in every.values():

@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace) -> Report:
     rows = []
     ways = _ways(masked.baseline(arguments), model.info)
     memory = []
-    if arguments.generations:  # First: what a network of full size leaves behind would hide what grows.
+    if arguments.generations:  # First: what a network of full size leaves after would hide what grows.
         memory.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
     if arguments.full_rounds:
         rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
@@ -153,7 +153,7 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, Setting]:
     reused = {"exact, all layers at every second": with_one(layer_reuse.NAME)}
     reused = {name: way for name, way in reused.items() if problem(info, way) is None}  # Small models lack layers.
     ways = {OFFICIAL: plain, EXACT: plain, **narrow}
-    if graphs.NAME not in lacking:  # There is a graphics card; on processors compiling takes minutes for little.
+    if graphs.NAME not in lacking:  # There is a GPU; on processors compiling takes minutes for little.
         for name in dict.fromkeys((EXACT, best)):
             ways[f"{name}, CUDA graphs"] = ways[name].with_technique(Engaged(graphs.NAME))
         if compilation.NAME not in lacking:
@@ -172,7 +172,7 @@ def _ways(plain: Setting, info: ModelInfo) -> dict[str, Setting]:
 
 @contextlib.contextmanager
 def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
-    """``model`` in the official way where that is asked for."""
+    """``model`` in the official way if that is asked for."""
     if name != OFFICIAL:
         yield
         return

@@ -1,4 +1,4 @@
-"""OmniVoice's size on a graphics card: speed over eager float32, distance from the floor, first audio of ten seconds.
+"""OmniVoice's size on a GPU: speed over eager float32, distance from the floor, first audio of ten seconds.
 
 The official way runs the Qwen3 of ``transformers`` in float32 as upstream does, both branches padded. The others run
 with the exact savings, in float32, with the whole network in fewer bits, and with each step recorded as a CUDA graph on
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Whole canvases, then the first block. Raises :class:`DeviceError` where there is no NVIDIA graphics card."""
+    """Whole canvases, then the first block. Raises :class:`DeviceError` if there is no NVIDIA GPU."""
     device = devices.choose(arguments.device)
     if device.type != "cuda":
         raise DeviceError(

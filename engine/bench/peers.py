@@ -1,6 +1,6 @@
 """How much faster our F5-TTS is than the official package's: same weights, same mel, before any technique.
 
-The official package (see ``engine.bench.official``) is installed into an environment of its own on first use, and both
+The official package (see ``engine.bench.official``) is installed into a separate environment on first use, and both
 run there in one process. Timed is the whole sampling of a sentence: everything before the first step, all steps, and no
 vocoder. The AdaLN tables, which the application keeps from one sentence to the next, are made new every time.
 

@@ -110,7 +110,7 @@ def compared(
 ) -> tuple[float, float, float]:
     """DiTReducio's mean distance over that of its best rival at :data:`COUNTED`, between the ends of its interval.
 
-    Raises :class:`PlainError` where DiTReducio or all rivals missed that share.
+    Raises :class:`PlainError` if DiTReducio or all rivals missed that share.
     """
     found = {
         one.technique: distances[one.way.title]
@@ -187,7 +187,7 @@ def _searched(
 def _guided_first(
     model: SpeechModel, baseline: Setting, target: float, arguments: argparse.Namespace
 ) -> Iterator[Entrant]:
-    """Guidance on as many steps as come nearest, where that is near enough."""
+    """Guidance on as many steps as come nearest, if that is near enough."""
     operations = model.operations(arguments.text, bundled.speaker(arguments), baseline)
     settings = [
         baseline.with_technique(Engaged(guidance_interval.NAME, Values(steps=steps)))

@@ -28,7 +28,7 @@ DEFAULT_MODEL = catalogue.MODELS[0].id
 DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
 VOICES = (
     f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording; for MegaTTS3, a voice of its folder or a "
-    "recording with its latents (.npy) beside it"
+    "recording with its latents (.npy) in the same folder"
 )
 
 
@@ -51,11 +51,11 @@ def add_model(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Which model, and where. Without ``default``, the command looks for it elsewhere before it takes the first."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--model", metavar="ID", default=default or None, help=f"of the catalogue (default: {default or DEFAULT_MODEL})"
+        "--model", metavar="ID", default=default or None, help=f"catalogue model (default: {default or DEFAULT_MODEL})"
     )
-    group.add_argument("--folder", default="", help="folder with the checkpoint, where it is not in its usual place")
-    group.add_argument("--variant", default="", help="architecture, where neither folder nor sidecar tells it")
-    group.add_argument("--device", choices=DEVICES, default="auto", help="where to run (default: %(default)s)")
+    group.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
+    group.add_argument("--variant", default="", help="architecture, if neither folder nor sidecar names it")
+    group.add_argument("--device", choices=DEVICES, default="auto", help="device (default: %(default)s)")
 
 
 def add_sampler(parser: argparse.ArgumentParser) -> None:
@@ -83,9 +83,9 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
         action="append",
         default=[],
         metavar="NAME[:KNOB=VALUE;…]",
-        help=f"technique to engage, with knobs that differ from their defaults; again for another one ({names}; "
-        "'paretone models' lists their knobs). Among these, 'weights=NAME' says which of several drafts, "
-        "students or CFG-free weights: their file, or the beginning of its SHA-256",
+        help=f"technique to engage, with knobs that differ from their defaults; repeat for more ({names}; "
+        "'paretone models' lists their knobs). 'weights=NAME' chooses among several drafts, "
+        "students or CFG-free weights: file name, or beginning of its SHA-256",
     )
 
 
@@ -109,27 +109,25 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
     """What to say and by whom; with ``sentences``, each line of a file is one text."""
     group = parser.add_argument_group("speech")
     text = group.add_mutually_exclusive_group(required=required)
-    text.add_argument("--text", help="what to say" + ("" if required else " (default: a sample sentence)"))
-    content = "one text a line" if sentences else "the text"
+    text.add_argument("--text", help="text to speak" + ("" if required else " (default: a sample sentence)"))
+    content = "one text per line" if sentences else "the text"
     text.add_argument("--text-file", metavar="FILE", help=f"file with {content}, UTF-8; - for standard input")
     group.add_argument("--voice", help=f"{VOICES} (default: the profile's, else the model's first)")
-    group.add_argument("--transcript", default="", help="what is said in the recording; MegaTTS3 hears that by itself")
+    group.add_argument("--transcript", default="", help="transcript of the recording; MegaTTS3 needs none")
 
 
 def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> None:
     """What to say and by whom, each of them once or several times; ``texts`` and ``voices`` say what is the default."""
     group = parser.add_argument_group("speech")
     text = group.add_mutually_exclusive_group()
-    text.add_argument("--text", action="append", help=f"what to say; again for another sentence (default: {texts})")
-    text.add_argument("--text-file", metavar="FILE", help="file with one text a line, UTF-8; - for standard input")
+    text.add_argument("--text", action="append", help=f"text to speak; repeat for more (default: {texts})")
+    text.add_argument("--text-file", metavar="FILE", help="file with one text per line, UTF-8; - for standard input")
     group.add_argument(
         "--voice",
         action="append",
-        help=f"{VOICES}; again for another one (default: {voices})",
+        help=f"{VOICES}; repeat for more (default: {voices})",
     )
-    group.add_argument(
-        "--transcript", action="append", help="what is said in the recording; once for each recording, in their order"
-    )
+    group.add_argument("--transcript", action="append", help="transcript of the recording; one per recording, in order")
 
 
 def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
@@ -143,24 +141,24 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     ``None``: all cores but one."""
     group = parser.add_argument_group("training")
     budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=float, help="budget in processor minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit-exactly on a processor")
+    budget.add_argument("--minutes", type=float, help="budget in CPU minutes (on a GPU: minutes)")
+    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit for bit on a CPU")
     group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint in --work; the budget may change"
+        "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
     )
-    group.add_argument("--half", action="store_true", help="bfloat16 where it pays: processors with AMX, GPUs")
+    group.add_argument("--half", action="store_true", help="bfloat16 where faster: CPUs with AMX, GPUs")
     group.add_argument(
         "--rate-scale",
         type=above_zero,
         default=1.0,
         metavar="FACTOR",
-        help="on all learning rates; below 1 to resume a run whose loss was no number (default: 1)",
+        help="factor on all learning rates; below 1 to resume a run whose loss was not finite (default: 1)",
     )
     group.add_argument(
         "--threads",
         type=positive,
         default=threads,
-        help=f"threads of the processor (default: {threads or 'all cores but one'})",
+        help=f"CPU threads (default: {threads or 'all cores but one'})",
     )
     return group
 
@@ -278,7 +276,7 @@ def voice(options: argparse.Namespace, model: str, profile: Profile | None = Non
     """The voice that the arguments name, else the profile's, else the model's first."""
     if options.voice is None:
         if options.transcript:
-            raise AudioError("--transcript belongs to a recording; give that with --voice.")
+            raise AudioError("--transcript needs a recording; give it with --voice.")
         if profile:
             return profile.voice(options.folder)
         if not options.folder:
@@ -291,7 +289,7 @@ def _require_files(chosen: catalogue.CatalogueEntry) -> None:
     """Before anything is said of its voices, which come with the model."""
     if not chosen.available:
         raise CheckpointError(
-            f"{chosen.title} is not in {chosen.folder}; fetch it with 'paretone download {chosen.id}', or give "
+            f"{chosen.title} is not in {chosen.folder}; download it with 'paretone download {chosen.id}', or give "
             "--folder."
         )
 
@@ -301,7 +299,7 @@ def several_voices(options: argparse.Namespace, model: str) -> tuple[Voice, ...]
     transcripts = iter(options.transcript or ())
     voices = tuple(_voice(name, transcripts, model, options.folder) for name in options.voice or ())
     if next(transcripts, None) is not None:
-        raise AudioError("--transcript belongs to a recording, and there are more of them than recordings.")
+        raise AudioError("There are more --transcript options than recordings.")
     return voices
 
 
@@ -312,7 +310,7 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
     if name in known or (not recording.exists() and not recording.suffix):
         return catalogue.voice(name, model, folder)
     if not recording.is_file():
-        raise AudioError(f"There is no recording {recording}; check the path.")
+        raise AudioError(f"The recording {recording} does not exist; check the path.")
     return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), next(transcripts, ""))
 
 

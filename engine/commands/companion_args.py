@@ -15,17 +15,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add them."""
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     arguments.add_run(parser)
-    group = parser.add_argument_group("what to learn from")
+    group = parser.add_argument_group("training data")
     group.add_argument(
         "--sentences",
         type=arguments.count,
         default=600,
-        help="that the model speaks itself in each of its voices; 0 for recordings only (default: %(default)s)",
+        help="sentences that the model generates per voice; 0: recordings only (default: %(default)s)",
     )
     group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
     group = arguments.add_budget(parser)
     group.add_argument(
-        "--positions", type=arguments.positive, default=1_600, help="phones and tokens a step (default: %(default)s)"
+        "--positions", type=arguments.positive, default=1_600, help="phones and tokens per step (default: %(default)s)"
     )
     group.add_argument(
         "--rate",
@@ -37,10 +37,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--matrix-rate",
         type=arguments.above_zero,
         metavar="RATE",
-        help="learning rate of Muon for the matrices of the layers (default: 0.01 below 20 million parameters where no "
+        help="learning rate of Muon for the matrices of the layers (default: 0.01 below 20 million parameters if no "
         "--rate is given, else AdamW for everything)",
     )
-    group.add_argument("--seed", type=int, default=1, help="of what is spoken and of the order (default: %(default)s)")
+    group.add_argument("--seed", type=int, default=1, help="seed of speech and order (default: %(default)s)")
 
 
 def request(options: argparse.Namespace) -> dict[str, Any]:

@@ -27,10 +27,10 @@ from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.setting.take import Metrics
 
 NAME = "compare"
-SUMMARY = "Synthesise under two settings in turn; print speed and fidelity, write both."
+SUMMARY = "Compare two settings: print speed and fidelity, write the speech of both."
 EPILOGUE = (
     "A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
-    "'steps=16,guidance=1.5', of which technique=NAME:KNOB=VALUE;KNOB=VALUE engages a technique, as often as need be, "
+    "'steps=16,guidance=1.5', where technique=NAME:KNOB=VALUE;KNOB=VALUE engages a technique (repeatable) "
     "and table=FILE one that needs a strategy table. Figures are medians over the repeats of a text, then over the "
     "texts."
 )
@@ -47,10 +47,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     parser.epilog = EPILOGUE
     parser.add_argument("a", metavar="A", help="the reference")
-    parser.add_argument("b", metavar="B", help="what is compared with it")
+    parser.add_argument("b", metavar="B", help="the setting to compare with it")
     arguments.add_model(parser)
     arguments.add_text(parser, required=False, sentences=True)
-    parser.add_argument("--out", metavar="FOLDER", help="write the speech there: a.wav and b.wav, numbered by text")
+    parser.add_argument("--out", metavar="FOLDER", help="folder for the speech: a.wav and b.wav, numbered by text")
     parser.add_argument(
         "--repeats",
         type=arguments.positive,
@@ -62,7 +62,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=[one.name for one in JUDGES],
-        help="let a judge hear both sides, and the reference speech where there is some; again for another one",
+        help="judge both sides, and the reference speech if available; repeat for more judges",
     )
 
 
@@ -164,7 +164,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if distance is None:
         lines.append(measured[0].why_not)
     else:
-        lines.append(beside_line(distance, Metrics(**beside), "B beside A"))
+        lines.append(beside_line(distance, Metrics(**beside), "B against A"))
         lines += _beside_spread(beside_spreads, len(texts))
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _heard_lines(heard)
@@ -263,7 +263,7 @@ def _speed_up(measured: list[_Measured]) -> tuple[Interval, Interval]:
 
 
 def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metrics, str]:
-    """The log-mel distance and what else is measured of ``second`` beside ``first``, or why there is nothing."""
+    """The log-mel distance and other measurements of ``second`` against ``first``, or why there is nothing."""
     sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
     try:
         return *held_against(Metrics(), *sounded), ""
@@ -310,7 +310,7 @@ def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[
             for title, one in (("A", sides["a"]), ("B", sides["b"]), ("reference speech", sides["reference"]))
             if one is not None
         ]
-        missing = "" if sides["reference"] else "; there is no reference speech to see the judge's own floor"
+        missing = "" if sides["reference"] else "; no reference speech to show the judge's floor"
         lines.append(f"{metric(name).title}: {', '.join(said)}; n = {sides['a']['n']}{missing}.")
     return lines
 
@@ -342,7 +342,7 @@ def _with_spread(value: float | None, spread: Interval | None) -> str | float | 
 
 
 def _beside_spread(spreads: Mapping[str, Interval | None], texts: int) -> list[str]:
-    """The intervals of what B is beside A, over the texts."""
+    """Intervals of B's figures against A, over the texts."""
     said = [f"{metric(name).title} {one.low:.3g} to {one.high:.3g}" for name, one in spreads.items() if one is not None]
     return [f"95 % intervals over the {texts} texts: {', '.join(said)}."] if said else []
 

@@ -54,7 +54,7 @@ def _side(text: str, options: argparse.Namespace) -> Side:
         name, found, value = part.partition("=")
         if not found:
             raise SettingError(
-                f"{part!r} is no side of a comparison; give a profile (FILE.json), 'baseline', or options such as "
+                f"{part!r} is not a side of a comparison; give a profile (FILE.json), 'baseline', or options such as "
                 "steps=16."
             )
         if name.strip() == "technique":

@@ -17,9 +17,9 @@ from engine.models.files.releases import RELEASES, Release
 from engine.session.messages import DownloadModel, Event, Progress
 
 NAME = "download"
-SUMMARY = "Fetch an official checkpoint and its vocoder, after showing their licences."
+SUMMARY = "Download an official checkpoint and its vocoder, after showing their licences."
 RELEASED_VOICES = (
-    "It speaks only in voices whose latents were released, which are no part of the download: put name.wav and "
+    "It speaks only in voices with released latents, which the download does not include: put name.wav and "
     "name.npy into {}. https://github.com/bytedance/MegaTTS3 says where they are."
 )
 """What the user must do first."""
@@ -31,7 +31,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--folder",
         default="",
-        help="where to put the model, in place of its usual place; its vocoder goes into a folder beside that",
+        help="folder for the model, instead of the usual one; its vocoder goes into a folder next to it",
     )
     parser.add_argument("--accept-licence", metavar="NAME", default="", help="the licence that you accept")
 
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     try:
         done = session.carry_out(DownloadModel(JOB, entry.id, str(folder), release.licence), hear)
     except Cancelled:
-        raise Cancelled("Cancelled. What has been fetched is kept; the same command goes on from there.") from None
+        raise Cancelled("Cancelled. The downloaded part is kept; run the same command to resume.") from None
     found = sorted({Path(path).resolve() for path in done.files})
     data = {
         "model": entry.id,
@@ -97,7 +97,7 @@ def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: 
         print(f"Do you accept {release.licence}? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in ("y", "yes"):
             return
-        raise SettingError("The licence was not accepted, so nothing was fetched.")
+        raise SettingError("The licence was not accepted, so nothing was downloaded.")
     raise SettingError(f"If you accept {release.licence}, run: {repeat}")
 
 
@@ -121,7 +121,7 @@ def _terms(release: Release, known: Extent | None) -> str:
                 size = f", {_size(known.sizes[one])}" if known else ""
                 lines.append(f"    https://huggingface.co/{one.repository}: {one.name}{size}")
     if known:
-        lines.append(f"To be fetched: {_size(known.missing)} of {_size(known.total)}.")
+        lines.append(f"To download: {_size(known.missing)} of {_size(known.total)}.")
     return "\n".join(lines)
 
 

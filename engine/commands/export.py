@@ -24,8 +24,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="; ".join(f"{one.name}: {one.summary}" for one in TARGETS),
     )
     parser.add_argument("--profile", required=True, metavar="FILE", help="profile to read")
-    parser.add_argument("--folder", default="", metavar="FOLDER", help="where the checkpoint lies, if elsewhere")
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="folder to write to; no file there is replaced")
+    parser.add_argument("--folder", default="", metavar="FOLDER", help="folder of the checkpoint, if not the usual one")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="output folder; existing files are not replaced")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:

@@ -53,18 +53,18 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         for one in techniques()
     ]
     knobs = [
-        {"knob": f"{one.name}:{knob.name}", "default": knob.default, "what it means": knob.meaning}
+        {"knob": f"{one.name}:{knob.name}", "default": knob.default, "meaning": knob.meaning}
         for one in techniques()
         for knob in one.knobs
     ]
     rows = [
-        {"model": one.id, "licence": one.licence, "available": _availability(one), "what it is": one.summary}
+        {"model": one.id, "licence": one.licence, "available": _availability(one), "description": one.summary}
         for one in catalogue.MODELS
     ]
     blocks = [
         table(rows),
-        table([{"voice": one["id"], "what it is": one["title"], "of": ", ".join(one["models"])} for one in voices]),
-        table([{"technique": one["name"], "what it does": one["summary"]} for one in declared]),
+        table([{"voice": one["id"], "description": one["title"], "of": ", ".join(one["models"])} for one in voices]),
+        table([{"technique": one["name"], "description": one["summary"]} for one in declared]),
         table(knobs),
     ]
     data: dict[str, object] = {"models": found, "voices": voices, "techniques": declared, "left_out": list(problems())}

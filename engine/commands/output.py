@@ -20,7 +20,7 @@ def writable(name: str | Path) -> Path:
     if os.path.isdir(path):
         raise PlainError(f"{path} is a folder; give the name of a file.")
     if not os.path.isdir(path.parent):
-        raise PlainError(f"There is no folder {path.parent}; create it or choose another.")
+        raise PlainError(f"The folder {path.parent} does not exist; create it or choose another.")
     _require_permission(path.parent, f"{path} cannot be written")
     return path
 
@@ -40,8 +40,8 @@ def folder(name: str) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PlainError(f"The folder {path} could not be made: {files.reason(error)}.") from error
-    _require_permission(path, f"Nothing can be put into the folder {path}")
+        raise PlainError(f"The folder {path} could not be created: {files.reason(error)}.") from error
+    _require_permission(path, f"Cannot write to the folder {path}")
     return path
 
 

@@ -21,38 +21,36 @@ from engine.session.messages import MeasureRoofline
 from engine.setting.profile import Profile
 
 NAME = "roofline"
-SUMMARY = "Measure what each component of a model takes, against the least that this machine needs for it."
+SUMMARY = "Measure the time of each component against the least time that this machine needs for it."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     arguments.add_model(parser)
     group = parser.add_argument_group("acceleration")
-    group.add_argument("--profile", metavar="FILE", help="profile whose setting is measured")
+    group.add_argument("--profile", metavar="FILE", help="profile with the setting to measure")
     arguments.add_techniques(group)
     group.add_argument(
         "--setting",
         action="append",
         default=[],
         metavar="SETTING",
-        help="file of a profile (.json), or a technique as --technique takes it; again for another one",
+        help="profile (.json), or a technique as in --technique; repeat for more",
     )
     for _, file in from_files():
         group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
     arguments.add_sampler(parser)
     arguments.add_text(parser, required=False)
     group = parser.add_argument_group("roofline")
-    group.add_argument("--compare", action="store_true", help="measure the setting without its techniques as well")
+    group.add_argument("--compare", action="store_true", help="also measure the setting without its techniques")
     group.add_argument("--again", action="store_true", help="measure this machine's ceilings again")
-    group.add_argument(
-        "--rounds", type=arguments.positive, default=5, help="how often everything is measured (default: %(default)s)"
-    )
+    group.add_argument("--rounds", type=arguments.positive, default=5, help="measurement rounds (default: %(default)s)")
     group.add_argument("--trace", metavar="FILE", help="write one forward of every phase as a Chrome trace (JSON)")
-    group.add_argument("--csv", metavar="FILE", help="write the table for other programs")
+    group.add_argument("--csv", metavar="FILE", help="write the table as CSV")
     group.add_argument(
         "--published",
         action="store_true",
-        help="print the roofline post's own table for OmniVoice on an H100 instead; counted, not measured",
+        help="print the roofline post's table for OmniVoice on an H100 instead; computed, not measured",
     )
 
 
@@ -96,7 +94,7 @@ def _take_settings(options: argparse.Namespace) -> None:
         if not one.endswith(".json"):
             options.technique = [*options.technique, one]
         elif options.profile:
-            raise SettingError("There is one setting to measure: give one profile.")
+            raise SettingError("Give only one profile: one setting is measured.")
         else:
             options.profile = one
 
@@ -170,7 +168,7 @@ def _summary(report: RooflineReport) -> str:
     if not report.measured:
         return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms by themselves."
     bounds = ", ".join(f"{name} {share:.0%}" for name, share in shares(report).items() if share >= 0.005)
-    noise = " What the whole takes beyond its components is within noise." if report.rest_is_noise else ""
+    noise = " The rest is within noise." if report.rest_is_noise else ""
     return (
         f"{floor}. Measured: {report.measured * 1e3:.1f} ms, {report.measured / report.floor:.2f} times the floor. "
         f"Bound by {bounds}.{noise}"
@@ -185,7 +183,7 @@ def _published() -> list[str]:
         for name in TITLES
         if any(name in values for values in measured.values())
     ]
-    return ["", "What the post measured, under a profiler (its attention includes the projections):", *table(rows)]
+    return ["", "Measurements of the post, with a profiler (its attention includes the projections):", *table(rows)]
 
 
 def _milliseconds(seconds: float | None) -> float | None:

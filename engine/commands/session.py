@@ -53,6 +53,6 @@ class Session:
         if self._executor is None:
             from engine.session.executor import Executor  # Imports torch.
 
-            # Looked up now, so that whoever replaces it is heard.
+            # Looked up now, so that a replacement takes effect.
             self._executor = Executor(models.load_model)
         return self._executor

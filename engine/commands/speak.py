@@ -21,14 +21,14 @@ from engine.techniques import guidance_free
 from engine.techniques.base import Artefact
 
 NAME = "speak"
-SUMMARY = "Synthesise a text under a profile or a setting."
+SUMMARY = "Synthesise a text with a profile or a setting."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     arguments.add_model(parser)
     group = parser.add_argument_group("acceleration")
-    group.add_argument("--profile", metavar="FILE", help="profile to run; gives model, options and table")
+    group.add_argument("--profile", metavar="FILE", help="profile to run: model, options and table")
     arguments.add_techniques(group)
     for technique, file in from_files():
         group.add_argument(f"--{file.option}", metavar="FILE", help=file.meaning)
@@ -36,7 +36,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_sampler(parser)
     arguments.add_text(parser)
     parser.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
-    parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: the setting, and what was measured")
+    parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -91,7 +91,7 @@ def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
     asked = getattr(options, "guidance", 0.0)
     if not asked or not setting.engaged(guidance_free.NAME):
         return []
-    return [f"--guidance {asked:g} is left out: CFG-free weights have their guidance in them; more would be too much."]
+    return [f"--guidance {asked:g} is ignored: CFG-free weights already contain their guidance."]
 
 
 def _decoding(measured: Measurements) -> list[str]:
@@ -99,7 +99,7 @@ def _decoding(measured: Measurements) -> list[str]:
     if not measured.tokens:
         return []
     return [
-        f"{measured.tokens} speech tokens, {measured.tokens_per_pass:.2f} for each pass of the model; the longest wait "
+        f"{measured.tokens} speech tokens, {measured.tokens_per_pass:.2f} per pass of the model; the longest wait "
         f"between two pieces of audio was {measured.largest_gap_seconds:.2f} s."
     ]
 

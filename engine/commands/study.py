@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 NAME = "study"
 SET_ASIDE = "set-aside"
-SUMMARY = "Run many settings on many sentences; say how far that is; export a report."
+SUMMARY = "Run a study of many settings on many sentences, show its status, export a report."
 EPILOGUE = (
-    "run does what is left of the study that FILE describes and keeps every finished take in a folder beside it, "
-    "FILE without its ending plus .study; Ctrl-C stops it, and the same command goes on from there. status prints what "
-    "was found so far; export writes report.html, results.csv, takes.csv and results.tex; set-aside moves damaged "
-    "results into a folder beside, so that the study can be run anew. For these three, the folder will do."
+    "run does the remaining takes of the study in FILE and keeps every finished take in a folder next to it, "
+    "FILE without its ending plus .study; Ctrl-C stops it, and the same command resumes. status prints the "
+    "results so far; export writes report.html, results.csv, takes.csv and results.tex; set-aside moves damaged "
+    "results into another folder, so that the study can run again. These three also accept the folder."
 )
 ACTIONS = ("run", "status", "export", SET_ASIDE)
 
@@ -35,10 +35,10 @@ ACTIONS = ("run", "status", "export", SET_ASIDE)
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     parser.epilog = EPILOGUE
-    parser.add_argument("action", choices=ACTIONS, help="what to do")
+    parser.add_argument("action", choices=ACTIONS, help="action")
     parser.add_argument("study", metavar="FILE", help="the study (TOML or JSON), or the folder with its results")
-    parser.add_argument("--results", metavar="FOLDER", help="where the results lie (default: FILE.study)")
-    parser.add_argument("--out", metavar="FOLDER", help="of export: where to write (default: 'report' in the results)")
+    parser.add_argument("--results", metavar="FOLDER", help="folder of the results (default: FILE.study)")
+    parser.add_argument("--out", metavar="FOLDER", help="output folder of export (default: 'report' in the results)")
     parser.add_argument(
         "--ray",
         metavar="ADDRESS",
@@ -46,7 +46,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "machine alone",
     )
     parser.add_argument(
-        "--workers", type=arguments.positive, help="on Ray: how many models to load (default: one for each GPU or core)"
+        "--workers", type=arguments.positive, help="on Ray: number of models to load (default: one per GPU or core)"
     )
 
 
@@ -93,7 +93,7 @@ def _set_aside(folder: Path) -> Result:
         raise StudyError(f"The study in {folder} is not damaged, so it stays where it is.")
     with alone_with(folder):
         backup = Store.set_aside(folder)
-    text = f"What was there is in {backup}, audio included. 'paretone study run' makes the study anew."
+    text = f"Moved the damaged results, with audio, to {backup}. 'paretone study run' starts the study over."
     return Result({"folder": str(backup)}, text)
 
 
@@ -103,7 +103,7 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     from engine.studies.running import FINISHED, PAUSED
 
     if options.workers and not options.ray:
-        raise StudyError("--workers belongs to --ray: without a cluster, this process does everything.")
+        raise StudyError("--workers needs --ray: without a cluster, this process does everything.")
     progressed = (0, 0)
 
     def hear(event: Event) -> None:
@@ -118,7 +118,7 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     except Cancelled:
         done, total = progressed
         raise Cancelled(
-            f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to go on."
+            f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to resume."
         ) from None
     results = found.read(_folder(options))
     told = _status(results)
@@ -139,7 +139,7 @@ def _status(results: Results) -> Result:
     data = found.to_json(results)
     lines = [results.title, ""]
     if results.damage:
-        lines += [f"The study's file is damaged and can only be read: {results.damage}."]
+        lines += [f"The study's file is damaged and read-only: {results.damage}."]
         lines += [_how_to_set_aside(results.folder), ""]
     lines += table_lines([_row(one, results) for one in results.settings])
     lines += ["", *_notes(results)]
@@ -166,7 +166,7 @@ def _notes(results: Results) -> list[str]:
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
     lines += reference_lines(results)
-    lines += [f"Could not be made: {sentence}" for sentence in results.failures]
+    lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
     return lines

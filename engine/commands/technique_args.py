@@ -17,7 +17,7 @@ from engine.techniques.base import ArtefactFile, Technique
 from engine.techniques.trained import named
 
 WEIGHTS = "weights"
-"""Typed beside the knobs of techniques with trained weights, names these."""
+"""Typed like a knob of techniques with trained weights, names these."""
 _COMMA = re.compile(r",\s*(?=\w+\s*=)")
 """Before a knob that was typed as in other programs. Here commas stand between the options of a compared side."""
 
@@ -33,10 +33,10 @@ def engaged(text: str) -> Engaged:
     for part in filter(None, parts.split(";")):
         knob, found, value = (one.strip() for one in part.partition("="))
         if not found:
-            raise SettingError(f"{part!r} is no knob of {declared.title}; write KNOB=VALUE, several with ';' between.")
+            raise SettingError(f"{part!r} is not a knob of {declared.title}; write KNOB=VALUE, separated by ';'.")
         if knob in known and _COMMA.search(value):
             raise SettingError(
-                f"Several knobs of {declared.title} have ';' between them, not ',', and quotes around all: "
+                f"Separate knobs of {declared.title} by ';', not ',', and put quotes around all: "
                 f"'{_COMMA.sub(';', text)}'."
             )
         given[knob] = typed(known[knob], value) if knob in known else value
@@ -94,7 +94,7 @@ def files_given(options: argparse.Namespace) -> list[tuple[str, str]]:
 
 
 def needs_file(entry: Engaged) -> bool:
-    """Whether a technique as it was typed does nothing without a file of its own."""
+    """Whether a technique as it was typed does nothing without its own file."""
     return technique(entry.technique).artefact_file is not None
 
 

@@ -12,7 +12,7 @@ from engine.techniques import techniques
 
 @cache
 def technique_commands() -> tuple[ModuleType, ...]:
-    """Their modules. One that cannot be imported is named on standard error, and the rest goes on."""
+    """Their modules. One that cannot be imported is named on standard error and left out."""
     found = []
     for technique in techniques():
         for name in technique.commands:

@@ -60,7 +60,7 @@ class Terminal:
             self.progress(event.done, event.total, event.seconds_left)
 
     def begin(self) -> None:
-        """Start a bar of its own for what comes next."""
+        """Start a separate bar for what comes next."""
         self._remaining = RemainingTime()
         self._share = 0.0
         self.remark = ""

@@ -16,7 +16,7 @@ from engine.commands.session import Session
 from engine.commands.technique_commands import technique_commands
 
 NAME = "train"
-SUMMARY = "Train weights that a technique needs (CFG-free ones, drafts, students), or a bundled model."
+SUMMARY = "Train weights for a technique (CFG-free weights, drafts, students), or a bundled model."
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def recipes() -> tuple[Recipe, ...]:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments: a command of its own for every recipe."""
+    """Add its arguments: one command per recipe."""
     names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
     for recipe in recipes():
         one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)

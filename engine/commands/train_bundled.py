@@ -29,20 +29,20 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
     parser.set_defaults(codec=None, initial=None)
     arguments.add_run(parser, "model", "export/ in the work folder")
     parser.add_argument(
-        "--corpus", type=Path, metavar="DIR", help="folder of the corpus (default: corpus/ beside the work folder)"
+        "--corpus", type=Path, metavar="DIR", help="folder of the corpus (default: corpus/ next to the work folder)"
     )
     parser.add_argument(
         "--sentences",
         type=arguments.positive,
         default=3_400,
-        help="that flite speaks in each voice (default: %(default)s)",
+        help="sentences by flite per voice (default: %(default)s)",
     )
     if recipe in THROUGH_A_CODEC:
         parser.add_argument(
             "--codec", type=Path, metavar="DIR", help="exported codec to speak through (default: bundled)"
         )
     if recipe == "vocos-mini":
-        parser.add_argument("--initial", type=Path, metavar="DIR", help="official folder whose weights to start from")
+        parser.add_argument("--initial", type=Path, metavar="DIR", help="official folder with the initial weights")
     group = arguments.add_budget(parser, threads=1)
     group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
 

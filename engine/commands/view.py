@@ -47,7 +47,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         for technique in _calibrated():
             # The first knob says how far a technique goes; that, views choose.
             arguments.add_knobs(
-                one.add_argument_group(f"{technique.title}, where the view calibrates"), technique.knobs[1:]
+                one.add_argument_group(f"{technique.title}, if the view calibrates"), technique.knobs[1:]
             )
 
 

@@ -13,7 +13,7 @@ SERIES_DARK = ("#6db5f0", "#f2a24b", "#3ecfa0", "#e08fc4", "#e6d84c")
 MORE_LIGHT = ("#5b4bc4", "#a81f2d")
 MORE_DARK = ("#b3a6ff", "#ff8d95")
 SERIES_ON_ANY = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3f9bd8", "#7f7f7f")
-"""Okabe and Ito's for pages that are read on light and dark grounds alike; a darker yellow, and grey besides."""
+"""Okabe and Ito's for pages that are read on light and dark grounds alike, with a darker yellow, plus grey."""
 FILLED, HOLLOW, DOTTED = "filled", "hollow", "dotted"
 SHAPES = ("circle", "square", "triangle", "diamond", "hexagon", "down")
 """As many as share no factor with the colours, so that no two of 42 names look alike."""

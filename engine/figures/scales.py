@@ -13,7 +13,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MANTISSAS = (tuple(range(1, 10)), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 """What is marked of each decade of a logarithmic axis, from the closest marks to the widest."""
 _FEW = 3
-"""With fewer marks than so many, a logarithmic axis has those of an even one: it spans less than a decade."""
+"""With fewer marks than this, a logarithmic axis has those of an even one: it spans less than a decade."""
 _NEAREST = 0.75
 """Two marks of a logarithmic axis lie at least so near, as a share of the distance of even ones."""
 _CLOSEST = 1e-3
@@ -91,7 +91,7 @@ class Scale:
 
     # --- Marks -------------------------------------------------------------------------------------------------------
     def ticks(self, most: int) -> tuple[float, ...]:
-        """At most so many round numbers, or, on a logarithmic axis, such that lie as far apart as those would."""
+        """At most this many round numbers, or, on a logarithmic axis, such that lie as far apart as those would."""
         found = next((one for one in self._decades() if self._apart(one, most)), ()) if self.logarithmic else ()
         return found if len(found) >= _FEW else self._even(max(most, 4) if self.logarithmic else most)
 

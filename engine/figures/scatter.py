@@ -48,7 +48,7 @@ class Scatter:
     labels: tuple[str, ...] = field(default=(), repr=False)
     """What stands next to a point, where there is room; ``""`` for nothing."""
     tips: tuple[str, ...] = field(default=(), repr=False)
-    """What is said where a point is pointed at; none if whoever draws asks for it."""
+    """What is said where a point is pointed at; none if the caller asks for it."""
     front: tuple[int, ...] = ()
     """The points that no other one beats in both figures, from left to right."""
     strands: tuple[tuple[int, ...], ...] = ()

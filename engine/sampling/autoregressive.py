@@ -23,7 +23,7 @@ class Request:
     """What is to be continued, and for how long.
 
     ``embedded`` (1, prompt, hidden) stands at ``positions`` (prompt,), the tokens to come from ``first_position`` on.
-    Before ``minimum`` tokens no stop id can come, behind ``maximum`` decoding ends without one.
+    Before ``minimum`` tokens no stop id can come, after ``maximum`` decoding ends without one.
     """
 
     embedded: Tensor
@@ -88,7 +88,7 @@ class Reader:
             self._fill(prompt)
 
     def logits(self, tokens: Sequence[int], count: int) -> Tensor:
-        """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids), float32, behind
+        """Read on up to the last of ``tokens``, all tokens so far, and return the scores (count, ids), float32, after
         the last ``count``, where the prompt's last element counts as one before the first token."""
         unread = self.cache.length - self._request.embedded.shape[1]
         embedded = self.model.embed(tokens[max(0, unread) :])[None]
@@ -97,7 +97,7 @@ class Reader:
         return self.model.logits(self._read(embedded)[0, -count:]).float()
 
     def keep(self, tokens: int) -> None:
-        """Forget what was read behind the first ``tokens`` tokens."""
+        """Forget what was read after the first ``tokens`` tokens."""
         length = self._request.embedded.shape[1] + tokens
         if length < self.cache.length:
             self.cache.crop(length)
@@ -114,13 +114,13 @@ class Reader:
 
 
 def places(request: Request, tokens: int) -> Tensor:
-    """Positions of the prompt and of ``tokens`` tokens behind it."""
+    """Positions of the prompt and of ``tokens`` tokens after it."""
     behind = torch.arange(request.first_position, request.first_position + tokens, device=request.positions.device)
     return torch.cat([request.positions, behind])
 
 
 def mask_stops(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
-    """``logits`` (n, ids), the last row's behind ``tokens`` tokens, with −∞ at stop ids that come too early; in
+    """``logits`` (n, ids), the last row's after ``tokens`` tokens, with −∞ at stop ids that come too early; in
     place."""
     early = request.minimum - (tokens - len(logits) + 1)
     if early > 0:

@@ -90,7 +90,7 @@ def block_bounds(frames: int, size: int, first: int = 0) -> tuple[tuple[int, int
     """Where the blocks of a canvas begin and end: ``size`` frames at most, those of that size all nearly as long, so
     that none is a mere rest.
 
-    Where ``first`` is not 0, the first block has so many frames, and each one behind it at most twice as many as the
+    Where ``first`` is not 0, the first block has this many frames, and each one after it at most twice as many as the
     one before: what is heard meanwhile is no longer than that.
     """
     start = min(first, frames)

@@ -3,7 +3,7 @@
 Ours, after TaylorSeer (Liu et al., arXiv 2503.06923) of order one and the two-step Adams–Bashforth rule: a skipped
 output is not the last one again, but that one moved on at the rate at which the last two computed ones differ. What
 differs from TaylorSeer: the step lengths of the grid are taken into account (an EPSS grid is uneven), which modules are
-skipped is a calibrated table's choice instead of every so many steps, and that table was calibrated with forecasts.
+skipped is a calibrated table's choice instead of every n steps, and that table was calibrated with forecasts.
 """
 
 from __future__ import annotations

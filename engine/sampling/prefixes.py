@@ -2,7 +2,7 @@
 comes after.
 
 A request says how much of its beginning others share (:attr:`engine.sampling.autoregressive.Request.shared`). That much
-is read in a pass of its own, whether it is remembered or not, so that the same request gives the same bits whatever was
+is read in a separate pass, whether it is remembered or not, so that the same request gives the same bits whatever was
 spoken before it.
 """
 

@@ -1,4 +1,4 @@
-"""Speech that does not end: a model that says the same again and again, or goes on long after the text is over.
+"""Speech that does not end: a model that says the same again and again, or continues long after the text is over.
 
 It is the commonest way in which speech language models, and pruned ones above all, go wrong. Decoding is then stopped,
 and what was spoken until then is kept. Torch-free.

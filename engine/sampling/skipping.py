@@ -164,8 +164,8 @@ def apply_module(
     """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``plan`` says.
 
     ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
-    any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``, where there
-    is one, adds ``gate * output`` to ``hidden`` by itself: that serves where nobody needs the output.
+    any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``,
+    if there is one, adds ``gate * output`` to ``hidden`` by itself: that serves where nobody needs the output.
     """
     if add_to is not None and in_place and plan == ModulePlan():
         add_to(hidden, gate)

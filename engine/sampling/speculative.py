@@ -63,7 +63,7 @@ def speculate(
         q = _check(reader, request, sampler, tokens, drafted)
         # Accept the first n of them.
         verdict = rule(drafted, p, q, uniforms)
-        # The next token: drawn anew where x_{n+1} was rejected, else from q at the next place.
+        # The next token: drawn again where x_{n+1} was rejected, else from q at the next place.
         cycle = _resampled(drafted, verdict, target.codes, uniforms)
         tokens.extend(cycle.tokens)
         stopped = cycle.stopped

@@ -28,7 +28,7 @@ class Verdict:
     accepted: int
     """How many tokens stay."""
     acceptance: tuple[float, ...]
-    """With which probability each of these, and the one behind them that fell, was to stay; as a whole: the tokens up
+    """With which probability each of these, and the rejected one after them, was to stay; as a whole: the tokens up
     to it, whatever comes of those after."""
     rest: Tensor
     """(ids,), up to its sum: what the next token is drawn from."""

@@ -81,7 +81,7 @@ class EngineThread:
         self._device_lost = False
         """Whether the last job failed because its device did."""
         self._closed = DeviceError("The engine has not started yet.")
-        # A daemon, so that a front end that dies without shutting down does not leave a process behind.
+        # A daemon, so that a front end that dies without shutting down does not leave a process after.
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -259,7 +259,7 @@ class EngineThread:
         except BaseException as error:  # Not even SystemExit in some library may end the thread.
             self._device_lost = self._executor is not None and failures.is_device_lost(error)
             device = self._executor.device if self._executor else "cpu"
-            sentence = failures.sentence(error, command.doing, device, "The engine goes on; details are in the log.")
+            sentence = failures.sentence(error, command.doing, device, "The engine continues; details are in the log.")
             candidates = error.candidates if isinstance(error, CheckpointError) else ()
             return JobFailed(command.job, sentence, failures.details(error), candidates)
 
@@ -271,7 +271,7 @@ class EngineThread:
         except Exception as error:
             _log.exception("The model could not be loaded again.")
             sentence = failures.sentence(error, LoadModel.activity)
-            self._post(EngineStatus(0, f"The model could not be loaded again; load it anew. {sentence}"))
+            self._post(EngineStatus(0, f"The model could not be reloaded; load it again. {sentence}"))
 
     def _post(self, event: Event) -> None:
         try:

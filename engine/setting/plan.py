@@ -40,13 +40,13 @@ class Part:
         return cls(target, tuple(sorted(arguments.items())))
 
     def make(self, *given: Any) -> Any:
-        """Import the function and call it with what the family gives, and the arguments. Raises :class:`SettingError`
-        where there is no such function."""
+        """Import the function and call it with what the family gives, and the arguments. Raises
+        :class:`SettingError` if there is no such function."""
         return imported(self.target)(*given, **dict(self.arguments))
 
 
 def imported(target: str) -> Any:
-    """What ``"package.module:name"`` names. Raises :class:`SettingError` where it is not there."""
+    """What ``"package.module:name"`` names. Raises :class:`SettingError` if it is not there."""
     module, _, name = target.partition(":")
     try:
         return getattr(import_module(module), name)
@@ -75,7 +75,7 @@ class Graphing:
     """How forwards are recorded as CUDA graphs."""
 
     bucket: int
-    """Lengths are rounded up to multiples of this; 1: every length has a graph of its own."""
+    """Lengths are rounded up to multiples of this; 1: every length has its own graph."""
     most: int
     """How many graphs are kept."""
     share: float
@@ -158,7 +158,7 @@ class FlowPlan(Plan):
     :class:`engine.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
     :class:`engine.sampling.evaluating.Evaluator`."""
     evaluated_share: Callable[[OperationCounts], float] | None = None
-    """What share of its operations the evaluator computes, foreseen from what a whole evaluation costs; ``None`` where
+    """What share of its operations the evaluator computes, foreseen from what a whole evaluation costs; ``None`` if
     only running it tells."""
 
     @property
@@ -167,7 +167,7 @@ class FlowPlan(Plan):
 
     def ops_ratio(self, operations: OperationCounts) -> float | None:
         """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
-        costs, whatever branches that was counted for; ``None`` where only running it tells."""
+        costs, whatever branches that was counted for; ``None`` if only running it tells."""
         from engine.sampling.schedules import evaluations
 
         if self.evaluator is not None and self.evaluated_share is None:

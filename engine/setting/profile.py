@@ -31,7 +31,7 @@ from engine.techniques.resolving import known
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
 ALWAYS = "table"
-"""The field of an artefact that every profile has, ``null`` where it has none: files of all versions agree in it."""
+"""The field of an artefact that every profile has, ``null`` if it has none: files of all versions agree in it."""
 _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
 
@@ -55,7 +55,7 @@ class Evidence:
 
     @classmethod
     def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
-        """What ``take`` shows, beside its ``baseline`` where there is one."""
+        """What ``take`` shows, beside its ``baseline`` if there is one."""
         measured = take.measurements
         metrics: dict[str, float] = {
             "real_time_factor": measured.real_time_factor,
@@ -77,7 +77,7 @@ class Profile:
     """A setting that is exported: what it runs on, what it skips and what that was measured to give.
 
     ``checkpoint`` is the SHA-256 of the weights, hexadecimal; ``variant`` the architecture. Construction checks that
-    all parts belong together and raises :class:`ProfileError` that names the field where they do not.
+    all parts belong together and raises :class:`ProfileError` that names the field if they do not.
     """
 
     setting: Setting
@@ -162,8 +162,8 @@ class Profile:
 
     @property
     def named_variant(self) -> str:
-        """What to load the model with: the variant where it is a released architecture, else ``""``, since any other is
-        described by a sidecar beside the weights."""
+        """What to load the model with: the variant if it is a released architecture, else ``""``, since any other is
+        described by a sidecar next to the weights."""
         return self.variant if self.variant in VARIANTS else ""
 
     @property
@@ -201,7 +201,7 @@ class Profile:
         """Load the model and speak ``text``: the same samples as the application gives under this setting.
 
         ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
-        holds the checkpoint where it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
+        holds the checkpoint if it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
         """
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
@@ -211,7 +211,7 @@ class Profile:
 
     def voice(self, folder: str = "") -> Voice:
         """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
-        model's, where that is not where the catalogue has it.
+        model's, if that is not where the catalogue has it.
 
         Raises :class:`AudioError` for a user's own recording: a profile holds neither its sound nor its transcript.
         """
@@ -281,7 +281,7 @@ class Profile:
         }
 
     def _artefact_fields(self) -> dict[str, object]:
-        """What the file says of artefacts: a field of our own techniques always, one of a plug-in where it is used."""
+        """What the file says of artefacts: a field of our own techniques always, one of a plug-in if it is used."""
         fields = {}
         for owner in _artefact_types():
             kind, found = owner.artefact, self.artefact(owner.artefact.key)

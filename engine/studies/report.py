@@ -54,7 +54,7 @@ def write_report(results: Results, place: Path) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
     Of a study that leaves out layers also their importance, as SPADE reads it.
 
-    Raises :class:`StudyError` where nothing has been made yet, or they cannot be written.
+    Raises :class:`StudyError` if nothing has been made yet, or they cannot be written.
     """
     if not any(one.finished for one in results.settings):
         raise StudyError(f"The study in {results.folder} has no finished take yet; run it first.")
@@ -322,7 +322,7 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *(f"Could not be made: {sentence}" for sentence in results.failures)]
+    lines = [*reference_lines(results), *(f"Failed: {sentence}" for sentence in results.failures)]
     return [f"<p>{escape(line)}</p>" for line in lines]
 
 

@@ -1,6 +1,6 @@
 """Writing a study's definition as TOML, as a person would write it. Torch-free.
 
-Source: TOML v1.0.0, https://toml.io/en/v1.0.0: basic strings escape as JSON's do, and DEL besides; keys of letters,
+Source: TOML v1.0.0, https://toml.io/en/v1.0.0: basic strings escape as JSON's do, and so does DEL; keys of letters,
 digits, ``-`` and ``_`` are bare; a table's own values come before its tables.
 """
 

@@ -72,7 +72,7 @@ class Context:
 
     @property
     def artefact(self) -> Artefact | None:
-        """The artefact that the technique's entry names, where it is at hand."""
+        """The artefact that the technique's entry names, if it is at hand."""
         return next((one for one in self.artefacts if one.fingerprint == self.entry.artefact), None)
 
     def compatibility(self, plan: Plan) -> Compatibility:
@@ -225,7 +225,7 @@ class Technique:
     knobs: tuple[Knob, ...]
     resolve: Callable[[Context, Values, Any], Any]
     """``resolve(context, knobs, plan) -> plan``: the plan with this technique, given all knobs and the plan of those
-    that come before it. Raises :class:`SettingError` with a sentence where it cannot be, and
+    that come before it. Raises :class:`SettingError` with a sentence if it cannot be, and
     :class:`engine.setting.plan.NotPrepared` where only its preparation is missing."""
     slot: str = ""
     """What it takes up, one of :data:`SLOTS` as a rule: two techniques of one slot exclude each other. ``slot:part``
@@ -266,14 +266,14 @@ class Technique:
 
 
 def require_offered(context: Context) -> None:
-    """Raise :class:`SettingError` where the model's device cannot carry the technique out."""
+    """Raise :class:`SettingError` if the model's device cannot carry the technique out."""
     reason = dict(context.info.lacking).get(context.entry.technique)
     if reason:
         raise SettingError(reason)
 
 
 def require_whole(context: Context, plan: Plan, why: str) -> None:
-    """Raise :class:`SettingError` where another technique computes evaluations in part; ``why`` they must be whole."""
+    """Raise :class:`SettingError` if another technique computes evaluations in part; ``why`` they must be whole."""
     title = context.title_in("skipping")
     if title or plan.computes_in_part:
         raise Conflict(
@@ -284,7 +284,7 @@ def require_whole(context: Context, plan: Plan, why: str) -> None:
 
 def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info: ModelInfo) -> AnyWeights:
     """Those of the weights ``there`` with this fingerprint; ``kind`` says what they are. Raises
-    :class:`engine.setting.plan.NotPrepared` where the loaded model has none."""
+    :class:`engine.setting.plan.NotPrepared` if the loaded model has none."""
     for one in there:
         if one.fingerprint == fingerprint:
             return one
@@ -295,7 +295,7 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
 
 
 def other_checkpoint(info: ModelInfo, folder: str) -> str:
-    """That a file in a folder of this name was made from another checkpoint, where there is one, as a sentence that
+    """That a file in a folder of this name was made from another checkpoint, if there is one, as a sentence that
     follows another."""
     path = next((Path(one) for one in info.foreign if Path(one).parent.name == folder), None)
     if path is None:

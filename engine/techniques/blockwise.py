@@ -1,6 +1,6 @@
 """Blockwise streaming of masked models: the canvas is filled in block by block from its beginning, and heard so.
 
-The canvas passes the network at every step, with everything behind the block still masked; only frames of the block may
+The canvas passes the network at every step, with everything after the block still masked; only frames of the block may
 be committed, on a schedule of their own. The first block takes few steps, so that speech begins soon. Later ones take
 as many as the audio that is already there leaves time for, so that playback never has to wait; one that turns out too
 slow is cut short while it runs (:mod:`engine.models.families.pacing`). A machine on which not even the fewest steps fit
@@ -92,7 +92,7 @@ def remarks(knobs: Values) -> tuple[str, ...]:
 
 
 def text_kept(every: int) -> str:
-    """What is said of a take whose text and reference were computed at every so many-th step of a block."""
+    """What is said of a take whose text and reference were computed at every n-th step of a block."""
     return (
         f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
         "approximation that nobody has published yet."

@@ -7,11 +7,11 @@ the same products unpacked and not compiled gave 1.09 (1.03 to 1.11). On omni-mi
 minutes gave 1.12 (extremes without the two outermost 1.03 and 1.15) in float32, five 1.36 (1.27 to 1.41) in bfloat16.
 On processors it hence seldom helps. Lengths are compiled as such: further ones, blocks too, add no more graphs.
 
-Language models are offered it nowhere. Measured on a decoding pass of LM mini (one token behind 100 in fixed memory of
+Language models are offered it nowhere. Measured on a decoding pass of LM mini (one token after 100 in fixed memory of
 128, one thread, 25 paired rounds of CPU time), compiled passes had 0.55 times the speed of what runs otherwise (the
 extremes without the two outermost 0.46 to 0.66): products that read float16 weights are nothing that the compiler
 knows, and what lies between them is cut into pieces. With float32 weights, which it knows, they had 0.54 (0.43 to
-0.65). On graphics cards CUDA graphs launch the same passes at once.
+0.65). On GPUs CUDA graphs launch the same passes at once.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Ours are registered in ``pyproject.toml`` in the same way as a researcher's in the package that brings them. A checkout
 is its own metadata: there ours are read from its ``pyproject.toml``, so that they are found whatever was installed
-when. A plug-in that cannot be imported, or is no technique, is left out and named in one sentence; all others go on.
+when. A plug-in that cannot be imported, or is no technique, is left out and named in one sentence; all others work.
 """
 
 from __future__ import annotations

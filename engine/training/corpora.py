@@ -42,7 +42,7 @@ LEAD, TAIL = 0.02, 0.05
 SHARD = 100
 """Clips a shard."""
 CORPUS = "corpus"
-"""Folder beside work folders that holds the corpus of the bundled models."""
+"""Folder, next to work folders, that holds the corpus of the bundled models."""
 SENTENCES = 3_400
 """Of every voice in it."""
 HELD_OUT = 60
@@ -136,7 +136,7 @@ def prepare_corpus(
 ) -> Corpus:
     """Make what is missing of the corpus in ``folder`` and open all of it.
 
-    Every voice has sentences of its own. ``progress`` is called with finished and total clips.
+    Every voice has its own sentences. ``progress`` is called with finished and total clips.
     Raises :class:`PlainError` when flite is missing.
     """
     folder.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Examples:
-    """What a manifest comes to."""
+    """Summary of a manifest."""
 
     training: tuple[Example, ...]
     held_out: tuple[Example, ...]

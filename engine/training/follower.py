@@ -1,4 +1,4 @@
-"""Who is told how a training goes."""
+"""Receives the progress of a training."""
 
 from __future__ import annotations
 

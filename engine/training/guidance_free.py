@@ -195,7 +195,7 @@ class GuidanceFree:
         """How near the averaged model's one branch is to the guided velocity of the model that was started from.
 
         ``guided t=…``: mean squared error by time. ``gap``: their sum as a share of what it is without training; what
-        these recordings have changed besides counts too. ``learnt``: how far the velocity has moved the way that
+        these recordings have changed otherwise counts too. ``learnt``: how far the velocity has moved the way that
         guidance moves it, as a share of that way, mean over times; 0 at the start, 1 at the goal.
         """
         found = [self._looked_at(one) for one in self._validation_problems]

@@ -12,7 +12,7 @@ from engine.setting.knobs import Values
 @dataclass(frozen=True, kw_only=True)
 class TrainingRequest:
     """Train something for ``model``. The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint in the
-    run's folder ``work``, from which the same request goes on with ``resume``. Reports are
+    run's folder ``work``, from which the same request continues with ``resume``. Reports are
     :class:`TrainingProgress`; the result is :class:`Trained`."""
 
     activity: ClassVar[str] = "training"

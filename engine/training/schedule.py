@@ -27,7 +27,7 @@ class Rated:
     """What every recipe's options have in common."""
 
     rate_scale: float = 1.0
-    """All learning rates, times the usual ones: a run whose loss was no number goes on with less."""
+    """All learning rates, times the usual ones: a run whose loss was not finite resumes with less."""
 
     def scale(self, step: int, progress: float, warm_up: int, hold: float) -> float:
         """:func:`learning_rate_scale`, times that."""

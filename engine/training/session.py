@@ -1,6 +1,6 @@
 """Running a recipe: budget, checkpoints, resuming, stopping, and the log that is kept in the repository.
 
-A recipe only knows how to make one optimiser step; what every long run needs besides stands here once.
+A recipe only knows how to make one optimiser step; what every long run needs besides is here once.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Session:
             work.mkdir(parents=True, exist_ok=True)
 
     def begin(self, resume: bool) -> None:
-        """Start afresh, or go on from the checkpoint in the work folder.
+        """Start afresh, or resume from the checkpoint in the work folder.
 
         Raises what :func:`check_place` does, and :class:`PlainError` when the checkpoint belongs to another run.
         """

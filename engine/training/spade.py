@@ -98,7 +98,7 @@ class StudentRecipe(TokenRecipe):
         )
 
     def metadata_at(self, stage: str, minutes: float) -> dict[str, str]:
-        """What the file of this ``stage`` says, after so many processor ``minutes``."""
+        """What the file of this ``stage`` says, after CPU ``minutes``."""
         return {
             "kind": "student",
             "base": self.base,

@@ -91,7 +91,7 @@ class TokenRecipe:
         raise NotImplementedError
 
     def metadata_after(self, seconds: float) -> dict[str, str]:
-        """What the file with the result says about itself, after so many seconds of the budget."""
+        """What the file with the result says about itself, after this number of seconds of the budget."""
         raise NotImplementedError
 
     def summary(self, validation: Mapping[str, float]) -> str:

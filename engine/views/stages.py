@@ -57,7 +57,7 @@ class Stage:
         self.progress(report.chunk * report.steps + report.step + 1, report.chunks * report.steps)
 
     def progress(self, done: int, total: int) -> None:
-        """Tell how far the part is, in units of its own."""
+        """Report how far the part is, in its own units."""
         self._tell(done / total)
 
     def trial(self, trial: object) -> None:

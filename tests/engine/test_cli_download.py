@@ -84,7 +84,7 @@ def test_ctrl_c_keeps_what_has_come_for_the_next_time(start: START, hub: Hub, tm
     hub.before_break_off = interrupt_once_something_is_written
     _, err = process.communicate()
     assert process.returncode == 130
-    assert "Cancelled. What has been fetched is kept" in err
+    assert "Cancelled. The downloaded part is kept" in err
     assert "Traceback" not in err
     (part,) = (tmp_path / "m").glob("*.part")
     assert 0 < part.stat().st_size < len(CONTENT[WEIGHTS])

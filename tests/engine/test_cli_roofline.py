@@ -61,7 +61,7 @@ def test_a_trace_without_a_folder_is_refused_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["roofline", "--trace", str(tmp_path / "no" / "trace.json")]) != 0
-    assert "There is no folder" in capsys.readouterr().err
+    assert "does not exist" in capsys.readouterr().err
 
 
 def test_a_setting_is_a_profile_or_techniques(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +69,7 @@ def test_a_setting_is_a_profile_or_techniques(tmp_path: Path, capsys: pytest.Cap
     assert cli.main(["roofline", "--setting", missing]) != 0
     assert "missing.json" in capsys.readouterr().err
     assert cli.main(["roofline", "--setting", missing, "--setting", other]) != 0
-    assert "give one profile" in capsys.readouterr().err
+    assert "Give only one profile" in capsys.readouterr().err
     assert cli.main(["roofline", "--setting", missing, "--setting", "steps"]) != 0
     capsys.readouterr()
     assert cli.main(["roofline", "--setting", "no_such"]) != 0

@@ -164,7 +164,7 @@ def test_ctrl_c_keeps_what_is_finished(
         patched.setattr(Terminal, "hear", interrupted)
         code, _, err = run(capsys, "run", str(file))
     assert code == cli.CANCELLED
-    assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to go on." in err
+    assert "Stopped after 5 of 24 tasks, all of which are kept; run the same command to resume." in err
     with Store(file.with_suffix(".study")) as store:
         assert len(store.takes()) == 5
     assert "19 takes were made" in run(capsys, "run", str(file))[1]
@@ -176,7 +176,7 @@ def test_ctrl_c_keeps_what_is_finished(
         (("steps.steps", "stepz.steps"), ("run",), 10, "There is no technique named 'stepz'"),
         (('"rms"', '"nobody"'), ("run",), 10, "There is no voice named 'nobody'"),
         (("", ""), ("status",), 10, "There is no study in"),
-        (("", ""), ("run", "--workers", "2"), 10, "--workers belongs to --ray"),
+        (("", ""), ("run", "--workers", "2"), 10, "--workers needs --ray"),
         (("", ""), ("export", "--results", "nowhere"), 10, "There is no study in nowhere"),
     ],
 )
@@ -205,7 +205,7 @@ def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture
     direct.close()
     spoil_database(folder / DATABASE, "takes_by_text")
     code, out, _ = run(capsys, "status", str(file))
-    assert code == 0 and "can only be read" in out and f"paretone study set-aside '{folder}'" in out
+    assert code == 0 and "is damaged and read-only" in out and f"paretone study set-aside '{folder}'" in out
     assert run(capsys, "run", str(file))[0] != 0
     code, out, _ = run(capsys, "set-aside", str(folder), "--json")
     backup = Path(json.loads(out)["folder"])

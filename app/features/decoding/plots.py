@@ -89,8 +89,8 @@ class AcceptancePlot(Chart):
 
     def tip_at(self, _place: QPointF) -> tuple[str, QRectF]:
         words = (
-            "Bars: of the drafts that the target looked at (all before them were accepted), with 95 % intervals.<br>"
-            f"Diamonds: of all that were proposed.<br>{_AS_A_WHOLE}<br>{self.cursor_text()}"
+            "Bars: share of the judged tokens (all before them were accepted), with 95 % intervals.<br>"
+            f"Diamonds: share of all proposed tokens.<br>{_AS_A_WHOLE}<br>{self.cursor_text()}"
         )
         return words, QRectF(self.rect())
 

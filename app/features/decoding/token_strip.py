@@ -215,7 +215,7 @@ class TokenStrip(CursorCanvas):
         return QRectF(left, line * self._line_height() + 0.3 * em, right - left, _CELL_HEIGHT * em)
 
     def token_at(self, place: QPointF) -> int | None:
-        """The index of the token at a place in widget coordinates, drafts included; ``None`` beside them."""
+        """The index of the token at a place in widget coordinates, drafts included; ``None`` outside them."""
         line = int(place.y() / self._line_height())
         if not 0 <= line < len(self._lines):
             return None

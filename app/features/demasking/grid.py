@@ -214,7 +214,7 @@ class DemaskingGrid(CursorCanvas):
         return QRectF(left, around.bottom() - (codebook + 1) * height, right - left, height)
 
     def cell_at(self, place: QPointF) -> tuple[int, int] | None:
-        """Codebook and frame at a place in widget coordinates; ``None`` beside all cells."""
+        """Codebook and frame at a place in widget coordinates; ``None`` outside all cells."""
         if self._passage is None:
             return None
         line = int(place.y() / self._line_height())

@@ -13,7 +13,7 @@ from engine.models.base import DraftWeights, ModelInfo, StudentWeights
 
 STUDENT, DRAFT = "student", "draft"
 _OFFICIAL = (
-    "llm.pt and its configuration, which take the places of the release's: the official class loads them with so many "
+    "llm.pt and its configuration, which replace the release's: the official class loads them with this number of "
     "layers."
 )
 _HUGGING_FACE = "a Hugging Face checkpoint: AutoModelForCausalLM.from_pretrained loads it."

@@ -17,7 +17,7 @@ _LARGE_STEP = 10
 
 
 class MushraPage(TrialPage):
-    """Rate each sound beside the reference; one of them is the reference itself."""
+    """Rate each sound against the reference; one of them is the reference itself."""
 
     name = "MUSHRA"
     grows = True

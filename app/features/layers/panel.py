@@ -43,7 +43,7 @@ class MeasurePlan:
     """What is to be measured of every layer."""
 
     word_errors: bool
-    """Speak and recognise sentences without each layer, beside the quick measures."""
+    """Speak and recognise sentences without each layer, in addition to the quick measures."""
     sentences: int
 
 
@@ -307,7 +307,7 @@ class LayersPanel(QWidget):
 
 
 def _spreads(record: ImportanceRecord) -> bool:
-    """Whether most layers would be invisible beside the greatest one."""
+    """Whether most layers would be invisible next to the greatest one."""
     values = sorted(record.deciding.values)
     return values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9)
 

@@ -13,7 +13,7 @@ from app.widgets.side_buttons import SIDES, SideButtons
 
 
 class TransportBar(QWidget):
-    """Shows what it is told and says what is wanted; it plays nothing."""
+    """Shows its state and emits what is wanted; it plays nothing."""
 
     start_wanted = Signal()
     play_wanted = Signal()
@@ -63,7 +63,7 @@ class TransportBar(QWidget):
         button = QPushButton(checkable=checkable)
         button.setAccessibleName(name)
         button.setToolTip(f"{name} ({key})")
-        # A click leaves the focus where it is, so that Space goes on to play and pause.
+        # A click leaves the focus where it is, so that Space still means play and pause.
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(lambda _=False: wanted.emit())
         return button

@@ -320,7 +320,7 @@ def _dash(number: int) -> Qt.PenStyle:
 
 
 def _power(value: float) -> str:
-    """A number beside a logarithmic axis."""
+    """A number on a logarithmic axis."""
     power = round(math.log10(value))
     if -3 <= power <= 4:
         return f"{value:g}"

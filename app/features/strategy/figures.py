@@ -1,4 +1,4 @@
-"""What a strategy table is besides its picture: cells in words, for screen readers and for copying, and its counts."""
+"""A strategy table as text: cells in words, for screen readers and for copying, and its counts."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def action_colours(colours: Colours) -> dict[SkipAction, tuple[str, str]]:
 
 
 class StrategyGrid(CellGrid):
-    """The coloured table. Shows a table, a table beside another, or a calibration at work."""
+    """The coloured table. Shows a table, a table compared with another, or a calibration at work."""
 
     action_wanted = Signal(object)
     """The user pressed T, B or C: the action for the whole range."""

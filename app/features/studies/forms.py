@@ -97,7 +97,7 @@ class StudyForm:
     """Of the model, where they differ from its own."""
     varied: tuple[Varied, ...]
     selected: Setting | None = None
-    """A setting that is compared besides."""
+    """A further setting to compare."""
     goals: Goals | None = None
     """``None`` to try every combination."""
     layers: Layers | None = None

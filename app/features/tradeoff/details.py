@@ -109,7 +109,8 @@ class TradeoffDetails(QWidget):
         self._spoken = self.sentence.itemData(row)
 
     def show_point(self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool) -> None:
-        """Show ``point`` beside ``other``; ``count`` points are selected, and are the ``only`` ones shown or not."""
+        """Show ``point`` compared with ``other``; ``count`` points are selected, and are the ``only`` ones shown or
+        not."""
         self._point = point
         colours = self._colours
         if point is None:

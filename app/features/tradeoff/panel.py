@@ -44,7 +44,7 @@ _ORIGINS = ("source", "model", "voice")
 
 
 class TradeoffPanel(QWidget):
-    """Above: axes, what is shown of them, filters, techniques. Then the plot beside what is known of one point."""
+    """Above: axes, what is shown of them, filters, techniques. Then the plot and the details of one point."""
 
     shown = Signal()
     """The panel can be seen from now on."""
@@ -207,7 +207,7 @@ class TradeoffPanel(QWidget):
             self._show_point()
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
-        """What points are besides, in a letter or a word, by their keys."""
+        """Marks of points, in a letter or a word, by their keys."""
         self.plot.set_marks(marks)
 
     def set_reasons(self, hear: str, keep: str, use: str) -> None:

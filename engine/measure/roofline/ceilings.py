@@ -110,7 +110,7 @@ def kept(key: str) -> Ceilings | None:
 
 
 def keep(ceilings: Ceilings) -> None:
-    """Keep ``ceilings`` beside those of other devices. Raises :class:`PlainError` if they cannot be written."""
+    """Keep ``ceilings`` with those of other devices. Raises :class:`PlainError` if they cannot be written."""
     everything = {**_read(), ceilings.key: ceilings}
     data = {"schema": SCHEMA, "ceilings": [one.to_json() for one in everything.values()]}
     try:

@@ -46,7 +46,7 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
     positions = places(request, middle)
     target, draft = works.networks.target.tokens, works.networks.draft
     per_pass = max(1, round(sum(len(one.drafted) + 1 for one in cycles) / len(cycles)))
-    checking = f"{per_pass} token{'s' if per_pass > 1 else ''} behind {middle}"
+    checking = f"{per_pass} token{'s' if per_pass > 1 else ''} after {middle}"
     stages = [
         _pass("prefill", "Reading the prompt", 1, target, request.embedded[:, :-1], positions[: prompt - 1], 0),
         _pass(
@@ -67,7 +67,7 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
         positions = places(works.draft_request, middle)
         embedded = draft.tokens.embed(_some(tokens, 1))[None]
         choosing = _Choosing(works.sampler, tokens[: len(tokens) // 2], 1)
-        shape = f"1 token behind {middle}"
+        shape = f"1 token after {middle}"
         place = positions[middle - 1 : middle]
         stages.append(
             _pass("draft", "Drafting passes", drafted, draft.tokens, embedded, place, middle - 1, choosing, shape)

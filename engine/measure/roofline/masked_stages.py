@@ -29,7 +29,7 @@ from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, su
 from engine.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
-"""By how a step is guided, as people call it where there are several kinds."""
+"""By how a step is guided, as people call it if there are several kinds."""
 
 
 def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:

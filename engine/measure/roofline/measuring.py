@@ -61,7 +61,7 @@ def measure_roofline(
     rounds: int = ROUNDS,
     trace: Path | None = None,
 ) -> RooflineReport:
-    """Measure every component of ``target`` against this machine's ceilings, which are measured first where they are
+    """Measure every component of ``target`` against this machine's ceilings, which are measured first if they are
     not known, or ``again``. With ``trace``, one forward of every phase is written there as a Chrome trace.
 
     Raises :class:`engine.errors.PlainError`, and what the observer raises to cancel.

@@ -15,7 +15,7 @@ from engine.sampling.skipping import LayerMemory
 from engine.setting.plan import FlowPlan
 
 MOST_KEPT = 3
-"""How many are kept beside the model's own."""
+"""How many are kept next to the model's own."""
 
 
 class Run(Protocol):

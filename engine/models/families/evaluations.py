@@ -74,13 +74,13 @@ class Stage:
 
     @property
     def layered(self) -> DiffusionTransformer:
-        """The backbone as one whose layers can be skipped. Raises :class:`SettingError` where it is none."""
+        """The backbone as one whose layers can be skipped. Raises :class:`SettingError` if it is none."""
         return require_layers(self.backbone, self.title)
 
 
 def require_layers(backbone: Evaluated, title: str) -> DiffusionTransformer:
     """``backbone`` as one whose layers can be looked at and skipped. Raises :class:`SettingError` with the model's
-    ``title`` where it is none."""
+    ``title`` if it is none."""
     if not isinstance(backbone, DiffusionTransformer):
         raise SettingError(
             f"{title} is not a diffusion transformer: skipping layers, caches and attention views need F5-TTS or "

@@ -446,7 +446,7 @@ class FlowSpeech(ABC):
         evaluations = self._evaluations(script, passage, run)
 
         def integrate() -> Tensor:
-            # What was skipped is remembered from evaluation to evaluation, so that every sampling begins anew.
+            # What was skipped is remembered from evaluation to evaluation, so that every sampling begins again.
             following = self._evaluations(script, passage, run)
             state = self._integrate(following, sampler, script.times, options, lambda step, state: check())
             evaluations.operations[:], evaluations.shares[:] = following.operations, following.shares

@@ -85,7 +85,7 @@ class _Spoken:
 
     cycles: tuple[DecodingCycle, ...]
     problem: str
-    """How it went wrong, as a sentence; ``""`` where it ended by itself."""
+    """How it went wrong, as a sentence; ``""`` if it ended by itself."""
     mel: np.ndarray | None
     samples: int
     backbone_seconds: float
@@ -94,7 +94,7 @@ class _Spoken:
     operations: float
     reference_operations: float
     approximated: TokenDecoder | None = None
-    """What made it heard, where that is not exact."""
+    """What made it heard, if that is not exact."""
 
     @property
     def tokens(self) -> int:
@@ -109,12 +109,12 @@ class LanguageInternals:
     plan: LanguagePlan
     request: Request
     draft_request: Request | None
-    """What the draft reads, where there is one."""
+    """What the draft reads, if there is one."""
     sampler: TokenSampler
     decoding: Decoding
     """The loop, not yet begun."""
     decoder: Callable[[], TokenDecoder]
-    """Gives what makes its tokens heard, anew."""
+    """Gives what makes its tokens heard, again."""
     passages: int
     """How many there are in all."""
 
@@ -288,7 +288,7 @@ class LanguageSpeech(ABC):
         check: Callable[[], None],
         status: Callable[[str], None] = lambda text: None,
     ) -> _Script:
-        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
+        """Everything that must be known before the first passage is spoken. ``status`` reports what is recorded."""
         self._graphs.status = status
         plan = resolve(self.info, setting)
         networks = self._launched(self._networks.of(plan), plan)
@@ -297,7 +297,7 @@ class LanguageSpeech(ABC):
         return _Script(plan, networks, prompt, prepared.passages, notes, setting.seed)
 
     def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
-        """``networks``, their passes recorded where that is planned."""
+        """``networks``, their passes recorded if that is planned."""
         graphs = plan.launching.graphs
         if graphs is None:
             return networks
@@ -417,7 +417,7 @@ class LanguageSpeech(ABC):
         )
 
     def _next(self, decoding: Generator[Cycle, None, None], passage: LanguagePassage) -> Cycle | None:
-        """The next cycle, ``None`` behind the last one."""
+        """The next cycle, ``None`` after the last one."""
         with self._enough_memory(passage):
             return next(decoding, None)
 
@@ -456,7 +456,7 @@ class LanguageSpeech(ABC):
 
 
 def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | None:
-    """What streaming has done to the speech, by the passage where it is most."""
+    """What streaming has done to the speech, by the passage if it is most."""
     found = (one.approximated.difference() for one in spoken if one.approximated is not None)
     differing = (one for one in found if one is not None and math.isfinite(one.level))
     return max(differing, key=lambda one: one.level, default=None)

@@ -17,7 +17,7 @@ from engine.models.networks.causal import CausalLayer
 from engine.setting.plan import LanguagePlan
 
 MOST_KEPT = 3
-"""How many are kept beside the model's own."""
+"""How many are kept next to the model's own."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class DraftTensors:
     """What a draft's file holds."""
 
     layers: Mapping[int, Mapping[str, Tensor]] = field(repr=False)
-    """Trained layers by their number in the target, with official names behind ``layers.N.``."""
+    """Trained layers by their number in the target, with official names after ``layers.N.``."""
     head: Tensor | None = field(repr=False)
-    """(codes + stops, hidden), where it was trained."""
+    """(codes + stops, hidden), if it was trained."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class LanguageNetworks:
 def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -> LanguageNetwork:
     """The draft: layers of ``own``, shared, with those in their place that were trained.
 
-    Raises :class:`CheckpointError` where ``tensors`` do not fit the model, or are not what the file says.
+    Raises :class:`CheckpointError` if ``tensors`` do not fit the model, or are not what the file says.
     """
     tokens, path = own.tokens, draft.path
     transformer = tokens.transformer

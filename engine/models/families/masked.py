@@ -12,7 +12,7 @@ A model derives from :class:`MaskedSpeech` and fills in what is its own:
   runs).
 
 All masked models have the options :data:`engine.sampling.masked_options.DEMASKING_OPTIONS`; where ``by_sentence`` is
-set, ``_passages`` gives every sentence a passage of its own.
+set, ``_passages`` gives every sentence its own passage.
 
 ``ops_ratio`` of its takes is the network's operations over those of the same setting without techniques. Counted are
 all matrix and attention products, those of the head included, of all rows of all branches that a step computed; not the
@@ -85,7 +85,7 @@ class MaskedInternals:
     blocks: tuple[Block, ...]
     """In the order in which they are filled in, with the most steps that each may take."""
     decoder: Callable[[], GridDecoder]
-    """Gives what makes its codes heard, anew."""
+    """Gives what makes its codes heard, again."""
     passages: int
     """How many there are in all."""
     audio_seconds: float
@@ -232,10 +232,10 @@ class MaskedSpeech(ABC):
     def decode_partial(
         self, passage: DemaskedPassage, step: int, voice: Voice, setting: Setting, check: Callable[[], None]
     ) -> np.ndarray:
-        """The sound (n,) of a passage as it stood behind ``step``, from 0; not levelled or trimmed as a take is.
+        """The sound (n,) of a passage as it was after ``step``, from 0; not levelled or trimmed as a take is.
 
         Codes that were not there yet add nothing: of a frame of which only the first codebooks were known, what these
-        say is heard; a frame without any is what the decoder makes of nothing. Raises :class:`SettingError` where there
+        say is heard; a frame without any is what the decoder makes of nothing. Raises :class:`SettingError` if there
         is no such step, or the codes are of another model.
         """
         if not 0 <= step < passage.steps:
@@ -256,7 +256,7 @@ class MaskedSpeech(ABC):
         check: Callable[[], None],
         status: Callable[[str], None] = lambda text: None,
     ) -> MaskedScript:
-        """Everything that must be known before the first passage is spoken. ``status`` is told what is recorded."""
+        """Everything that must be known before the first passage is spoken. ``status`` reports what is recorded."""
         self._graphs.status = status
         plan = resolve(self.info, setting)
         network = self._launched(self._networks.of(plan.precision), plan)
@@ -269,7 +269,7 @@ class MaskedSpeech(ABC):
     def _launched(
         self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
     ) -> FusedMasked:
-        """``network``, its passes recorded or compiled where that is engaged; compiled ones warm."""
+        """``network``, its passes recorded or compiled if that is engaged; compiled ones warm."""
         graphs, mode = plan.launching.graphs, plan.launching.mode
         if graphs is not None:
             self._graphs.bound(graphs)
@@ -363,7 +363,7 @@ class MaskedSpeech(ABC):
         progress: DemaskingProgress,
         observer: Observer,
     ) -> list[float]:
-        """Fill in a block; returns what each step took. On a graphics card that is the time to ask for it, and the last
+        """Fill in a block; returns what each step took. On a GPU that is the time to ask for it, and the last
         one's holds the wait until all is done."""
         seconds: list[float] = []
         steps = block.steps

@@ -14,13 +14,13 @@ from engine.models.networks.masked_network import MaskedNetwork
 from engine.setting.plan import WHOLE
 
 MOST_KEPT = 2
-"""How many are kept beside the model's own."""
+"""How many are kept next to the model's own."""
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
     """The precisions worth choosing on ``device``."""
     some = precision.offered(device)
-    # On a graphics card, converting between two types costs as much as the products gain.
+    # On a GPU, converting between two types costs as much as the products gain.
     whole = (f"{one}{WHOLE}" for one in some if device.type == "cuda" and one in precision.DTYPES)
     return (*some, *whole)
 

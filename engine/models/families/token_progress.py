@@ -9,7 +9,7 @@ from engine.models.base import Observer, StepReport
 from engine.sampling.autoregressive import Cycle
 
 REPORT_SECONDS = 0.05
-"""How often progress is told at most: tokens come faster than anybody can read."""
+"""How often progress is reported at most: tokens come faster than anybody can read."""
 
 
 class TokenProgress:

@@ -51,7 +51,7 @@ def without_silence(samples: np.ndarray, rate: int, pause: int, lead: int, trail
 
 
 def cut_of(samples: np.ndarray, rate: int) -> float:
-    """Where upstream cuts a long reference (n,) that nobody transcribed, in seconds: as speech goes on after the last
+    """Where upstream cuts a long reference (n,) that nobody transcribed, in seconds: as speech continues after the last
     pause within :data:`LONGEST_CUT`."""
     track = Track(quantised(samples), rate)
     starts = [start for start, _ in spoken_ranges(track, SHORT_PAUSES, 0) if start <= LONGEST_CUT * 1000]

@@ -1,7 +1,7 @@
 """Forecast: DiTReducio's temporal skipping with the skipped output extrapolated instead of reused.
 
-No technique of its own but a way of DiTReducio's: which modules are skipped stands in a strategy table, and a table is
-calibrated for the one way or for the other. What it does and how it differs from its sources:
+Not a separate technique but an option of DiTReducio: which modules are skipped stands in a strategy table, and a table
+is calibrated for the one way or for the other. What it does and how it differs from its sources:
 :mod:`engine.sampling.forecasting`.
 """
 

@@ -26,7 +26,7 @@ def calibrate_model(
 ) -> CalibrationRecord:
     """Calibrate on the first passage of every utterance, all of them together, under the knobs in ``setting``.
 
-    ``combine`` is one of :data:`engine.techniques.ditreducio.COMBINATIONS`. Raises :class:`SettingError` where
+    ``combine`` is one of :data:`engine.techniques.ditreducio.COMBINATIONS`. Raises :class:`SettingError` if
     ``setting`` rules DiTReducio out, and :class:`engine.errors.Cancelled`.
     """
     knobs = knobs_of(setting)

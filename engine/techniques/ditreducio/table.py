@@ -137,8 +137,8 @@ class StrategyTable:
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
     def to_json(self) -> dict:
-        """Plain JSON values; :meth:`from_json` reads them back. What the paper knows nothing of is written only where
-        it is in use, so that all other tables keep their fingerprints."""
+        """Plain JSON values; :meth:`from_json` reads them back. What the paper knows nothing of is written only
+        if it is in use, so that all other tables keep their fingerprints."""
         return {
             "belonging": self.compatibility.to_json(),
             "branch_skip": self.branch_skip,

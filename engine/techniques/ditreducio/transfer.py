@@ -36,7 +36,7 @@ def measure_transfer(
 ) -> TransferReport:
     """Measure ``table`` on the first passages of ``unseen`` and, to compare, of those it was ``calibrated`` on.
 
-    Errors are measured as DiTReducio's knobs in ``setting`` say, and held against its threshold. Raises
+    Errors are measured as DiTReducio's knobs in ``setting`` say, and compared with its threshold. Raises
     :class:`ProfileError` for a table of another model or sampling, and :class:`engine.errors.Cancelled`.
     """
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)

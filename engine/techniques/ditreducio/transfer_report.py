@@ -9,7 +9,7 @@ from statistics import fmean, median
 from engine.techniques.ditreducio.record import Sentence
 
 DISTANCE_TOLERANCE = 1.25
-"""A table serves sentences well whose log-mel distance is within this factor of that of its own."""
+"""A table serves sentences well whose log-mel distance is within this factor of its own sentences'."""
 EXCEEDING_TOLERANCE = 0.10
 """And of whose skips no more than this share more exceed their bounds."""
 OTHER_LENGTH = 1.5
@@ -18,7 +18,7 @@ OTHER_LENGTH = 1.5
 
 @dataclass(frozen=True)
 class SentenceTransfer:
-    """One sentence under the table, beside its full run from the same noise."""
+    """One sentence under the table, compared with its full run from the same noise."""
 
     sentence: Sentence
     velocity_errors: tuple[float, ...]
@@ -95,7 +95,7 @@ class TransferReport:
         )
 
     def _beside_own(self, rows: Sequence[SentenceTransfer]) -> str:
-        """The figures of ``rows``, each beside that of the table's own sentences."""
+        """The figures of ``rows``, each with that of the table's own sentences."""
         (distance, exceeding), (own_distance, own_exceeding) = _figures(rows), _figures(self.calibrated)
         return (
             f"log-mel distance {distance:.3f} beside {own_distance:.3f}, {exceeding:.0%} of the skips beyond their "

@@ -1,7 +1,7 @@
 """Static error-curve cache: modules are reused while their measured change from step to step adds up to little.
 
 After SmoothCache (Liu et al., arXiv 2411.10510): one ordinary run per sentence measures how much the outputs of each
-kind of module change, and a schedule follows from a threshold; attention and feed-forward have schedules of their own,
+kind of module change, and a schedule follows from a threshold; attention and feed-forward have separate schedules,
 all layers of a kind do the same. What differs: SmoothCache measures the error of a reuse over every distance, here the
 changes from step to step add up. The sentences are the catalogue's first, spoken by the voice that is to speak; the
 curve is measured once for each voice and trajectory, before the first take.

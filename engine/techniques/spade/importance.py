@@ -19,7 +19,7 @@ DRAWS = 2000
 def bootstrapped(
     measure: str, each: np.ndarray, weights: np.ndarray | None = None, baseline: float = 0.0, draws: int = DRAWS
 ) -> LayerImportance:
-    """The importance that ``each`` (utterances, layers) comes to: mean over utterances, weighted by ``weights``
+    """The importance that results from ``each`` (utterances, layers): mean over utterances, weighted by ``weights``
     (utterances,), with 95 % intervals of the means and of the ranks over resampled utterances.
 
     For a word error rate, ``each`` holds errors a word of a sentence and ``weights`` its number of words.

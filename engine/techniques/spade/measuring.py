@@ -41,7 +41,7 @@ def measure_layers(
     earlier: ImportanceRecord | None = None,
 ) -> ImportanceRecord:
     """Take ``measures`` of all layers under the options and the seed of ``setting``. What ``earlier`` has measured
-    besides is kept.
+    else is kept.
 
     Raises :class:`SettingError` for a measure that does not exist, :class:`engine.errors.PlainError` where the judge is
     missing, and :class:`engine.errors.Cancelled`.

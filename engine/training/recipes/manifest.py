@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m engine.training.recipes.manifest", description=__doc__)
-    parser.add_argument("--manifest", type=Path, required=True, help="CSV file to write; the recordings go beside it")
+    parser.add_argument("--manifest", type=Path, required=True, help="CSV file to write; recordings go next to it")
     parser.add_argument("--corpus", type=Path, required=True, help="folder of the corpus; what is missing is spoken")
     parser.add_argument(
         "--sentences", type=int, default=SENTENCES, help="sentences a voice to train on (default: %(default)s)"

@@ -1,7 +1,7 @@
 """The recipe of the bundled MegaTTS 3, ``megatts3-mini``: a small DiT of the official layout over the latents of
 :mod:`engine.training.recipes.mel_codec`.
 
-MegaTTS 3 is told how long every phone lasts, so what a small model cannot learn, the alignment, is given away by its
+MegaTTS 3 gets the duration of every phone, so what a small model cannot learn, the alignment, is given away by its
 design: the corpus's own phone times in training, a table of mean durations at synthesis.
 """
 

@@ -1,7 +1,7 @@
 """What the recipes of codecs with codes have in common: a quantiser between encoder and decoder, and a decoder that
 gets the speaker. See :class:`engine.training.recipes.mel_excerpts.ExcerptRecipe`.
 
-The decoder learns to lean on the mean mel of the voice that it is told, and falls apart at a mean that it has not seen;
+The decoder learns to lean on the mean mel of the voice that it gets, and falls apart at a mean that it has not seen;
 hence the mean is over anything from one clip to many of the voice, and never of the clip at hand alone.
 """
 
@@ -67,7 +67,7 @@ class QuantisedMelRecipe(ExcerptRecipe[Options]):
         }
 
     def _told(self, voice: str, floor: float | None) -> Tensor:
-        """The mean mel (bands,) that the decoder is told, of recordings with the same noise floor."""
+        """The mean mel (bands,) for the decoder, of recordings with the same noise floor."""
         mean = self._some_mean(voice)
         return mean if floor is None else torch.logaddexp(mean, torch.tensor(floor))
 

@@ -60,8 +60,8 @@ class VocosOptions(Rated):
     """Learning rate of the discriminators."""
     mel_weight: float = 8.0
     spectrum_weight: float = 1.0
-    """Weights beside the adversarial loss in the second phase. The mel is what the vocoder is told and has to keep;
-    but of all waveforms with this mel, a distance between spectra prefers one that is smooth where speech is
+    """Weights relative to the adversarial loss in the second phase. The mel is the vocoder's input, which it has to
+    keep; but of all waveforms with this mel, a distance between spectra prefers one that is smooth where speech is
     noisy."""
     matching_weight: float = 1.0
     half_precision: bool = False
@@ -228,7 +228,7 @@ def spectral_loss(made: Tensor, real: Tensor) -> Tensor:
     losses = []
     for size, hop in RESOLUTIONS:
         ours, theirs = _magnitudes(made, size, hop), _magnitudes(real, size, hop)
-        # A floor 80 dB below full scale: what is quieter cannot be heard beside speech.
+        # A floor 80 dB below full scale: what is quieter is inaudible under speech.
         logarithmic = functional.l1_loss((ours + 1e-4).log(), (theirs + 1e-4).log())
         losses.append(logarithmic + functional.l1_loss(ours, theirs) / (theirs.mean() + 1e-5))
     return torch.stack(losses).mean()

@@ -76,4 +76,4 @@ def test_without_reference_speech_it_says_so(
     monkeypatch.setattr("engine.training.corpora.shutil.which", lambda program: None)
     side = "steps=4,cross_fade=0,technique=steps:steps=2"
     assert cli.main(["compare", "baseline", side, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
-    assert "there is no reference speech to see the judge's own floor" in capsys.readouterr().out
+    assert "no reference speech to show the judge's floor" in capsys.readouterr().out

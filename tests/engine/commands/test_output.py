@@ -16,9 +16,9 @@ def test_a_disk_that_can_only_be_read_is_no_place_for_files(read_only_disk: Path
         PlainError, match=r"a\.csv cannot be written: that disk can only be read; choose another folder"
     ):
         output.writable(read_only_disk / "a.csv")
-    with pytest.raises(PlainError, match=r"Nothing can be put into the folder .*: that disk can only be read"):
+    with pytest.raises(PlainError, match=r"Cannot write to the folder .*: that disk can only be read"):
         output.folder(str(read_only_disk))
-    with pytest.raises(PlainError, match="could not be made: that disk can only be read"):
+    with pytest.raises(PlainError, match="could not be created: that disk can only be read"):
         output.folder(str(read_only_disk / "new"))
 
 

@@ -11,7 +11,7 @@ from engine import cli
 from engine.setting.profile import Profile
 
 SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
-ON_TOP = "CFG-free weights have their guidance in them"
+ON_TOP = "CFG-free weights already contain their guidance"
 
 
 def test_help_says_for_which_models_an_option_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,7 +20,7 @@ def test_help_says_for_which_models_an_option_is(capsys: pytest.CaptureFixture[s
     said = " ".join(capsys.readouterr().out.split())
     assert "F5-TTS, MegaTTS 3: Number of steps from noise to speech" in said
     assert "Omni mini, OmniVoice: Number of steps in which a canvas" in said
-    assert "MegaTTS 3: How strongly the text guides" in said
+    assert "MegaTTS 3: Guidance strength of the text" in said
 
 
 def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,7 +38,7 @@ def test_a_model_that_is_not_there_is_said_before_its_voices(
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     code = cli.main(["speak", "--model", "MegaTTS3", "--text", "Rice.", "--out", str(tmp_path / "o.wav")])
     assert code == 5
-    assert "fetch it with 'paretone download MegaTTS3', or give --folder" in capsys.readouterr().err
+    assert "download it with 'paretone download MegaTTS3', or give --folder" in capsys.readouterr().err
 
 
 def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ from engine.techniques.ditreducio.requests import CalibrationRequest
 from engine.techniques.ditreducio.table import StrategyTable
 
 NAME = "calibrate"
-SUMMARY = "Calibrate DiTReducio on one sentence or several and write what came out, with evidence."
+SUMMARY = "Calibrate DiTReducio on one or several sentences and write the result, with measurements."
 NAME_OF = ditreducio.TECHNIQUE.name
 KINDS = {"profile": "profile", "table": "strategy table", "official": "official strategy table"}
 """What can be written, by the name of its option."""
@@ -45,7 +45,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     arguments.add_model(parser)
     arguments.add_sampler(parser)
-    arguments.add_techniques(parser.add_argument_group("techniques beside DiTReducio"))
+    arguments.add_techniques(parser.add_argument_group("techniques besides DiTReducio"))
     group = parser.add_argument_group("DiTReducio")
     arguments.add_knobs(group, ditreducio.TECHNIQUE.knobs)
     group.add_argument(
@@ -53,20 +53,20 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=float,
         nargs="+",
         metavar="δ",
-        help="several thresholds, the model loaded once; each file then has its threshold in its name: table-0.1.json",
+        help="several thresholds; each file then has its threshold in its name: table-0.1.json",
     )
     group.add_argument(
         "--combine",
         choices=ditreducio.COMBINATIONS,
         default=ditreducio.COMBINATIONS[0],
-        help="which error of several sentences decides a skip (default: %(default)s)",
+        help="combination of several sentences' errors (default: %(default)s)",
     )
     arguments.add_utterances(parser, "a sample sentence", "the model's first")
     parser.epilog = EPILOGUE
-    written = parser.add_argument_group("what to write, at least one")
+    written = parser.add_argument_group("output, at least one")
     written.add_argument("--profile", metavar="FILE", help="profile: setting, table and evidence")
-    written.add_argument("--table", metavar="FILE", help="strategy table with what it belongs to")
-    written.add_argument("--official", metavar="FILE", help="strategy table in the form of the official code")
+    written.add_argument("--table", metavar="FILE", help="strategy table with its setting")
+    written.add_argument("--official", metavar="FILE", help="strategy table in the official code's format")
     parser.add_argument("--no-evidence", action="store_true", help="do not measure speed and fidelity afterwards")
 
 
@@ -125,7 +125,7 @@ def _planned(options: argparse.Namespace) -> list[_Calibration]:
     """What is to be calibrated, checked before anything is loaded."""
     names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
     if not names:
-        raise SettingError("Say what to write: --profile, --table or --official.")
+        raise SettingError("No output: give --profile, --table or --official.")
     given = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     if options.thresholds is None:
         return [_Calibration(_knobs(given), {kind: writable(name) for kind, name in names.items()})]
@@ -182,7 +182,7 @@ class _Trials:
         self._done = self._accepted = 0
 
     def __call__(self, event: Event) -> None:
-        """Raises :class:`PlainError` where an error is no number."""
+        """Raises :class:`PlainError` if an error is no number."""
         if not isinstance(event, PreparationReport):
             self._terminal.hear(event)
         elif isinstance(event.report, Trial):

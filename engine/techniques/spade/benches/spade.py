@@ -1,4 +1,4 @@
-"""Students of SPADE beside the whole model: how much faster they are, and what is understood at each stage.
+"""Students of SPADE against the whole model: how much faster they are, and what is understood at each stage.
 
 The whole model, the same layers without having learnt anything, the student after some minutes if one was kept, and
 the recovered student; word error rates of an offline judge, and the language model's seconds a token in paired rounds.

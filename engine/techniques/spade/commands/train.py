@@ -30,7 +30,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=(),
         metavar="MINUTES",
-        help="keep the student as it is after so many minutes of the budget, too",
+        help="also keep the student after this many minutes of the budget",
     )
     group.add_argument(
         "--published-latents",

@@ -89,7 +89,7 @@ def _pruned(plain: Setting, depth: int, layers: int) -> Setting:
 
 
 def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]:
-    """Bytes of the weights with ``depth`` layers, and of the cache for ``tokens`` tokens beside them."""
+    """Bytes of the weights with ``depth`` layers, and of the cache for ``tokens`` tokens."""
     from engine.models.networks.causal import CausalLayer
     from engine.models.networks.shapes import without_weights
 

@@ -1,4 +1,4 @@
-"""Speech speculative decoding beside plain decoding: how much faster the model is, and whether it says the same.
+"""Speech speculative decoding against plain decoding: how much faster the model is, and whether it says the same.
 
 The baseline is the engine's own optimised loop on the same weights. At tolerance 0 the speech has the target's own
 distribution, which greedy decoding must show token by token; at the tolerance asked for it may drift, which the judge
@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="tokens that are always drafted (default: as many as pay, found while decoding)",
     )
-    parser.add_argument("--all-drafts", action="store_true", help="every other draft that is there, in rows of its own")
-    parser.add_argument("--student", action="store_true", help="a SPADE student drafts as well, in rows of its own")
+    parser.add_argument("--all-drafts", action="store_true", help="also every other draft, in separate rows")
+    parser.add_argument("--student", action="store_true", help="also a SPADE student as draft, in separate rows")
 
 
 def run(arguments: argparse.Namespace) -> Report:

@@ -22,7 +22,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=KINDS, help="what to write; a draft comes with the settings to use it with")
     arguments.add_model(parser, arguments.DEFAULT_LANGUAGE_MODEL)
     parser.add_argument("--file", metavar="FILE", default="", help="which one (default: the model's first)")
-    parser.add_argument("--out", required=True, metavar="FOLDER", help="folder to write to; no file there is replaced")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="output folder; existing files are not replaced")
     arguments.add_knobs(parser.add_argument_group("settings of a draft"), _settings())
 
 
