@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -116,6 +117,14 @@ def theme(qapp: QApplication) -> Theme:
     from app.shell.theme import Theme
 
     return Theme(qapp)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_stays_is_not_collected() -> None:
+    """Python's collector looks through what a module's tests make, not through a million objects of libraries each time
+    that an engine or a window ends."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -133,7 +133,9 @@ def _install(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def _pip(folder: Path, arguments: Sequence[str], say: Callable[[str], None]) -> None:
+    # What is imported is compiled then; the most is never.
     command = [sys.executable, "-m", "pip", "--python", str(python_of(folder)), "install", "--no-warn-conflicts"]
+    command.append("--no-compile")
     process = subprocess.Popen(
         [*command, "--progress-bar", "off", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )

@@ -69,14 +69,15 @@ def test_an_earlier_run_is_not_overwritten(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.slow
-def test_the_command_trains_and_says_where_the_result_lies(job: Job):
-    command = [sys.executable, *_command(job, "--steps", "2", "--json")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    data = json.loads(done.stdout)
+def test_the_command_trains_and_says_where_the_result_lies(job: Job, capsys: pytest.CaptureFixture[str]):
+    _, _, *arguments = _command(job, "--steps", "2", "--json")
+    assert cli.main(arguments) == 0
+    done = capsys.readouterr()
+    data = json.loads(done.out)
     assert data["equivalent_guidance"] == 1
     assert data["steps"] == 2
     assert Path(data["checkpoint"]).is_file()
-    assert "Training" in done.stderr
+    assert "Training" in done.err
 
 
 @pytest.mark.slow

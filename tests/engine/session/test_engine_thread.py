@@ -49,6 +49,7 @@ from engine.setting.setting import Engaged, Setting
 from tests.engine import small_speech
 from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
 from tests.engine.small_speech import VOICE, setting
+from tests.repetitions import repetitions
 
 LOAD = LoadModel(1, "small")
 ONE = Utterance("One sentence.", VOICE)
@@ -478,9 +479,9 @@ def test_shut_down_before_anything_else(recorder: Recorder) -> None:
 
 
 @pytest.mark.slow
-def test_fifty_engines_leave_no_thread_behind() -> None:
+def test_many_engines_leave_no_thread_behind() -> None:
     before = set(threading.enumerate())
-    for number in range(50):
+    for number in range(repetitions(50, 10)):
         recorder = Recorder()
         engine = EngineThread(recorder.post, small_speech.load)
         engine.start()

@@ -75,7 +75,7 @@ def test_what_it_says_is_understood_in_both_voices(engine: EngineThread, recorde
 def test_it_is_made_as_a_job_that_can_be_stopped_and_resumed(
     engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpora, "HELD_OUT", 4)
+    monkeypatch.setattr(corpora, "HELD_OUT", 1)
     command = {"recipe": MODEL, "work": str(tmp_path / "run"), "sentences": 6, "device": "cpu"}
     engine.submit(TrainBundledModel(1, **command, minutes=60))
     recorder.wait_for_kind(TrainingProgress, 1)

@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
 
 @pytest.fixture
 def few_clips(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpora, "HELD_OUT", 4)
+    monkeypatch.setattr(corpora, "HELD_OUT", 2)
 
 
 @needs_flite
@@ -159,5 +159,5 @@ def test_a_codec_and_the_masked_model_over_its_codes(
 def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     arguments = ["--manifest", str(tmp_path / "flite.csv"), "--corpus", str(tmp_path / "corpus"), "--sentences", "3"]
     assert write_manifest(arguments) == 0
-    assert "Wrote 6 clips to train and 8 to validate on" in capsys.readouterr().out
-    assert len((tmp_path / "flite.csv").read_text(encoding="utf-8").splitlines()) == 15
+    assert "Wrote 6 clips to train and 4 to validate on" in capsys.readouterr().out
+    assert len((tmp_path / "flite.csv").read_text(encoding="utf-8").splitlines()) == 11

@@ -149,12 +149,12 @@ def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: Fine
 
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(job: FineTuning):
-    tuned, recorder = _run(job, manifest=None, sentences=12)
+    tuned, recorder = _run(job, manifest=None, sentences=4)
     assert tuned.steps == 6
     manifest = job.work.parent / "flite" / "flite.csv"
     assert manifest.is_file()
     assert "flite speaks what is learnt from" in recorder.lines
-    _, again = _run(job, manifest=None, sentences=12, work=job.work.parent / "other")
+    _, again = _run(job, manifest=None, sentences=4, work=job.work.parent / "other")
     assert "flite speaks what is learnt from" not in again.lines, "what is there is used again"
 
 
