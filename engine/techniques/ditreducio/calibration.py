@@ -1,4 +1,5 @@
-"""DiTReducio's three passes: which layer may skip what at which step.
+"""DiTReducio's three passes, the fast way: which layer may skip what at which step. The plain way, as published, is
+:mod:`engine.techniques.ditreducio.algorithm`; both give the same table.
 
 1. *Check*: one plain sampling run measures how diagonal every layer's attention is; the most diagonal cells are marked.
 2. *Pre-calibration*: marked cells try temporal skipping.

@@ -12,7 +12,7 @@ from engine.sampling.actions import SkipAction
 from engine.sampling.skipping import LayerMemory, ModuleMemory, apply_module
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
-from engine.techniques.ditreducio.benches.calibration import layer_plan
+from engine.techniques.ditreducio.algorithm import layer_plan
 from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
 

@@ -21,7 +21,7 @@ from engine.sampling.skipping import LayerMemory
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
-from engine.techniques.ditreducio.benches.calibration import layer_plan, published_calibration
+from engine.techniques.ditreducio.algorithm import layer_plan, published_calibration
 from engine.techniques.ditreducio.calibration import calibrate
 from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
