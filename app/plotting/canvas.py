@@ -66,8 +66,11 @@ class FigureCanvas(Chart):
     @property
     def plots(self) -> tuple[Frame, ...]:
         """One for each panel."""
-        count = 0 if self._figure is None else len(self._figure.panels)
-        return tuple(one.frame for one in self._panels[:count])
+        return tuple(one.frame for one in self._panels[: len(self._shown)])
+
+    @property
+    def _shown(self) -> tuple[Panel, ...]:
+        return () if self._figure is None else self._figure.panels
 
     def show_figure(self, figure: Figure | None) -> None:
         """Show ``figure``, or nothing."""
@@ -89,7 +92,7 @@ class FigureCanvas(Chart):
 
     # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
-        panels = () if self._figure is None else self._figure.panels
+        panels = self._shown
         while len(self._panels) < len(panels):
             self._panels.append(PanelLayers(self.add_frame()))
         ends = ends_of(panels)
@@ -109,21 +112,19 @@ class FigureCanvas(Chart):
         kinds = [panel.categories for panel in panels if isinstance(panel, HeatMap) and panel.categories]
         self._kinds.setHtml(legend_text(kinds[0], self.colours) if kinds else "")
         self.set_needed(QSizeF() if self.on_paper or not panels else self._needed(bool(kinds)))
-        if self._marked:
-            self._show_mark()
         self.refresh()
 
     @property
     def _scaled(self) -> list[HeatMap]:
         """Panels whose colours mean magnitudes."""
-        panels = () if self._figure is None else self._figure.panels
+        panels = self._shown
         ends = ends_of(panels)
         return [one for one in panels if isinstance(one, HeatMap) and one.colour.label in ends and not one.categories]
 
     @property
     def _shared(self) -> bool:
         """Whether one scale of colours is everybody's."""
-        panels = () if self._figure is None else self._figure.panels
+        panels = self._shown
         return len(ends_of(panels)) == 1 and all(isinstance(panel, HeatMap) for panel in panels)
 
     @property
@@ -132,11 +133,11 @@ class FigureCanvas(Chart):
 
     @property
     def _across(self) -> int:
-        return min(self._figure.across, len(self._figure.panels))
+        return 1 if self._figure is None else min(self._figure.across, len(self._figure.panels))
 
     def _share_titles(self) -> None:
         """What panels beneath or beside each other have in common is written once."""
-        panels = () if self._figure is None else self._figure.panels
+        panels = self._shown
         alike = len({(type(panel), panel.x, panel.y) for panel in panels}) <= 1
         for index, one in enumerate(self._panels[: len(panels)]):
             titled = not alike or index + self._across >= len(panels)
@@ -167,6 +168,8 @@ class FigureCanvas(Chart):
         if shared:
             self._place_scale(next(scales), QRectF(width * across, 0, self._scale_width, height * rows))
         self._kinds.setPos((whole.width() - self._kinds.boundingRect().width()) / 2, whole.height() - foot)
+        if self._marked:
+            self._show_mark()
 
     def _place_scale(self, scale: ColourScale, room: QRectF) -> None:
         scale.frame.margins = QMarginsF(0.0, _TITLE, 0.6, _TITLED)
@@ -175,7 +178,7 @@ class FigureCanvas(Chart):
 
     def _needed(self, legend: bool) -> QSizeF:
         """The size from which on the figure can be drawn without cutting anything off."""
-        panels, across, shared = self._figure.panels, self._across, self._shared
+        panels, across, shared = self._shown, self._across, self._shared
         letters = QFontMetricsF(self.font())
         scaled = not shared and bool(self._scaled)
         widths = [max(_LEAST_PANEL[type(one)][0], letters.horizontalAdvance(one.title)) for one in panels]
@@ -204,13 +207,9 @@ class FigureCanvas(Chart):
         for number, one in enumerate(self._panels):
             places = []
             if number == self._at[0]:
-                x, y = reading.position(self._panel, *self._at[1:])
+                x, y = reading.position(self._shown[number], *self._at[1:])
                 places = [(one.frame.place(x, y), _RING)] if math.isfinite(x) and math.isfinite(y) else []
             one.mark.show_rings(places, ring)
-
-    @property
-    def _panel(self) -> Panel:
-        return self._figure.panels[self._at[0]]
 
     def read_at(self, place: QPointF) -> None:
         """Put the mark on the point nearest to a place in the scene."""
@@ -219,7 +218,7 @@ class FigureCanvas(Chart):
             if frame.area.contains(local):
                 point = frame.view.mapToView(frame.view.mapFromParent(local))
                 (left, right), (top, bottom) = frame.view.viewRange()
-                found = reading.nearest(self._figure.panels[index], point.x(), point.y(), right - left, bottom - top)
+                found = reading.nearest(self._shown[index], point.x(), point.y(), right - left, bottom - top)
                 if (index, *found) != self._at or not self._marked:
                     self.go_to(index, *found)
                 return

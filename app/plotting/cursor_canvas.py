@@ -67,7 +67,7 @@ class CursorCanvas(QWidget):
             super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride and self._is_own(event):
+        if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride and self._is_own(event):
             event.accept()
             return True
         if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):

@@ -74,11 +74,10 @@ class CurveLayers:
             item.setPen(pg.mkPen(one.colour, width=one.width, style=one.style))
             item.setData(x, y, antialias=len(x) < _SMOOTH, connect="finite")
         marked = [one for one in series if one.mark]
-        self._marks.x, self._marks.y = (
-            np.concatenate([np.empty(0), *(getattr(one, along) for one in marked)]) for along in "xy"
-        )
+        self._marks.across = np.concatenate([np.empty(0), *(one.x for one in marked)])
+        self._marks.up = np.concatenate([np.empty(0), *(one.y for one in marked)])
         self._marks.glyphs = [glyph for one in marked for glyph in [one.glyph] * len(one.x)]
-        self._marks.order, self._marks.radius = np.arange(len(self._marks.x)), _MARK * self.frame.em
+        self._marks.order, self._marks.radius = np.arange(len(self._marks.across)), _MARK * self.frame.em
         self._marks.redraw()
 
 

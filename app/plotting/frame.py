@@ -6,9 +6,11 @@ Without menus and buttons, so that frames can be made and thrown away on paper; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 import pyqtgraph as pg
+from numpy.typing import ArrayLike
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
@@ -165,7 +167,8 @@ class _Title(QGraphicsSimpleTextItem):
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         if self.ground is not None and self.text():
             painter.fillRect(self.boundingRect().adjusted(-3, 0, 3, 0), self.ground)
-        super().paint(painter, option, widget)
+        # Off the screen there is no widget.
+        super().paint(painter, option, cast(QWidget, widget))
 
 
 class Frame(pg.GraphicsWidget):
@@ -190,7 +193,8 @@ class Frame(pg.GraphicsWidget):
         self.bottom, self.left = TickAxis("bottom", self), TickAxis("left", self)
         for axis in (self.bottom, self.left):
             axis.linkToView(self.view)
-        self._title, self._titles = _Title(self), ("",)
+        self._title = _Title(self)
+        self._titles: tuple[str, ...] = ("",)
         self.set_look(colours, font)
 
     @property
@@ -257,11 +261,11 @@ class Frame(pg.GraphicsWidget):
         self.arrange()
 
     # --- From figures to places --------------------------------------------------------------------------------------
-    def to_x(self, figures: np.ndarray) -> np.ndarray:
+    def to_x(self, figures: ArrayLike) -> np.ndarray:
         """Where figures are along x."""
         return self.area.left() + self.across.share(np.asarray(figures, float)) * self.area.width()
 
-    def to_y(self, figures: np.ndarray) -> np.ndarray:
+    def to_y(self, figures: ArrayLike) -> np.ndarray:
         """Where they are along y."""
         return self.area.bottom() - self.up.share(np.asarray(figures, float)) * self.area.height()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap, QPolygonF
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QWidget
@@ -111,10 +112,17 @@ class Still(Layer):
 class Shape:
     """A line through corners in figures, or the surface that they enclose."""
 
-    x: Sequence[float]
-    y: Sequence[float]
+    x: ArrayLike
+    y: ArrayLike
     pen: QPen | None = None
     fill: QBrush | None = None
+
+    @classmethod
+    def through(
+        cls, corners: Sequence[tuple[float, float]], pen: QPen | None = None, fill: QBrush | None = None
+    ) -> Shape:
+        """Of corners rather than of their coordinates."""
+        return cls([x for x, _ in corners], [y for _, y in corners], pen, fill)
 
 
 class Shapes(Layer):
@@ -178,7 +186,7 @@ class Points(Layer):
 
     def __init__(self, frame: Frame, z: float, still: Still | None = None) -> None:
         super().__init__(frame, z, still, overhang=1.0)
-        self.x = self.y = np.empty(0)
+        self.across = self.up = np.empty(0)
         """Figures."""
         self.glyphs: Sequence[Glyph] = ()
         self.radius: np.ndarray | float = 1.0
@@ -188,7 +196,7 @@ class Points(Layer):
         self._sprites: dict[tuple[Glyph, float, float, Colours], QPixmap] = {}
 
     def draw(self, painter: QPainter) -> None:
-        x, y = self.frame.to_x(self.x), self.frame.to_y(self.y)
+        x, y = self.frame.to_x(self.across), self.frame.to_y(self.up)
         radii = np.broadcast_to(self.radius, x.shape)
         inside = self.frame.area.adjusted(-1, -1, 1, 1)
         seen = (x >= inside.left()) & (x <= inside.right()) & (y >= inside.top()) & (y <= inside.bottom())
@@ -397,7 +405,7 @@ class Labels(Layer):
         """``share``: of the frame's font."""
         super().__init__(frame, z, still)
         self._share = share
-        self.labels: Callable[[], Sequence[Label]] = tuple
+        self.labels: Callable[[], Iterable[Label]] = tuple
         """What is to be placed, asked again each time the frame has changed."""
         self.covers: Callable[[QRectF], bool] = lambda _spot: False
         """Whether a point lies in a place, be it in part."""
@@ -461,7 +469,7 @@ class Labels(Layer):
             painter.restore()
 
 
-def beside(place: QPointF, size: QSizeF, away: float, far: bool = False) -> Iterable[QRectF]:
+def beside(place: QPointF, away: float, size: QSizeF, far: bool = False) -> Iterable[QRectF]:
     """Where words beside a point may stand, the best places first; ``far``: also where a line has to lead to them."""
     width, height = size.width(), size.height()
     middle = place.y() - height / 2

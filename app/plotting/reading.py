@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from engine.views.figure import Axis, Bars, HeatMap, Lines, Panel
+from engine.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines, Panel
 
 
 def shape(panel: Panel) -> tuple[int, int]:
@@ -55,14 +55,13 @@ def words(panel: Panel, row: int, column: int) -> str:
         if panel.categories:
             return f"{panel.title}. {place}: {panel.categories[int(value)]}"
         return f"{panel.title}. {place}: {_value(panel.colour, value)}"
+    one: BarSeries | Curve
     if isinstance(panel, Bars):
-        one = panel.series[row]
+        one, value = panel.series[row], panel.series[row].values[column]
         head = f"{one.name}, {panel.groups[column]}"
-        value = one.values[column]
     else:
-        one = panel.curves[row]
-        head = f"{one.name}, {_value(panel.x, one.x[column])}"
-        value = one.y[column]
+        one, value = panel.curves[row], panel.curves[row].y[column]
+        head = f"{one.name}, {_value(panel.x, panel.curves[row].x[column])}"
     text = f"{head}: {_value(panel.y, value)}"
     if one.low and math.isfinite(one.low[column]):
         text += f" (95 % interval {one.low[column]:.4g} to {one.high[column]:.4g})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterable
+from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
@@ -12,6 +13,7 @@ from PySide6.QtGui import QBrush, QColor
 from app.plotting.frame import Frame, pen
 from app.plotting.layers import Label, Labels, Points, Shape, Shapes, Still, Whiskers, beside
 from app.plotting.sections import EVERYTHING, Sections
+from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension, Scatter
 
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22
@@ -49,7 +51,7 @@ class ScatterLayers:
         self.shown, self.wholes = shown, shown.scales()
         for axis, along in ((self.frame.bottom, shown.x), (self.frame.left, shown.y)):
             axis.entitle(along)
-        self._points.x, self._points.y = shown.across[:, 0], shown.up[:, 0]
+        self._points.across, self._points.up = shown.across[:, 0], shown.up[:, 0]
         self._points.glyphs = shown.glyphs
         self._whiskers.across, self._whiskers.up = shown.across, shown.up
         self._whiskers.colours = [one.colours[0] for one in shown.glyphs]
@@ -73,7 +75,7 @@ class ScatterLayers:
         self._points.dim = 0 if bright is None else int((rank < 2).sum())
         self._points.redraw()
 
-    def _draw_lines(self, across: object, up: object) -> None:
+    def _draw_lines(self, across: Scale, up: Scale) -> None:
         shown, colours = self.shown, self.frame.colours
         tint, edge_tint = QColor(colours.accent), QColor(colours.accent)
         tint.setAlpha(16)
@@ -82,14 +84,8 @@ class ScatterLayers:
         faint.setAlpha(110)
         edge, ground = shown.edge(across, up)
         strands, level = pen(faint, 1.0, Qt.PenStyle.DotLine), pen(colours.muted, 1.2, Qt.PenStyle.DashLine)
-        self._front.shapes = (
-            [
-                Shape(*zip(*ground, strict=True), fill=QBrush(tint)),
-                Shape(*zip(*edge, strict=True), pen(edge_tint, 1.6)),
-            ]
-            if edge
-            else []
-        )
+        outline = Shape.through(edge, pen(edge_tint, 1.6))
+        self._front.shapes = [Shape.through(ground, fill=QBrush(tint)), outline] if edge else []
         self._lines.shapes = [
             *(Shape((x, x), (up.low, up.high), level) for x in shown.x.levels),
             *(Shape((across.low, across.high), (y, y), level) for y in shown.y.levels),
@@ -133,7 +129,7 @@ class ScatterLayers:
             Label(
                 self.shown.level_title,
                 colours.muted,
-                lambda size, at=at, level=level: _along(area, at, level, size),
+                partial(_along, area, at, level),
                 True,
             )
             for level, places in (
@@ -148,9 +144,7 @@ class ScatterLayers:
         away = self.radius + 0.3 * self.frame.em
         for index in sorted(named, key=lambda one: self.px[one]):
             place = self.place(index)
-            found.append(
-                Label(self.shown.labels[index], colours.muted, lambda size, place=place: beside(place, size, away))
-            )
+            found.append(Label(self.shown.labels[index], colours.muted, partial(beside, place, away)))
         return found
 
     def _covers(self, spot: QRectF) -> bool:

@@ -47,4 +47,5 @@ def _shares(frame: Frame, place: QPointF) -> tuple[float, float]:
 
 
 def _sections(wholes: Wholes, scales: Iterable[Scale]) -> Sections:
-    return tuple(None if scale == whole else scale for scale, whole in zip(scales, wholes, strict=True))
+    across, up = (None if scale == whole else scale for scale, whole in zip(scales, wholes, strict=True))
+    return across, up

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
@@ -56,7 +57,7 @@ class Sheet:
             where = QRectF(self.margin + number * (width + self.margin), self._y, width, height)
             chart.lay_out(QSize(round(width), height), self.letters(_PLAIN))
             self._charts.append(chart)
-            self._parts.append(lambda painter, chart=chart, where=where: chart.paint(painter, where))
+            self._parts.append(partial(_paint_chart, chart, where))
         self._y += height + self.margin / 2
 
     def legend(self, entries: Sequence[tuple[Glyph, str]]) -> None:
@@ -68,9 +69,7 @@ class Sheet:
             if x + width > self.width - self.margin:
                 x, self._y = float(self.margin), self._y + height
             place = QPointF(x + 0.6 * _FINE, self._y + height / 2)
-            self._parts.append(
-                lambda painter, glyph=glyph, place=place: paint_glyph(painter, place, 0.42 * _FINE, glyph, self.colours)
-            )
+            self._parts.append(partial(_paint_glyph, glyph, place, self.colours))
             self._put(QRectF(x + 1.5 * _FINE, self._y, width, height), text, font, self.colours.text)
             x += width
         self._y += height
@@ -148,3 +147,11 @@ class Sheet:
             chart.deleteLater()
         self._charts.clear()
         return content
+
+
+def _paint_chart(chart: Chart, where: QRectF, painter: QPainter) -> None:
+    chart.paint(painter, where)
+
+
+def _paint_glyph(glyph: Glyph, place: QPointF, colours: Colours, painter: QPainter) -> None:
+    paint_glyph(painter, place, 0.42 * _FINE, glyph, colours)

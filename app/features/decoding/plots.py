@@ -64,8 +64,8 @@ class AcceptancePlot(Chart):
         self._whiskers.intervals = [
             Interval(one.position + 1, 100 * one.interval[0], 100 * one.interval[1]) for one in judged
         ]
-        self._reached.x = np.array([one.position + 1 for one in positions], float)
-        self._reached.y = np.array([100 * one.reached for one in positions], float)
+        self._reached.across = np.array([one.position + 1 for one in positions], float)
+        self._reached.up = np.array([100 * one.reached for one in positions], float)
         self._reached.glyphs = [Glyph((colours.accelerated,), "diamond")] * len(positions)
         self._reached.order, self._reached.radius = np.arange(len(positions)), _MARK * self.em
         count = max(1, len(positions))

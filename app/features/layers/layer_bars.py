@@ -86,11 +86,6 @@ class LayerBars(Chart):
         self.show_again()
 
     @property
-    def cursor(self) -> int:
-        """The layer under the cursor."""
-        return self._cursor
-
-    @property
     def measures(self) -> tuple[LayerImportance, ...]:
         """What is drawn, from top to bottom."""
         if self._record is None:
@@ -319,7 +314,7 @@ class _Lane:
             if count:
                 yield self._above(frame.place(layer, (one.high or one.values)[layer]), "↻")
         if self._cut is not None:
-            place = QPointF(self.middle, frame.to_y(max(self._cut[0], frame.up.low)))
+            place = QPointF(self.middle, float(frame.to_y(max(self._cut[0], frame.up.low))))
             label = self._above(place, self._cut[1])
             yield Label(label.text, colours.danger, label.spots, always=True, ground=True)
 

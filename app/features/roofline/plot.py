@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
@@ -45,6 +46,7 @@ class Point:
     component: Component
     row: int
     """Among the report's rows."""
+    report: RooflineReport = field(repr=False)
 
     @property
     def intensity(self) -> float:
@@ -54,7 +56,7 @@ class Point:
     @property
     def reached(self) -> float:
         """Operations a second."""
-        return self.component.work.operations / self.component.seconds
+        return self.component.work.operations / self.component.seconds if self.component.seconds else 0.0
 
 
 def points_of(side: str, report: RooflineReport | None) -> Iterator[Point]:
@@ -63,7 +65,7 @@ def points_of(side: str, report: RooflineReport | None) -> Iterator[Point]:
         return
     for row, (phase, one) in enumerate(report.components()):
         if one.work.operations and one.work.bytes and one.seconds:
-            yield Point(side, phase, one, row)
+            yield Point(side, phase, one, row, report)
 
 
 def label(report: RooflineReport, phase: Phase, component: Component) -> str:
@@ -136,20 +138,20 @@ class RooflinePlot(Chart):
         """One line for each point."""
         lines = ["side\tcomponent\tFLOP/B\tFLOP/s\tseconds"]
         for one in self._points:
-            name = label(self._reports[one.side], one.phase, one.component)
+            name = label(one.report, one.phase, one.component)
             seconds = one.component.total_seconds
             lines.append(f"{one.side}\t{name}\t{one.intensity:.6g}\t{one.reached:.6g}\t{seconds:.6g}")
         return "\n".join(lines)
 
     # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
-        self._drawn.x = np.array([one.intensity for one in self._points])
-        self._drawn.y = np.array([one.reached for one in self._points])
+        self._drawn.across = np.array([one.intensity for one in self._points])
+        self._drawn.up = np.array([one.reached for one in self._points])
         self._drawn.glyphs = [Glyph((self._colour(one.side),), _SHAPES[one.side]) for one in self._points]
         self._drawn.order = np.arange(len(self._points))
         self.frame.set_scales(*self._scales())
         self._roofs.shapes = [
-            Shape(*zip(*corners, strict=True), pen(self.colours.text, 1.6, _dash(number)))
+            Shape.through(corners, pen(self.colours.text, 1.6, _dash(number)))
             for number, (_, corners) in enumerate(self._edges())
         ]
         self.refresh()
@@ -159,7 +161,7 @@ class RooflinePlot(Chart):
         self._drop.shapes = []
         if self.at is not None:
             # From the chosen point up to what bounds it.
-            known, one = self._reports[self.at.side].ceilings, self.at.component
+            known, one = self.at.report.ceilings, self.at.component
             allowed = one.work.operations / known.floor(one.work, one.precision)
             dots = pen(self.colours.muted, 1.2, Qt.PenStyle.DotLine)
             self._drop.shapes = [Shape((self.at.intensity,) * 2, (self.at.reached, allowed), dots)]
@@ -207,8 +209,8 @@ class RooflinePlot(Chart):
 
     def _share(self, point: Point) -> float:
         """Of the time of its side."""
-        measured = self._reports[point.side].measured
-        return point.component.total_seconds / measured if measured else 0.0
+        seconds, measured = point.component.total_seconds, point.report.measured
+        return seconds / measured if seconds and measured else 0.0
 
     def _radius(self, point: Point) -> float:
         return self.em * max(_SMALLEST, _LARGEST * math.sqrt(max(0.0, self._share(point))))
@@ -236,11 +238,15 @@ class RooflinePlot(Chart):
             if number == 0:
                 angle = math.degrees(math.atan2(ridge.y() - low.y(), ridge.x() - low.x()))
                 # Along the slope, a line's height above it.
-                away = QPointF(math.sin(math.radians(angle)), -math.cos(math.radians(angle))) * 0.75 * self.em
-                middle = (low * 2 + ridge) / 3 + away
+                turn, away = math.radians(angle), 0.75 * self.em
+                middle = QPointF(
+                    (2 * low.x() + ridge.x()) / 3 + away * math.sin(turn),
+                    (2 * low.y() + ridge.y()) / 3 - away * math.cos(turn),
+                )
 
                 def along(size: QSizeF, middle: QPointF = middle) -> Iterable[QRectF]:
-                    yield QRectF(middle - QPointF(size.width(), size.height()) / 2, size)
+                    left, top = middle.x() - size.width() / 2, middle.y() - size.height() / 2
+                    yield QRectF(left, top, size.width(), size.height())
 
                 words = f"memory: {known.bytes_of(precision) / 1e9:.3g} GB/s"
                 yield Label(words, muted, along, always=True, angle=angle)
@@ -251,9 +257,9 @@ class RooflinePlot(Chart):
         for point in sorted(named, key=self._share, reverse=True):
             place, away = self._place(point), self._radius(point) + 0.3 * self.em
             yield Label(
-                label(self._reports[point.side], point.phase, point.component),
+                label(point.report, point.phase, point.component),
                 self._colour(point.side),
-                lambda size, place=place, away=away: beside(place, size, away, far=True),
+                partial(beside, place, away, far=True),
                 ground=True,
                 leader=place,
             )
@@ -270,7 +276,7 @@ class RooflinePlot(Chart):
     def describe(self, index: int) -> str:
         """A point in words."""
         point = self._points[index]
-        report, one = self._reports[point.side], point.component
+        report, one = point.report, point.component
         known = report.ceilings
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at {point.intensity:.3g} FLOP/B, "

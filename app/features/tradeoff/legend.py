@@ -73,7 +73,9 @@ class TradeoffLegend(Flow):
 
     def _add(self, name: str) -> None:
         """A button stays for good and is hidden while it is not needed."""
-        button = QPushButton(checkable=True, checked=True)
+        button = QPushButton()
+        button.setCheckable(True)
+        button.setChecked(True)
         button.setAccessibleName(technique_title(name) if name else "Baseline")
         button.clicked.connect(lambda _=False: self._clicked(name))
         self.buttons[name] = button

@@ -94,9 +94,10 @@ class TradeoffPlot(Chart):
     def show_scene(self, shown: Scene, looks: Looks) -> None:
         """Show other points, or the same ones otherwise. What is chosen stays so if it is still there."""
         before, after = (_axes_of(one) for one in (self._scene, shown))
-        self._sections = tuple(
+        across, up = (
             section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
         )
+        self._sections = across, up
         if looks.colours != self.colours:
             self.set_colours(looks.colours)
         self._scene, self._hovered = shown, None
@@ -182,8 +183,8 @@ class TradeoffPlot(Chart):
         several = 1 < len(self._selected) <= MANY
         ringed = sorted(index[key] for key in self._selected if inside[index[key]]) if several else []
         self._rings.show_rings([(drawn.place(one), radius + 3) for one in ringed], pen(colours.accent, 1.3))
-        at = index.get(self._current)
-        there = at is not None and bool(inside[at])
+        at = index.get(self._current, -1)
+        there = at >= 0 and bool(inside[at])
         ring = pen(colours.text, 2.4 if self.hasFocus() else 1.6)
         self._ring.show_rings([(drawn.place(at), radius + 4.5)] if there else [], ring)
         area = self.frame.area
@@ -488,7 +489,8 @@ def _own(event: QKeyEvent) -> bool:
 def _axes_of(shown: Scene) -> tuple[object, object]:
     """What both axes are; a section of one is none of another."""
     options = shown.options
-    return tuple(
+    x, y = (
         (one.name, options.ratios and one.takes_ratios, logarithmic)
         for one, logarithmic in zip(options.axes, shown.logarithmic, strict=True)
     )
+    return x, y

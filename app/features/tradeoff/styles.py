@@ -39,7 +39,7 @@ class Looks(Glyphs):
 
 def described(shown: Scene, looks: Looks) -> Scatter:
     """What is drawn of ``shown``."""
-    dimensions = (
+    x, y = (
         _dimension(one, shown.options.ratios, logarithmic, floors)
         for one, logarithmic, floors in zip(shown.options.axes, shown.logarithmic, shown.floors, strict=True)
     )
@@ -47,7 +47,8 @@ def described(shown: Scene, looks: Looks) -> Scatter:
     for place in shown.walk:
         labels[place] = shown.points[place].title
     return Scatter(
-        *dimensions,
+        x,
+        y,
         shown.x,
         shown.y,
         tuple([glyph(one.techniques, looks_of[one.kind]) for one in shown.points]),

@@ -104,3 +104,13 @@ def test_a_window_of_its_own_is_read_and_closed_by_keys(qtbot: QtBot) -> None:
     qtbot.keyClick(inner, Qt.Key.Key_Escape)
     assert inner.isVisible()
     assert inner.windowTitle() == ""
+
+
+def test_the_mark_stays_at_its_point_when_the_canvas_grows(qtbot: QtBot) -> None:
+    canvas = shown(qtbot, of(MAP), 900, 500)
+    canvas.go_to(0, 1, 9)
+    for width in (500, 1100):
+        canvas.resize(width, 500)
+        frame = canvas.plots[0]
+        ((middle, _),) = canvas._panels[0].mark.rings
+        assert middle == frame.place(10.0, 2.0) and frame.area.contains(middle)
