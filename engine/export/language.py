@@ -28,13 +28,13 @@ from engine.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
 from engine.models.cosyvoice2.training_layout import with_text_head
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.files.language_weights import find_language_weights, places
+from engine.models.files.pruning import pruned, require_layers
 from engine.models.files.shards import Shards
 from engine.models.minis.folder import DURATIONS, LAYOUT_FILE
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged
 from engine.techniques import knobs_of, spade, speculative
-from engine.techniques.spade.pruning import pruned, require_layers
 
 STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, SETTINGS, RETAINED = "provenance.json", "speculative.json", "retained_layers"

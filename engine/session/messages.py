@@ -15,13 +15,13 @@ import numpy as np
 
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo, OperationCounts, Utterance, Voice
+from engine.models.files.layer_importance import ImportanceRecord
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
 from engine.setting.take import DemaskedPassage, Take
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.ditreducio.transfer_report import TransferReport
-from engine.techniques.spade.record import ImportanceRecord
 from engine.views.figure import Figure
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ class TrainBundledModel(Training):
 @dataclass(frozen=True)
 class MeasureImportance(Command):
     """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
-    model. ``measures`` are among :data:`engine.techniques.spade.record.MEASURES`; the word error rate speaks
+    model. ``measures`` are among :data:`engine.models.files.layer_importance.MEASURES`; the word error rate speaks
     ``utterances`` with every layer left out in turn, which takes long."""
 
     activity = "measuring the layers"

@@ -12,12 +12,12 @@ import numpy as np
 
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
+from engine.models.files.layer_importance import WORD_ERROR, ImportanceRecord
 from engine.setting.setting import Setting
 from engine.studies.store import Store
 from engine.studies.study import Study
 from engine.techniques.spade import NAME, NONE
 from engine.techniques.spade.importance import bootstrapped
-from engine.techniques.spade.record import WORD_ERROR, ImportanceRecord
 
 _JUDGE = "words"
 

@@ -24,6 +24,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric, metric
+from engine.models.files.layer_importance import FILE as LAYERS
 from engine.studies.layers import importance
 from engine.studies.results import VERDICTS, Heard, Results
 from engine.studies.search import answer
@@ -32,7 +33,6 @@ from engine.studies.store import Store
 from engine.studies.study import duration
 from engine.studies.wording import REFERENCE, answer_words, reference_lines, search_in, setting_title, short_title
 from engine.studies.writing import to_toml
-from engine.techniques.spade.record import FILE as LAYERS
 
 AUDIO_BYTES = 30 * 2**20
 """Of FLAC in a page, at most."""

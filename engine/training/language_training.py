@@ -21,11 +21,11 @@ from engine.models.base import Utterance
 from engine.models.catalogue import harvard_sentences, voices
 from engine.models.files.checkpoints import read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS, own_place, places, read_draft
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
+from engine.models.files.pruning import require_layers
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.techniques.spade.measuring import measure_layers
-from engine.techniques.spade.pruning import require_layers
-from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from engine.training.draft import DraftOptions, DraftRecipe
 from engine.training.fine_tuning import SMALL_PARAMETERS
 from engine.training.follower import Follower

@@ -17,9 +17,8 @@ from torch import Tensor
 
 from engine import files
 from engine.errors import TrainingError
-from engine.models.families.training_layout import TrainingRow
+from engine.models.families.training_layout import IGNORED, TrainingRow
 from engine.models.minis.lm_mini.layout import Layout, positions
-from engine.techniques.spade.losses import IGNORED
 from engine.training.corpora import Clip, Corpus
 from engine.training.moving import moved
 

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
 from engine.models.files.checkpoints import fingerprint
+from engine.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance
+from engine.models.files.pruning import pruned
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.paths import resource
-from engine.techniques.spade.pruning import pruned
-from engine.techniques.spade.record import FILE, WORD_ERROR, ImportanceRecord, LayerImportance
 
 LAYERS = 3
 PHONES = (PAUSE, *sorted(VOWELS | CONSONANTS))

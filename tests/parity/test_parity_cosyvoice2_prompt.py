@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.models.cosyvoice2.language_model import END, STOPS, LanguageModel, PromptIds, Ratios, official_shapes
 from engine.models.cosyvoice2.training_layout import CosyNames
+from engine.models.families.training_layout import IGNORED
 from engine.models.networks.causal import CausalConfig
-from engine.techniques.spade.losses import IGNORED
 from engine.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import Fixture, assert_close, fixtures, full_precision
 from tests.parity.test_parity_keys import released

@@ -12,6 +12,8 @@ from torch.nn.functional import embedding
 
 from engine.models.cosyvoice2.language_model import LanguageModel
 from engine.models.cosyvoice2.training_layout import CosyNames
+from engine.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance
+from engine.models.files.pruning import pruned
 from engine.models.networks.causal import CausalConfig
 from engine.techniques.spade.losses import (
     IGNORED,
@@ -25,8 +27,6 @@ from engine.techniques.spade.losses import (
     skewed_divergence,
     target_layers,
 )
-from engine.techniques.spade.pruning import pruned
-from engine.techniques.spade.record import WORD_ERROR, ImportanceRecord, LayerImportance
 from engine.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
 

@@ -20,7 +20,7 @@ from app.plotting.frame import Frame, pen
 from app.plotting.layers import Beams, Block, Blocks, Interval, Label, Labels, Layer, Shape, Shapes
 from app.shell.theme import Colours
 from engine.figures.scales import Scale
-from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 
 LANES = {
     WORD_ERROR: "WLI: word error rate without the layer",

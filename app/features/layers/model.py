@@ -14,9 +14,9 @@ from PySide6.QtGui import QUndoCommand
 from app.state.app_state import AppState
 from engine.errors import PlainError, SettingError
 from engine.models.base import ModelInfo
+from engine.models.files.layer_importance import ImportanceRecord, read_record
 from engine.paths import data_folder
 from engine.techniques import spade
-from engine.techniques.spade.record import ImportanceRecord, read_record
 
 _DEPTH_EDIT = 2
 

@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
 from app.features.layers.layer_bars import LayerBars
 from app.shell.theme import Colours, set_look
 from app.widgets.scrolled import Scrolled
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from engine.techniques import spade
-from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 
 STAGES = {
     spade.NONE: ("&Pruned only", "Hear the model with layers removed, before training"),

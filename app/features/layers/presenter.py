@@ -19,10 +19,10 @@ from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import Utterance
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR
 from engine.session.messages import Event, LayersMeasured, MeasureImportance, Progress
 from engine.setting.setting import Engaged
 from engine.techniques import problem, spade
-from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR
 from engine.techniques.spade.views import depth
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from engine.models.cosyvoice2.language_model import (
     TEXT_HEAD,
     TRANSFORMER,
 )
-from engine.models.families.training_layout import Parts, TrainingRow
-from engine.techniques.spade.losses import IGNORED
+from engine.models.families.training_layout import IGNORED, Parts, TrainingRow
 
 
 @dataclass(frozen=True)

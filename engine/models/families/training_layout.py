@@ -10,6 +10,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+IGNORED = -100
+"""Label of a position that predicts nothing."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -80,5 +83,5 @@ class TrainingRow:
     ids: tuple[int, ...]
     """Of the vocabulary that :attr:`Parts.embedding` has."""
     labels: tuple[int, ...]
-    """At each place the row of the head that comes next, :data:`engine.techniques.spade.losses.IGNORED` if
+    """At each place the row of the head that comes next, :data:`IGNORED` if
     nothing is predicted."""

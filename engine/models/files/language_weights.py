@@ -12,8 +12,8 @@ from safetensors import SafetensorError, safe_open
 from engine.errors import CheckpointError
 from engine.models.base import RECOVERED, DraftWeights, ModelInfo, StudentWeights
 from engine.models.files.checkpoints import fingerprint
+from engine.models.files.layer_importance import read_record
 from engine.paths import data_folder
-from engine.techniques.spade.record import read_record
 
 DRAFTS, STUDENTS = "drafts", "students"
 """Folders of them, next to the model (bundled) and in the user's own place for it."""

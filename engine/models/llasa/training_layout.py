@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.models.families.training_layout import TrainingRow
+from engine.models.families.training_layout import IGNORED, TrainingRow
 from engine.models.llasa.prompt import rendered
 from engine.models.llasa.tokenizer import LlasaTokenizer
-from engine.techniques.spade.losses import IGNORED
 
 
 def training_row(tokenizer: LlasaTokenizer, text: str, speech: Sequence[int]) -> TrainingRow:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from engine.errors import SettingError
 from engine.models.base import flow_model
+from engine.models.files.layer_importance import FILE, read_record
 from engine.session.executor import Executor
 from engine.session.messages import (
     Calibrate,
@@ -22,7 +23,6 @@ from engine.session.messages import (
 from engine.session.observers import CalibrationJobObserver, Job, JobObserver, MeasuringObserver, TrainingObserver
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.transfer import measure_transfer as transfer_of
-from engine.techniques.spade.record import FILE, read_record
 
 
 def calibrate(command: Calibrate, executor: Executor, job: Job) -> CalibrationReady:

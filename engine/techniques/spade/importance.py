@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.measure.bootstrap import PERCENTILES, ends, picks
-from engine.techniques.spade.record import LayerImportance
+from engine.models.files.layer_importance import LayerImportance
 
 DRAWS = 2000
 

@@ -20,8 +20,6 @@ from torch import Tensor
 
 ALPHA = 0.25
 SKEW = 0.1
-IGNORED = -100
-"""Label of a position that predicts nothing."""
 
 
 @dataclass(frozen=True)

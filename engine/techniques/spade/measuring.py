@@ -23,13 +23,20 @@ from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.machine import describe
 from engine.models.base import ProgressObserver, Synthesis, Utterance, run_to_completion
 from engine.models.families.language import LanguageSpeech
+from engine.models.files.layer_importance import (
+    COSINE,
+    DIVERGENCE,
+    MEASURES,
+    WORD_ERROR,
+    ImportanceRecord,
+    LayerImportance,
+)
 from engine.sampling.autoregressive import places
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.spade import NAME, NONE
 from engine.techniques.spade.importance import bootstrapped
 from engine.techniques.spade.losses import each_divergence
-from engine.techniques.spade.record import COSINE, DIVERGENCE, MEASURES, WORD_ERROR, ImportanceRecord, LayerImportance
 
 
 def measure_layers(

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.models.base import Utterance
+from engine.models.files.layer_importance import ImportanceRecord
 from engine.setting.setting import Setting
-from engine.techniques.spade.record import ImportanceRecord
 from engine.training.requests import CompanionRequest
 
 
 @dataclass(frozen=True)
 class ImportanceRequest:
     """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
-    model. ``measures`` are among :data:`engine.techniques.spade.record.MEASURES`; the word error rate speaks
+    model. ``measures`` are among :data:`engine.models.files.layer_importance.MEASURES`; the word error rate speaks
     ``utterances`` with every layer left out in turn, which takes long. The result is :class:`LayersMeasured`."""
 
     activity: ClassVar[str] = "measuring the layers"

@@ -19,9 +19,9 @@ from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.models import load_model
 from engine.models.base import SpeechModel
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
 from engine.session.messages import ExportWeights, Progress
 from engine.techniques import spade, speculative
-from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.holding import Posts
 from tests.engine import small_speech

@@ -29,13 +29,13 @@ from engine.models.cosyvoice2.checkpoint import OfficialFolder
 from engine.models.cosyvoice2.language_model import LanguageModel, official_shapes
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.language_weights import find_language_weights
+from engine.models.files.pruning import pruned
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.networks.causal import CausalConfig
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from engine.techniques import speculative
-from engine.techniques.spade.pruning import pruned
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student

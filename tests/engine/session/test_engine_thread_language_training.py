@@ -11,6 +11,7 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.files.checkpoints import fingerprint
+from engine.models.files.layer_importance import COSINE, DIVERGENCE
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     JobCancelled,
@@ -26,7 +27,6 @@ from engine.session.messages import (
     TrainingProgress,
     TrainStudent,
 )
-from engine.techniques.spade.record import COSINE, DIVERGENCE
 from engine.training.session import CHECKPOINT
 from engine.training.spoken_tokens import write_tokens
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder

@@ -14,6 +14,15 @@ import pytest
 from engine import cli
 from engine.measure.evaluation import judges
 from engine.models.files.language_weights import own_place
+from engine.models.files.layer_importance import (
+    COSINE,
+    DIVERGENCE,
+    FILE,
+    WORD_ERROR,
+    ImportanceRecord,
+    LayerImportance,
+    read_record,
+)
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import JobFinished, LayersMeasured, LoadModel, RunStudy, ShutDown, StudyEnded
 from engine.studies.adopting import adopt
@@ -23,15 +32,6 @@ from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from engine.studies.store import Store
 from engine.studies.study import Study
 from engine.studies.writing import to_toml
-from engine.techniques.spade.record import (
-    COSINE,
-    DIVERGENCE,
-    FILE,
-    WORD_ERROR,
-    ImportanceRecord,
-    LayerImportance,
-    read_record,
-)
 from tests.engine import speaking
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model

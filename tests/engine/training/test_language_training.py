@@ -15,9 +15,9 @@ from engine.errors import Cancelled, PlainError, SettingError, TrainingError
 from engine.models.catalogue import voice
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS
+from engine.models.files.pruning import layer_of
 from engine.models.silent_observer import SilentObserver
 from engine.techniques import resolve
-from engine.techniques.spade.pruning import layer_of
 from engine.training import language_training
 from engine.training.draft import DraftOptions, DraftRecipe, retained_layers
 from engine.training.language_training import LanguageTraining, train_language

@@ -17,14 +17,14 @@ from engine.errors import TrainingError
 from engine.files import wav
 from engine.models import catalogue, load_model
 from engine.models.base import Voice, run_to_completion
+from engine.models.families.training_layout import IGNORED
 from engine.models.files.checkpoints import read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS
+from engine.models.files.pruning import layer_of
 from engine.models.llasa import adapter
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.spade.losses import IGNORED
-from engine.techniques.spade.pruning import layer_of
 from engine.training import teachers
 from engine.training.draft import DraftOptions
 from engine.training.language_training import LanguageTraining, train_language

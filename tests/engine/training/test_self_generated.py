@@ -11,11 +11,11 @@ import torch
 from engine.errors import Cancelled, TrainingError
 from engine.models import load_model
 from engine.models.catalogue import entry, voice
+from engine.models.families.training_layout import IGNORED
 from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
 from engine.sampling.tokens import Greedy
 from engine.setting.setting import Setting
-from engine.techniques.spade.losses import IGNORED
 from engine.training.self_generated import speak_tokens
 from engine.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
 from engine.training.teachers import read_teacher

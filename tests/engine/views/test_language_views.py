@@ -11,10 +11,10 @@ import pytest
 from engine.errors import SettingError
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.techniques.spade.record import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
 from engine.techniques.speculative.views.speculation import PAPER, TOLERANCES, paired_speed_up
 from engine.views.computing import compute_view
 from engine.views.figure import Bars, Figure, Lines

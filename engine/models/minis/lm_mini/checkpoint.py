@@ -31,12 +31,12 @@ from engine.models.files.checkpoints import (
     read_float_weights,
     read_weights,
 )
+from engine.models.files.pruning import layer_of
 from engine.models.minis.folder import CONFIG, LAYOUT_FILE, MiniFolder
 from engine.models.minis.lm_mini.layout import Layout
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import read_quantised_mel
-from engine.techniques.spade.pruning import layer_of
 
 TOKENIZER = "tokenizer"
 EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.errors import SettingError
-from engine.techniques.spade.record import (
+from engine.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
     MEASURES,

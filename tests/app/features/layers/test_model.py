@@ -14,8 +14,8 @@ from app.state.calibration_store import CalibrationStore
 from app.state.jobs import Jobs
 from engine.errors import SettingError
 from engine.models.base import ModelInfo
+from engine.models.files.layer_importance import DIVERGENCE, FILE, ImportanceRecord, LayerImportance
 from engine.techniques import spade
-from engine.techniques.spade.record import DIVERGENCE, FILE, ImportanceRecord, LayerImportance
 
 INFO = ModelInfo(
     "lm-mini",

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from app.features.layers.panel import LayersPanel, MeasurePlan
 from app.shell.theme import DARK, LIGHT
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 from engine.techniques import spade
-from engine.techniques.spade.record import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 
 KEY = Qt.Key
 RECORD = ImportanceRecord(

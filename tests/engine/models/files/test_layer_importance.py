@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import CheckpointError, SettingError
-from engine.techniques.spade.record import (
+from engine.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
     FILE,

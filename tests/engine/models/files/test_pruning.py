@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from engine.errors import SettingError
+from engine.models.files.pruning import layer_of, pruned, require_layers
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from engine.techniques import knobs_of, spade, technique
-from engine.techniques.spade.pruning import layer_of, pruned, require_layers
 
 
 def test_layers_that_stay_are_numbered_without_gaps() -> None:
