@@ -18,7 +18,7 @@ PROBE_FLAG = "--probe-sound"
 instead and must call :func:`answer`."""
 
 _MARK = "paretone-sound:"
-_ADVICE = "Nothing can be played; everything else works."
+_ADVICE = "Playback is off; everything else works."
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def probe(timeout: float = 20.0) -> Sound:
     lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
     detail = f": {lines[-1][:200]}" if lines else ""
     return Sound(
-        reason=f"The sound system broke down while it was being examined (exit code {child.returncode}{detail}). "
+        reason=f"The sound system crashed during the check (exit code {child.returncode}{detail}). "
         f"Check the sound configuration, on Linux ~/.asoundrc and /etc/asound.conf. {_ADVICE}"
     )
 

@@ -28,8 +28,8 @@ LATENCY_SECONDS = 0.2
 """Less than this gives underruns when a busy engine thread shares the interpreter with the callback."""
 _STALL_SECONDS = 3.0
 _BLOCKS_REMEMBERED = 256
-_MADE = Comparison(Mode.STREAM, "The take is heard while it is being made.")
-_ALONE = Comparison(Mode.ALONE, "The sound is played apart from A and B.")
+_MADE = Comparison(Mode.STREAM, "The take plays while it is synthesised.")
+_ALONE = Comparison(Mode.ALONE, "This sound plays separately from A and B.")
 
 
 class Player:
@@ -73,12 +73,12 @@ class Player:
             return self._problem
         if self._finished or not self._is_active():
             return (
-                f"The audio device '{self.device_name}' went away. Nothing can be played; everything else works. "
-                "Connect it again and reconnect."
+                f"The audio device '{self.device_name}' is gone. Playback is off; everything else works. "
+                "Plug it in and press Reconnect."
             )
         if time.monotonic() - self._last_block > _STALL_SECONDS + self.latency:
             return (
-                f"The audio device '{self.device_name}' has stopped taking sound. Reconnect, or choose another device."
+                f"The audio device '{self.device_name}' has stopped playing. Press Reconnect, or choose another device."
             )
         return self.mixer.fault
 
@@ -122,7 +122,7 @@ class Player:
             self.close()
             raise self._fail(
                 f"The audio device '{chosen.name}' could not be opened ({error.args[0]}). "
-                "Close other programmes that use it, or choose another device."
+                "Close other programs that use it, or choose another device."
             ) from error
         self._problem = ""
 

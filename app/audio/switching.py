@@ -30,10 +30,10 @@ class Comparison:
 def comparison(seconds: Sequence[float], aligned: bool = True) -> Comparison:
     """The mode for takes of these lengths. ``aligned``: whether their models keep the timing from take to take."""
     if not aligned:
-        return Comparison(Mode.RESTART, "The timing changes from take to take, so a switch starts from the beginning.")
+        return Comparison(Mode.RESTART, "Timing differs between takes, so a switch starts from the beginning.")
     spread = max(seconds, default=0.0) - min(seconds, default=0.0)
     if spread > ALIGNMENT_TOLERANCE:
         return Comparison(
             Mode.RESTART, f"The takes differ by {spread:.2f} s in length, so a switch starts from the beginning."
         )
-    return Comparison(Mode.SYNC, "The takes have the same timing, so a switch keeps the place.")
+    return Comparison(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.")

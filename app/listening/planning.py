@@ -80,19 +80,19 @@ class Plan:
         if self.method == MUSHRA:
             plain = [one for one in self.conditions if not one.accelerated]
             if len(plain) != 1:
-                return "Tick one unaccelerated setting, which is the reference, and those that are held against it."
+                return "Tick one unaccelerated setting as the reference, and the settings to compare with it."
             if any(one.setting.model != plain[0].setting.model for one in self.conditions):
                 return "Tick settings of one model: the reference is that model's unaccelerated output."
             if count < 2:
-                return "Tick at least one more setting: it is held against the reference."
+                return "Tick at least one more setting to compare with the reference."
             if count + 2 > MOST_SLIDERS:
                 return f"Tick {MOST_SLIDERS - 2} settings at most: with the two anchors a page is full."
         elif count != 2:
             return f"Tick exactly two settings to compare; {count} are ticked."
         if not self.items:
             return (
-                "There is no sentence that all ticked settings have spoken in one voice from one seed. Speak one with "
-                "each of them, or compare A and B as they are."
+                "No sentence was spoken by all ticked settings in one voice from one seed. Speak one with "
+                "each of them, or compare A and B."
             )
         return ""
 
@@ -104,15 +104,14 @@ class Plan:
             made.append(_abx_remark(self.length))
         elif sentences < FEWEST_SENTENCES and self.method != MUSHRA:
             made.append(
-                f"Only {counted(sentences, 'sentence')}: what is found holds for little else. "
-                f"{FEWEST_SENTENCES} or more are better."
+                f"Only {counted(sentences, 'sentence')}: the result hardly generalises. Use {FEWEST_SENTENCES} or more."
             )
         elif sentences < DEFAULT_LENGTH[MUSHRA] and self.method == MUSHRA:
             made.append(
                 f"Only {counted(sentences, 'page')}: one slip decides whether a listener passes post-screening."
             )
         if self.method == MUSHRA and not self.practice:
-            made.append("BS.1534-3 demands training: leave practice out only for somebody who has had it.")
+            made.append("BS.1534-3 requires training: skip practice only for trained listeners.")
         if self.method == MUSHRA and self._smallest_p > statistics.LEVEL:
             made.append(
                 f"One listener's {counted(sentences, 'page')} cannot show anything at the 5 % level about "
@@ -166,7 +165,7 @@ def _abx_remark(trials: int) -> str:
     found = (
         ""
         if rate is None
-        else f"Found with 80 % probability: listeners who are right in {percent(rate)} of the trials or more. "
+        else f"Detected with 80 % probability: listeners who are right in {percent(rate)} of the trials or more. "
     )
     peeking = statistics.peeking_rate(_PEEKING_FROM, _PEEKING_TO)
     return (

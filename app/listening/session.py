@@ -46,7 +46,7 @@ class Session(ABC):
         practice: int = 0,
     ) -> None:
         if not items:
-            raise RecordError("There is no sentence that everything to be compared has spoken.")
+            raise RecordError("No sentence was spoken by all settings to compare.")
         self.items = tuple(items)
         self.listener = listener
         self.name = name or new_name()

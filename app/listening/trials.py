@@ -189,7 +189,7 @@ def read(folder: Path | None = None) -> Records:
         if newer:
             problems.append(f"{path} was written by a newer Paretone; update this one to count its trials: {newer}.")
         if damaged:
-            problems.append(f"Damaged lines in {path}: {damaged}. They are passed over and count for nothing.")
+            problems.append(f"Damaged lines in {path}: {damaged}. They are skipped.")
     return Records(tuple(trials), tuple(problems))
 
 

@@ -27,7 +27,7 @@ RATE = 48000
 """Hertz. webMUSHRA plays only what has the browser's own rate."""
 REFERENCE = "reference"
 _NOISE = "noise.wav"
-_PRACTICE = "This page is practice and does not count."
+_PRACTICE = "This page is practice and is not scored."
 MUSHRA_COLUMNS = (
     "session_test_id",
     "session_uuid",
@@ -135,7 +135,7 @@ def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]
     """Write :func:`tables` into ``folder``: all files or none. Raises :class:`PlainError` otherwise."""
     made = tables(found)
     if not made:
-        raise RecordError("No listening test has been carried through yet; there is nothing to export.")
+        raise RecordError("No listening test has been completed yet; there is nothing to export.")
     return deliver(folder, made, lambda done, total: None)
 
 
@@ -193,7 +193,7 @@ def bundle(
                 "type": "volume",
                 "id": "volume",
                 "name": "Volume",
-                "content": "Set a comfortable volume, and leave it there. Everything is as loud as this noise.",
+                "content": "Set a comfortable volume and do not change it. All sounds are as loud as this noise.",
                 "stimulus": f"configs/{name}/{_NOISE}",
                 "defaultVolume": 0.5,
             },

@@ -48,10 +48,10 @@ def _abx(result: AbxResult) -> tuple[str, ...]:
     if not result.heard:
         rate = result.smallest_detectable
         made.append(
-            "That does not say that the two are identical. "
+            "This does not mean that the two are identical. "
             + (
-                f"A test of {result.trials} trials finds, with 80 % probability, listeners who are right in "
-                f"{percent(rate)} of them or more; smaller differences escape it."
+                f"A test of {result.trials} trials detects, with 80 % probability, listeners who are right in "
+                f"{percent(rate)} of them or more, but not smaller differences."
                 if rate is not None
                 else f"{result.trials} trials are too few to show anything."
             )
@@ -66,8 +66,8 @@ def _preference(result: PreferenceResult) -> tuple[str, ...]:
     made = [
         f"{name} of {second} against {first}: {interval(result.mean, _two_digits)} on a scale of {scale}"
         f"{_of(result.listeners)}.",
-        f"{second} was better {sign.better} times, {first} {sign.worse} times; {counted(sign.ties, 'tie')} left out "
-        "of the sign test.",
+        f"{second} was better {sign.better} times, {first} {sign.worse} times; {counted(sign.ties, 'tie')} excluded "
+        "from the sign test.",
         f"Heard first won {result.first} times, heard second {result.second} times: "
         + (
             f"the order mattered (p = {probability(result.order_p)}), which balanced orders even out."
@@ -92,22 +92,22 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
     for screened in result.screenings:
         if screened.excluded:
             made.append(
-                f"Listener {screened.listener} is left out by post-screening: the hidden reference was rated below "
+                f"Listener {screened.listener} is excluded by post-screening: the hidden reference was rated below "
                 f"{statistics.REFERENCE_FLOOR} in {screened.reference_missed} and the 7 kHz anchor above "
                 f"{statistics.ANCHOR_CEILING} in {screened.anchor_missed} of {screened.items} pages; "
                 f"{percent(statistics.SCREENED_SHARE)} are allowed."
             )
     if result.indistinct:
         made.append(
-            f"{counted(result.indistinct, 'sentence')} left nobody out by the 7 kHz anchor: more than "
+            f"{counted(result.indistinct, 'sentence')} excluded nobody by the 7 kHz anchor: more than "
             f"{percent(statistics.INDISTINCT_SHARE)} of the listeners rated it above {statistics.ANCHOR_CEILING} there."
         )
     rated = {one.condition for one in result.differences}
     high = [one.median >= _HIGH for one in result.summaries if one.condition in rated]
     if sum(high) > len(high) / 2:
         made.append(
-            f"Most settings were rated {_HIGH} or more. BS.1534-3 doubts such tests, which tell good settings apart "
-            "badly; ABX is sharper."
+            f"Most settings were rated {_HIGH} or more. BS.1534-3 doubts such tests, because they hardly separate good "
+            "settings; use ABX."
         )
     made.append(f"{result.pages} pages by {_listeners(len(result.screenings))}.")
     return tuple(made)

@@ -45,14 +45,14 @@ class Reasons(Tables):
         """Why there are no strategy tables of the chosen model, as a sentence, or ``""``."""
         if any(one.name == DITREDUCIO for one in self.techniques):
             return ""
-        return f"{self.entry.title} has no strategy table: DiTReducio is for models that solve a flow, such as F5 mini."
+        return f"{self.entry.title} has no strategy table: DiTReducio is for flow models, such as F5 mini."
 
     def why_not_calibrate(self) -> str:
         """Why nothing can be calibrated now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
         if not any(one.prepared_by == "calibration" and self.is_engaged(one.name) for one in self.techniques):
-            return "Engage DiTReducio first: nothing else needs a calibration."
+            return "Engage DiTReducio first: only it needs a calibration."
         return self.why_not_synthesise() or conflict(self.setting) or ""
 
     def why_not_accelerate(self) -> str:
@@ -66,7 +66,7 @@ class Reasons(Tables):
         if self.why_no_table():
             return self.why_no_table()
         if not self.is_engaged(DITREDUCIO):
-            return "Engage DiTReducio first: it is its strategy table that is measured."
+            return "Engage DiTReducio first: its strategy table is measured."
         return self.why_not_accelerate()
 
     # --- Techniques ---------------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class Reasons(Tables):
         if self.options.get(MODE.name, INSTRUCT) == INSTRUCT:
             return ""
         title = MODE.titles[MODE.values.index(INSTRUCT)]
-        return f"Only followed in the mode “{title}”; choose that first."
+        return f"Only for the mode “{title}”; choose that first."
 
     def _problem(self) -> str | None:
         """Why the loaded model cannot be used with the engaged techniques, as a sentence, or ``None``."""

@@ -186,7 +186,7 @@ class Selection(QObject):
     def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
         """Select everything that ``setting`` says, and ``text`` and ``voice`` where they are given."""
         if setting.model != self.model_id:
-            raise SettingError(f"This was made with {setting.model}; load that model first (it is in the Model list).")
+            raise SettingError(f"This was made with {setting.model}; load that model first (menu Model).")
         self.options = self._options_like(setting.options)
         self.seed = setting.seed
         self.text = text or self.text

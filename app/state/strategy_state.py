@@ -173,7 +173,7 @@ class Tables(Selection):
         """Use an official strategy table, given its text. Raises :class:`PlainError` where it does not fit."""
         compatibility = self.compatibility()
         if compatibility is None or self.info is None:
-            raise SettingError("Load a model first: a strategy table belongs to one.")
+            raise SettingError("Load a model first: a strategy table belongs to a model.")
         try:
             data = json.loads(text)
         except ValueError as error:

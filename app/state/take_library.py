@@ -29,12 +29,12 @@ def open_library(folder: Path) -> OpenedLibrary:
     except (PlainError, OSError) as error:
         temporary = Path(tempfile.mkdtemp(prefix="paretone-takes-"))
         damaged = folder if isinstance(error, LibraryDamaged) else None
-        return OpenedLibrary(Library(temporary), f"{error} Until then takes are kept in {temporary}.", damaged)
+        return OpenedLibrary(Library(temporary), f"{error} Meanwhile, takes are kept in {temporary}.", damaged)
     if not library.damage:
         return OpenedLibrary(library)
     problem = (
-        f"The take library in {folder} is damaged and can only be read ({library.damage}). "
-        "New takes can be heard and saved as WAV, but the history does not keep them."
+        f"The take library in {folder} is damaged and read-only ({library.damage}). "
+        "New takes can be played and saved as WAV, but are not kept."
     )
     return OpenedLibrary(library, problem, folder)
 

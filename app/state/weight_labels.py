@@ -16,5 +16,5 @@ def weights_title(one: TrainedWeights) -> str:
         return f"w = {one.weight:.2f}, {one.method} ({whose})"
     if isinstance(one, DraftWeights):
         return f"Draft with {len(one.retained)} layers ({whose})"
-    learnt = f"{one.minutes:.3g} min of learning" if one.minutes else "not recovered"
+    learnt = f"{one.minutes:.3g} min of training" if one.minutes else "not recovered"
     return f"Student with {one.depth} layers, {learnt} ({whose})"

@@ -77,7 +77,7 @@ class Facts(QWidget):
         self._read_out.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        for label, name in ((self._mode, "What a switch does"), (self._read_out, "Under the mouse")):
+        for label, name in ((self._mode, "Switching mode"), (self._read_out, "Value under the mouse")):
             label.setAccessibleName(name)
             # Long sentences are cut rather than widen the panel; the tooltip has all of it.
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

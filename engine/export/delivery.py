@@ -58,7 +58,7 @@ def _is_there(path: Path, content: bytes) -> bool:
     except OSError as error:
         raise PlainError(f"{path} is in the way and cannot be read; choose another folder.") from error
     if not same:
-        raise PlainError(f"{path} exists and is something else; it stays as it is: choose another folder, or move it.")
+        raise PlainError(f"{path} exists with other content and is kept; choose another folder, or move the file.")
     return True
 
 

@@ -56,9 +56,7 @@ def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]
     chosen = entry(profile.setting.model)
     place = Path(model_folder) if model_folder else chosen.folder
     if not place.exists():
-        raise ProfileError(
-            f"The checkpoint that the profile is for is not in {place}; download it, or name the folder that holds it."
-        )
+        raise ProfileError(f"The profile's checkpoint is not in {place}; download it, or give its folder.")
     checkpoint = read_f5_checkpoint(place, profile.named_variant, check)
     if checkpoint.config.backbone != "DiT":
         raise ProfileError(f"{checkpoint.variant} is no diffusion transformer; only F5-TTS profiles can be exported.")

@@ -88,7 +88,7 @@ def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWei
             f'tts = F5TTS(model="{profile.variant}", ckpt_file="{weight_file}")\n'
             'paretone_profile.apply(tts.ema_model, "this folder")'
         )
-        note = "\nThen use `tts.infer(…)` as ever; `paretone_profile.remove(tts.ema_model)` takes it back.\n"
+        note = "\nThen use `tts.infer(…)` as usual; `paretone_profile.remove(tts.ema_model)` removes the profile.\n"
     table = profile.artefact("table")
     skipped = "none" if table is None else f"{table.skipped_share:.0%} of the layers' work units skipped"
     return (

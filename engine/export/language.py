@@ -151,7 +151,7 @@ def export_language(job: LanguageExport, follower: Follower) -> tuple[Path, ...]
     fitting = [one for one in there if not job.file or Path(one.path).resolve() == Path(job.file).resolve()]
     if not fitting:
         which = f"{job.file} is none of its {job.kind}s" if job.file else f"it has no {job.kind}"
-        raise SettingError(f"{chosen.title} cannot be written so: {which}; train one (paretone train).")
+        raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
     if job.kind == STUDENT:
         contents = student_contents(source, base, fitting[0])
     else:
@@ -167,7 +167,7 @@ def source_of(
     students nor drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder
     if chosen.loader not in ("lm_mini", "llasa", "cosyvoice2"):
-        raise SettingError(f"{chosen.title} decodes no tokens: it has no students or drafts that could be written.")
+        raise SettingError(f"{chosen.title} decodes no tokens, so it has no students or drafts to export.")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
     if chosen.loader == "cosyvoice2":

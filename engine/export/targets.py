@@ -53,18 +53,15 @@ def why_not(chosen: Target, profile: Profile, cfg_free_checkpoint: bool) -> str:
         if cfg_free_checkpoint or profile.weights:
             return ""
         return (
-            "The profile runs the checkpoint as it is, with guidance: there are no CFG-free weights to write; engage "
+            "The profile runs the plain checkpoint with guidance: there are no CFG-free weights to write; engage "
             "CFG-free in the profile."
         )
     if profile.artefact("table") is not None and profile.artefact("table").temporal != REUSE:
         return (
-            "The strategy table was calibrated with forecasts, which cannot be carried into the official package; "
+            "The strategy table was calibrated with forecasts, which the official package cannot run; "
             "calibrate without them."
         )
     for one in profile.setting.techniques:
         if one.technique not in TRANSLATED:
-            return (
-                f"{technique(one.technique).title} cannot be carried into the official package; "
-                "export a profile without it."
-            )
+            return f"{technique(one.technique).title} cannot run in the official package; export a profile without it."
     return ""

@@ -53,7 +53,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "real_time_factor",
         "RTF",
-        "Wall seconds of synthesis per second of new audio, prompt, load and warm-up excluded; of a study the median.",
+        "Wall-clock seconds of synthesis per second of new audio, without prompt and warm-up; the median in studies.",
         LOWER,
         statistic="median",
         of=_measured("real_time_factor"),
@@ -62,7 +62,7 @@ METRICS: tuple[Metric, ...] = (
         "speed_up",
         "Speed-up",
         "Seconds of the baseline over its own, as the median of ratios of the same sentence, voice, seed and round on "
-        "one machine; CPU seconds of the process on a processor, seconds between events on a graphics card.",
+        "one machine; CPU seconds of the process on a CPU, seconds between events on a GPU.",
         HIGHER,
         "times",
         "median",
@@ -71,7 +71,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "first_audio_seconds",
         "TTFA",
-        "Seconds from the request to the first audio that can be played; of a study the median.",
+        "Seconds from the request to the first audio that can be played; in a study, the median.",
         LOWER,
         "s",
         "median",
@@ -80,7 +80,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "largest_gap_seconds",
         "Longest wait",
-        "The longest wait from one piece of audio to the next.",
+        "Longest wait between two pieces of audio.",
         LOWER,
         "s",
         "median",
@@ -89,7 +89,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "pause_seconds",
         "Playback waits",
-        "How long playback, begun with the first piece of audio, would have had to wait for later ones, in all.",
+        "Total time for which playback, started with the first piece of audio, would wait for later ones.",
         LOWER,
         "s",
         "median",
@@ -98,7 +98,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "text_seconds",
         "Front end time",
-        "Wall seconds of the synthesis that reading the text took.",
+        "Wall-clock seconds for reading the text.",
         LOWER,
         "s",
         "median",
@@ -107,7 +107,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "backbone_seconds",
         "Backbone time",
-        "Wall seconds of the synthesis that the backbone or language model took.",
+        "Wall-clock seconds of the backbone or language model.",
         LOWER,
         "s",
         "median",
@@ -116,7 +116,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "decoder_seconds",
         "Decoder time",
-        "Wall seconds of the synthesis that turning its output into sound took.",
+        "Wall-clock seconds of the decoder.",
         LOWER,
         "s",
         "median",
@@ -132,7 +132,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "peak_memory",
         "Peak memory",
-        "The most memory in use during the synthesis: of the process on a processor, allocated on a graphics card.",
+        "Peak memory during synthesis: of the process on a CPU, allocated on a GPU.",
         LOWER,
         "MiB",
         "median",
@@ -160,8 +160,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "timbre_distance",
         "Timbre distance",
-        "Root mean square difference of the long-term spectral envelopes to the baseline's: how far the voice's colour "
-        "has moved, whatever is said when. The two shipped voices are 4.7 dB apart.",
+        "Root mean square difference of the long-term spectral envelopes to the baseline's: change of the voice's "
+        "timbre, independent of timing. The two shipped voices are 4.7 dB apart.",
         LOWER,
         "dB",
         of=_heard("timbre_distance"),
@@ -208,7 +208,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "utmos",
         "UTMOS",
-        "Naturalness from 1 to 5 as UTMOS22 (strong learner) predicts it.",
+        "Naturalness from 1 to 5, predicted by UTMOS22 (strong learner).",
         HIGHER,
     ),
     Metric("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS", of=_heard("loudness")),

@@ -41,11 +41,11 @@ def adopt(study: Study, store: Store) -> Adoption | None:
         record = _merged(study, found, path)
         record.write(path)
     except PlainError as error:
-        return Adoption(f"The word error rates without each layer were not adopted. {error}", path)
+        return Adoption(f"The word error rates without each layer were not merged. {error}", path)
     kept = ", ".join(str(layer) for layer in record.order)
     sentence = (
-        f"The word error rates without each layer were adopted: they are in {path}, which SPADE and the panel Layers "
-        f"read. The layers, the most important first: {kept}."
+        f"Merged the word error rates without each layer into {path}, which SPADE and the panel Layers "
+        f"read. Layers, most important first: {kept}."
     )
     return Adoption(sentence, path, record)
 

@@ -108,7 +108,7 @@ class Cluster:
             observer.check()
             self._welcome(ray.wait(list(self._pending), timeout=_POLL_SECONDS)[0])
             if not self._alive and not self._pending:
-                raise StudyError(f"No worker could begin: {self._log[-1]}")
+                raise StudyError(f"No worker could start: {self._log[-1]}")
         return next(iter(self._alive.values())).fingerprint
 
     def _connect(self, observer: Observer) -> ModuleType:
@@ -180,8 +180,8 @@ class Cluster:
             watched = [*self._tasks, *self._pending]
             if not self._alive and (not watched or time.monotonic() - lonely_since > PATIENCE_SECONDS):
                 raise StudyError(
-                    "No worker is left on the cluster, and none comes back; what is finished is kept: bring the "
-                    "cluster up and run the same command again."
+                    "All workers on the cluster are gone; finished takes are kept: start the "
+                    "cluster and run the same command again."
                 )
             ready = self._ray.wait(watched, timeout=_POLL_SECONDS)[0]
             if not ready:
@@ -222,7 +222,7 @@ class Cluster:
                 continue
             expected = next(iter(self._alive.values()), said).fingerprint
             if said.fingerprint != expected:
-                self._log.append(f"The worker on node {said.node[:8]} has other weights; it is left out.")
+                self._log.append(f"The worker on node {said.node[:8]} has other weights; it is not used.")
                 self._ray.kill(actor)
                 continue
             self._alive[actor] = said
@@ -246,7 +246,7 @@ def _begin_here(ray: ModuleType) -> None:
             ray.shutdown()
             if not left:
                 raise StudyError(
-                    f"Ray could not begin on this machine ({_first_line(error)}); try again when less is running, or "
+                    f"Ray could not start on this machine ({_first_line(error)}); try again when less is running, or "
                     "run the study without Ray."
                 ) from error
 

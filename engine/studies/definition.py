@@ -30,8 +30,8 @@ PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
 """The five seeds of the DiTReducio paper's evaluation, ``seeds = "paper"``."""
 _LARGEST_BYTES = 4 * 2**20
 _ONE_NAME = (
-    "In one table a name stands once; where an option and a technique share it, quote the technique's knob: "
-    '"steps.steps" = [5, 7] beside steps = [8, 16].'
+    "A TOML table holds a name only once; if an option and a technique share one, quote the technique's knob: "
+    '"steps.steps" = [5, 7] and steps = [8, 16].'
 )
 
 
@@ -137,14 +137,14 @@ class _Reader:
         fields = self._fields
         if "manifest" in fields:
             if "sentences" in fields or "voices" in fields:
-                raise StudyError("manifest has sentences and voices of its own; leave out 'sentences' and 'voices'.")
+                raise StudyError("manifest has its own sentences and voices; omit 'sentences' and 'voices'.")
             file, audio = self._path(fields.text("manifest")), fields.text("manifest_audio")
             rows = manifests.read(file, self._path(audio) if audio else None)
             found = [Spoken(row.text, row.voice, row.recording) for row in rows[: fields.whole("count", len(rows), 1)]]
         else:
             found = [Spoken(text, voice) for voice in self._voices() for text in self._sentences()]
         if len({one.key for one in found}) < len(found):
-            raise StudyError("a sentence is to be spoken twice by one voice; name it once, and use more seeds.")
+            raise StudyError("a sentence occurs twice for one voice; list it once, and use more seeds.")
         return tuple(found)
 
     def _sentences(self) -> tuple[str, ...]:
@@ -159,15 +159,14 @@ class _Reader:
             except (OSError, UnicodeDecodeError) as error:
                 why = (isinstance(error, OSError) and error.strerror) or "it is no text in UTF-8"
                 raise StudyError(
-                    f"sentences is neither a list, 'harvard' nor 'demo', and {path} no file with one sentence a line: "
-                    f"{why}."
+                    f"sentences is neither a list, 'harvard' nor 'demo', and {path} is not a text file: {why}."
                 ) from error
             texts = tuple(line.strip() for line in lines if line.strip())
         else:
             texts = self._fields.texts("sentences")
         texts = texts[: self._fields.whole("count", len(texts) or 1, minimum=1)]
         if not texts or not all(text.strip() for text in texts):
-            raise StudyError("sentences has none, or an empty one; write at least one.")
+            raise StudyError("sentences is empty or has an empty one; write at least one.")
         return texts
 
     def _voices(self) -> tuple[Voice, ...]:
@@ -283,5 +282,5 @@ def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:
     ]
     raise StudyError(
         f"this would be {takes:,} takes ({' × '.join(parts)}); at a second each they take {duration(takes)}, and more "
-        f"than {limit:,} are refused. Leave out values, search instead of trying all, or set 'limit' if it is meant."
+        f"than {limit:,} are refused. Omit values, use a search, or set 'limit' to allow it."
     )

@@ -289,8 +289,8 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
         if one.fingerprint == fingerprint:
             return one
     raise NotPrepared(
-        f"The {kind} {fingerprint[:12]!r} is not among those of {info.title} here; put its file beside the others, or "
-        "train one of your own."
+        f"The {kind} {fingerprint[:12]!r} is not among those of {info.title} here; put its file next to the others, or "
+        "train your own."
     )
 
 

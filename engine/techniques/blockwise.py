@@ -81,13 +81,13 @@ def describe(knobs: Values) -> str:
 def remarks(knobs: Values) -> tuple[str, ...]:
     """How a take under it differs from one on the whole canvas."""
     plan = blocks(knobs)
-    found = ["Spoken block by block: the order in which codes were filled in is another than on the whole canvas."]
+    found = ["Spoken block by block: codes were filled in in another order than on the whole canvas."]
     if plan.look_ahead is not None:
         found.append(
-            f"The network saw {plan.look_ahead} frames behind each block instead of all, which is an approximation."
+            f"The network saw {plan.look_ahead} frames after each block instead of all, which is an approximation."
         )
     if plan.adaptive:
-        found.append("Steps of later blocks follow measured times, so the same seed may speak otherwise another time.")
+        found.append("Steps of later blocks follow measured times, so another take of the same seed may differ.")
     return tuple(found)
 
 
@@ -95,14 +95,14 @@ def text_kept(every: int) -> str:
     """What is said of a take whose text and reference were computed at every n-th step of a block."""
     return (
         f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
-        "approximation that nobody has published yet."
+        "unpublished approximation."
     )
 
 
 TECHNIQUE = Technique(
     name=NAME,
     title="Blockwise streaming",
-    summary="Fills in speech block by block and plays it meanwhile: heard sooner, computed more.",
+    summary="Fills in speech block by block and plays it meanwhile: earlier first audio, more computation.",
     paper=Paper("OmniVoice blockwise streaming", "github.com/pavanyellow/omnivoice-fast"),
     families=("masked",),
     slot="blocks",
@@ -111,7 +111,7 @@ TECHNIQUE = Technique(
         Number(
             "block",
             "Block",
-            "Frames that are filled in together at most, once speech has begun (40 ms each).",
+            "Largest number of frames filled in together after the first block (40 ms each).",
             default=32,
             unit="frames",
             minimum=8,
@@ -121,8 +121,8 @@ TECHNIQUE = Technique(
         Number(
             "first_block",
             "First block",
-            "Frames of the first block: fewer are heard sooner. The decoder needs some of the next block's frames "
-            "before the last of them can be heard; what can be heard at once has to last until that block is there.",
+            "Frames of the first block: fewer give earlier audio. The decoder needs some frames of the next block "
+            "to finish the last of them; the finished ones must last until that block is there.",
             default=24,
             unit="frames",
             minimum=4,
@@ -132,7 +132,7 @@ TECHNIQUE = Technique(
         Number(
             "first_steps",
             "Steps of the first block",
-            "Fewer are heard sooner and may sound worse.",
+            "Fewer give earlier audio and may sound worse.",
             default=4,
             minimum=1,
             maximum=64,
@@ -141,7 +141,7 @@ TECHNIQUE = Technique(
         Number(
             "later_steps",
             "Steps of later blocks",
-            "How many, or how many at most where they follow the time that is left.",
+            "Number of steps; the maximum if steps follow the time left.",
             default=16,
             minimum=1,
             maximum=64,
@@ -149,16 +149,16 @@ TECHNIQUE = Technique(
         ),
         Switch(
             "adaptive",
-            "Follow the time that is left",
-            "Gives later blocks only as many steps as fit before what was heard runs out; the same seed may then speak "
-            "otherwise another time.",
+            "Follow the time left",
+            "Limit later blocks to the steps that fit before playback catches up; another take of the same seed may "
+            "then differ.",
             default=True,
         ),
         Number(
             "step_time",
             "Assumed step",
-            "Where steps do not follow measured times: later blocks take as many as fit if a step lasts so long, which "
-            "is the same every time; 0 gives each of them all its steps.",
+            "If steps do not follow measured times: later blocks take as many as fit if a step takes this long, equal "
+            "for every take; 0 gives every block all its steps.",
             default=0.0,
             unit="ms",
             minimum=0.0,
@@ -168,8 +168,8 @@ TECHNIQUE = Technique(
         Number(
             "look_ahead",
             "Look ahead",
-            "How many masked frames behind a block the network is shown; 0 shows all, and anything else is faster and "
-            "an approximation.",
+            "Number of masked frames after a block that the network sees; 0: all. Other values are faster and "
+            "approximate.",
             default=16,
             unit="frames",
             minimum=0,
@@ -179,8 +179,8 @@ TECHNIQUE = Technique(
         Number(
             "text_every",
             "Text and reference (experiment)",
-            "They are computed at the first step of a block and at every n-th from there, which is faster and an "
-            "approximation; 1 computes them at every step.",
+            "Computed at the first step of a block and at every n-th step after it, which is faster and "
+            "approximate; 1: at every step.",
             default=4,
             symbol="n",
             minimum=1,

@@ -25,8 +25,8 @@ from engine.techniques.base import AnyPlan, Conflict, Context, Paper, Technique,
 NAME = "compilation"
 MODES = ("default", "reduce-overhead", "max-autotune")
 NOT_FOR_LANGUAGE = (
-    "Compiling slows language models down: a compiled pass of LM mini took 1.8 times as long on a processor, and on "
-    "graphics cards CUDA graphs launch passes at once; do without it."
+    "Compiling slows language models down: a compiled pass of LM mini took 1.8 times as long on a CPU, and on "
+    "GPUs CUDA graphs launch passes at once; do without it."
 )
 """Why no language model is offered it."""
 
@@ -41,9 +41,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     require_offered(context)
     require_whole(context, plan, "only whole ones are compiled")
     if plan.precision == "int8":
-        raise Conflict(
-            "Products of whole numbers cannot be compiled; choose another precision, or do without.", "precision"
-        )
+        raise Conflict("Integer products cannot be compiled; choose another precision, or do without.", "precision")
     return replace(plan, launching=replace(plan.launching, mode=str(knobs["mode"])))
 
 
@@ -55,7 +53,7 @@ def describe(knobs: Values) -> str:
 TECHNIQUE = Technique(
     name=NAME,
     title="torch.compile",
-    summary="Translates evaluations into fewer, larger kernels, which takes minutes. Processors gain little by it.",
+    summary="Compiles evaluations into fewer, larger kernels, which takes minutes. CPUs gain little.",
     paper=Paper("PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation", "ASPLOS 2024"),
     families=("flow", "language", "masked"),
     slot="launching",
@@ -65,7 +63,7 @@ TECHNIQUE = Technique(
         Choice(
             "mode",
             "Mode",
-            "reduce-overhead records CUDA graphs as well; max-autotune tries out many kernels, which takes longer.",
+            "reduce-overhead also records CUDA graphs; max-autotune tries many kernels and takes longer.",
             default="default",
             values=MODES,
             titles=("default", "reduce-overhead (CUDA graphs)", "max-autotune"),

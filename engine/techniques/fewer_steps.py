@@ -38,7 +38,7 @@ def remarks(knobs: Values) -> tuple[str, ...]:
 TECHNIQUE = Technique(
     name=NAME,
     title="Fewer steps",
-    summary="Fills in more codes at a time.",
+    summary="Fills in more codes per step.",
     paper=Paper("MaskGIT: Masked Generative Image Transformer", "arXiv 2202.04200"),
     families=("masked",),
     slot="grid",

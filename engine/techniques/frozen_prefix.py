@@ -16,7 +16,7 @@ from engine.techniques.base import Context, Paper, Technique, ordinal
 NAME = "frozen_prefix"
 
 
-NOTE = "Text and reference were not computed at every step, which is an approximation that nobody has published yet."
+NOTE = "Text and reference were not computed at every step, which is an unpublished approximation."
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
@@ -33,7 +33,7 @@ def describe(knobs: Values) -> str:
 TECHNIQUE = Technique(
     name=NAME,
     title="Frozen text and reference (experiment)",
-    summary="Computes what stands before the canvas only now and then; unpublished for masked speech models.",
+    summary="Computes text and reference only at some steps; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
     families=("masked",),
     slot="skipping",
@@ -42,7 +42,7 @@ TECHNIQUE = Technique(
         Number(
             "every",
             "Computed steps",
-            "Text and reference are computed at the first step and at every n-th from there.",
+            "Text and reference are computed at the first step and at every n-th step after it.",
             default=4,
             symbol="n",
             minimum=2,

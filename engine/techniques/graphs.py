@@ -37,7 +37,7 @@ def describe(knobs: Values) -> str:
 TECHNIQUE = Technique(
     name=NAME,
     title="CUDA graphs",
-    summary="Launches all kernels of a forward at once, on NVIDIA graphics cards. The result stays the same.",
+    summary="Launches all kernels of a forward pass at once, on NVIDIA GPUs. The result is unchanged.",
     paper=Paper("CUDA Graphs in PyTorch", "pytorch.org/blog/accelerating-pytorch-with-cuda-graphs"),
     families=("flow", "language", "masked"),
     slot="launching",
@@ -46,8 +46,8 @@ TECHNIQUE = Technique(
         Number(
             "bucket",
             "Length bucket",
-            "Lengths are rounded up to multiples of this, so that passages and blocks share graphs; what is padded is "
-            "masked. 1 records every length by itself, without a mask.",
+            "Lengths are rounded up to multiples of this, so that passages and blocks share graphs; the padding is "
+            "masked. 1: one graph per length, without a mask.",
             default=64,
             unit="frames",
             minimum=1,
@@ -57,7 +57,7 @@ TECHNIQUE = Technique(
         Number(
             "most",
             "Graphs kept",
-            "Each holds memory of its own; the one that was used longest ago is given up for a new one.",
+            "Each has its own memory; the least recently used one is dropped for a new one.",
             default=8,
             minimum=1,
             maximum=64,
@@ -66,10 +66,10 @@ TECHNIQUE = Technique(
         Number(
             "share",
             "Memory for graphs",
-            "What they may hold together. What a graph takes is measured when it is recorded; one that takes more than "
-            "this by itself is not kept, and its forwards run without.",
+            "Memory of all graphs together. Each graph is measured when it is recorded; one that takes more than "
+            "this alone is not kept, and its forward passes run without.",
             default=20,
-            unit="% of the card's",
+            unit="% of GPU memory",
             minimum=1,
             maximum=90,
             whole=True,

@@ -22,7 +22,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
         raise Conflict(
             f"{weights} weights run one branch from the start: there is no guidance to end. Do without one of the two."
             if weights
-            else "Guidance is off, so there is none to end after the first steps; set a strength, or do without.",
+            else "Guidance is off; set a strength, or do without this technique.",
             "weights",
         )
     plan = replace(plan, guidance=replace(plan.guidance, steps=int(knobs["steps"])))
@@ -49,7 +49,7 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
 TECHNIQUE = Technique(
     name=NAME,
     title="Guidance on the first k steps (after Selective CFG / FlashRT)",
-    summary="Guides the first steps only; from there on one branch runs instead of two (MegaTTS 3: three).",
+    summary="Guides only the first steps; after them one branch runs instead of two (MegaTTS 3: three).",
     paper=Paper("Selective Classifier-free Guidance for Zero-shot Text-to-speech", "arXiv 2509.19668"),
     families=("flow", "masked"),
     slot="guidance",
@@ -58,8 +58,8 @@ TECHNIQUE = Technique(
         Number(
             "steps",
             "Guided steps",
-            "How many steps from the first are guided. On grids that crowd near the noise the first half of the steps "
-            "is a small part of the way.",
+            "Number of guided steps from the first. On grids that are dense near the noise, the first half of the "
+            "steps is a small part of the trajectory.",
             default=8,
             symbol="k",
             minimum=1,

@@ -21,9 +21,7 @@ REUSE, LEAVE_OUT = "reuse", "leave_out"
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     """The schedule of guidance leaves steps out."""
     if not plan.options["guidance"]:
-        raise SettingError(
-            "Guidance is off, so there is none to leave out now and then; set a strength, or do without."
-        )
+        raise SettingError("Guidance is off; set a strength, or do without this technique.")
     schedule = replace(plan.guidance, every=int(knobs["every"]), reuse=knobs["between"] == REUSE)
     return replace(plan, guidance=schedule)
 
@@ -37,7 +35,7 @@ def describe(knobs: Values) -> str:
 TECHNIQUE = Technique(
     name=NAME,
     title="Guidance at every n-th step (experiment)",
-    summary="Runs the unconditional branch only now and then; unpublished for masked speech models.",
+    summary="Runs the unconditional branch only at some steps; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: branch skipping", "arXiv 2509.09748"),
     families=("masked",),
     slot="guidance:every",
@@ -46,7 +44,7 @@ TECHNIQUE = Technique(
         Number(
             "every",
             "Guided steps",
-            "Both branches run at the first step and at every n-th from there.",
+            "Both branches run at the first step and at every n-th step after it.",
             default=2,
             symbol="n",
             minimum=2,
@@ -56,7 +54,7 @@ TECHNIQUE = Technique(
         Choice(
             "between",
             "In between",
-            "What guidance did the last time may stand for it, or nothing.",
+            "Reuse the last effect of guidance, or use none.",
             default=REUSE,
             values=(REUSE, LEAVE_OUT),
             titles=("Reuse its last effect", "No guidance"),

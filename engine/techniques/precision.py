@@ -18,7 +18,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     if not context.loaded or wanted in info.precisions:
         return replace(plan, precision=wanted)
     return plan.noted(
-        f"{info.device} does not compute in {wanted} to advantage for {info.title}, which speaks in {info.precision} "
+        f"{info.device} does not gain from {wanted} for {info.title}, which uses {info.precision} "
         f"instead; there {'are' if len(info.precisions) > 1 else 'is'} {', '.join(info.precisions)}."
     )
 
@@ -30,14 +30,14 @@ def describe(knobs: Values) -> str:
         return "everything in float32"
     if precision.endswith(WHOLE):
         return f"the whole network in {precision.removesuffix(WHOLE)}; probabilities in float32"
-    inputs = " with inputs quantised as they come" if precision == "int8" else ""
+    inputs = " with dynamically quantised inputs" if precision == "int8" else ""
     return f"attention and feed-forward in {precision}{inputs}; state, norms, time vectors and output in float32"
 
 
 TECHNIQUE = Technique(
     name=NAME,
     title="Precision",
-    summary="Computes attention and feed-forward modules in fewer bits, where the device gains by it.",
+    summary="Computes attention and feed-forward modules in fewer bits, where that is faster on the device.",
     paper=Paper("Mixed Precision Training", "arXiv 1710.03740"),
     families=("flow", "masked"),
     slot="precision",
@@ -47,15 +47,15 @@ TECHNIQUE = Technique(
             "precision",
             "Precision",
             "bfloat16 has float32's range with three digits, float16 more digits and less range; int8 has 256 values. "
-            "As a rule the residual stream, norms and output stay float32; where all of it is narrow, nothing is "
-            "converted in between (masked models on graphics cards).",
+            "Usually the residual stream, norms and output stay float32; with “all of it”, nothing is "
+            "converted in between (masked models on GPUs).",
             default="bfloat16",
             values=PRECISIONS,
             titles=(
                 "float32",
                 "bfloat16",
                 "float16",
-                "int8 (dynamic, processors)",
+                "int8 (dynamic, CPUs)",
                 "bfloat16, all of it",
                 "float16, all of it",
             ),

@@ -23,12 +23,12 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
 TECHNIQUE = Technique(
     name=NAME,
     title="Sentence by sentence",
-    summary="Speaks every sentence for itself, so that the first is heard while the others are made.",
+    summary="Speaks every sentence separately, so that the first plays while the others are made.",
     paper=Paper("Advice of OmniVoice's authors", "github.com/k2-fsa/OmniVoice, issue 77"),
     families=("masked",),
     slot="passages",
     place=110,
     knobs=(),
     resolve=resolve,
-    describe=lambda knobs: "each sentence is a canvas of its own",
+    describe=lambda knobs: "one canvas per sentence",
 )

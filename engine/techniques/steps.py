@@ -48,7 +48,7 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
             found.append("EPSS was tuned for the Euler solver; with midpoint every step takes two evaluations.")
         if options.get("overshoot"):
             found.append(
-                "EPSS was made for F5-TTS: MegaTTS 3's overshoot has no room in its long last steps, which become "
+                "EPSS was made for F5-TTS: its long last steps leave MegaTTS 3's overshoot no room and become "
                 "predictions of the end; less overshoot may sound better."
             )
     return tuple(found)
@@ -57,7 +57,7 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
 TECHNIQUE = Technique(
     name="steps",
     title="Step pruning",
-    summary="Takes fewer steps from noise to speech, where they matter most.",
+    summary="Uses fewer steps from noise to speech, placed where they matter most.",
     paper=Paper(
         "Accelerating Flow-Matching-Based Text-to-Speech via Empirically Pruned Step Sampling",
         "arXiv 2505.19931",

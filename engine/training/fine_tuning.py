@@ -135,7 +135,7 @@ def _checkpoint(job: FineTuning, chosen: CatalogueEntry, check: Callable[[], Non
         )
     checkpoint = read_f5_checkpoint(place, job.variant or ("" if job.folder else chosen.variant), check)
     if cfg_free_weight(checkpoint.path) is not None:
-        raise TrainingError(f"{checkpoint.path} is CFG-free already; start from the model that it was made from.")
+        raise TrainingError(f"{checkpoint.path} is already CFG-free; start from the model that it was made from.")
     return checkpoint
 
 

@@ -185,7 +185,7 @@ def test_the_device_goes_away_while_playing_and_comes_back(null_sink: NullSink) 
         player.play()
         wait_until(lambda: player.position > 0.3)
         null_sink.kill()
-        wait_until(lambda: "went away" in player.problem and not player.playing)
+        wait_until(lambda: "is gone" in player.problem and not player.playing)
         # Everything but sound still works.
         player.pause()
         player.choose(1)

@@ -62,7 +62,7 @@ def require_sampling(context: Context, plan: FlowPlan) -> None:
         )
     if plan.guidance.steps is not None:
         raise Conflict(
-            "DiTReducio's strategy tables are calibrated under guidance at all steps, and their branch skips need all "
+            "DiTReducio's strategy tables are calibrated with guidance at all steps, and their branch skips need all "
             "branches at every step; do without one of the two.",
             "guidance",
         )
@@ -83,8 +83,8 @@ def remarks(options: Values) -> tuple[str, ...]:
     if options["steps"] > FEW_STEPS:
         return ()
     return (
-        f"At {options['steps']} steps neighbouring steps differ much: there is little to skip, and what is skipped is "
-        "heard sooner. Listen before you trust it.",
+        f"At {options['steps']} steps, neighbouring steps differ much: little can be skipped, and skips are "
+        "more audible. Listen before you trust it.",
     )
 
 
@@ -145,7 +145,7 @@ TECHNIQUE = Technique(
         Number(
             "threshold",
             "Threshold",
-            "Largest error that a skip may cause in the model's output; layer l of L may use l/L of it.",
+            "Largest error of the model's output that a skip may cause; layer l of L may use l/L of it.",
             default=0.10,
             symbol="δ",
             effect=Effect.AFTER_CALIBRATION,
@@ -156,7 +156,7 @@ TECHNIQUE = Technique(
         Choice(
             "metric",
             "Error metric",
-            "How the error is measured: mean absolute error (the paper) or the official code's clipped relative error.",
+            "Mean absolute error (the paper) or the official code's clipped relative error.",
             default="mae",
             effect=Effect.AFTER_CALIBRATION,
             values=METRICS,
@@ -165,7 +165,7 @@ TECHNIQUE = Technique(
         Choice(
             "compare",
             "Compared output",
-            "What the error is measured on: the raw output of all branches (official) or the guided velocity.",
+            "Output whose error counts: the raw output of all branches (official) or the guided velocity.",
             default="branches",
             effect=Effect.AFTER_CALIBRATION,
             values=("branches", "guided"),
@@ -173,8 +173,8 @@ TECHNIQUE = Technique(
         ),
         Number(
             "marked",
-            "Marked cells",
-            "Share of layer-step cells with the most diagonal attention that are tried first (the check phase).",
+            "Cells tried first",
+            "Share of the layer-step cells that are tried first: those with the most diagonal attention (check phase).",
             default=10.0,
             symbol="q",
             unit="%",
@@ -186,7 +186,7 @@ TECHNIQUE = Technique(
         Choice(
             "branch_skip",
             "Branch skipping saves",
-            "Modules that branch skipping computes for the conditional branch only.",
+            "Modules that branch skipping computes only for the conditional branch.",
             default="both",
             effect=Effect.AFTER_CALIBRATION,
             values=BRANCH_SKIP_VARIANTS,

@@ -87,7 +87,7 @@ class TransferReport:
                 "that the table was calibrated on can be said once they are given."
             )
         if not self.advised:
-            return f"The table serves other sentences as well as its own: {self._beside_own(self.unseen)}."
+            return f"The table transfers well: {self._beside_own(self.unseen)}."
         cases = "; ".join(f"{name}: {self._beside_own(self.groups[name])}" for name in self.ill_served)
         return (
             f"The table serves some sentences worse than its own ({cases}). Calibrating on several sentences, "
@@ -98,8 +98,8 @@ class TransferReport:
         """The figures of ``rows``, each with that of the table's own sentences."""
         (distance, exceeding), (own_distance, own_exceeding) = _figures(rows), _figures(self.calibrated)
         return (
-            f"log-mel distance {distance:.3f} beside {own_distance:.3f}, {exceeding:.0%} of the skips beyond their "
-            f"bounds beside {own_exceeding:.0%}"
+            f"log-mel distance {distance:.3f} on new text, {own_distance:.3f} on its own; {exceeding:.0%} of the "
+            f"skips beyond their bounds, {own_exceeding:.0%} on its own"
         )
 
     def to_json(self) -> dict:

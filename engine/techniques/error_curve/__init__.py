@@ -62,13 +62,13 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 def describe(knobs: Values) -> str:
     """What the threshold means."""
-    return f"a kind of module is reused while its outputs have changed by less than {knobs['threshold']:.0%}"
+    return f"a module type is reused while its outputs change by less than {knobs['threshold']:.0%}"
 
 
 TECHNIQUE = Technique(
     name=NAME,
     title="Static error-curve cache (SmoothCache-like)",
-    summary="Reuses all attention or all feed-forward modules at steps where an ordinary run showed little change.",
+    summary="Reuses all attention or all feed-forward modules at steps where a plain run showed little change.",
     paper=Paper(
         "SmoothCache: A Universal Inference Acceleration Technique for Diffusion Transformers", "arXiv 2411.10510"
     ),
@@ -79,7 +79,7 @@ TECHNIQUE = Technique(
         Number(
             "threshold",
             "Threshold",
-            "Relative change of a kind of module's outputs, added up over steps, from which it is computed again.",
+            "Relative change of a module type's outputs, summed over steps, at which it is computed again.",
             default=0.3,
             symbol="α",
             minimum=0.0,

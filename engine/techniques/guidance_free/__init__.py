@@ -53,9 +53,7 @@ def describe(knobs: Values) -> str:
 def require_guidance(info: ModelInfo) -> None:
     """Raise :class:`SettingError` unless the model is guided in the way that CFG-free replaces."""
     if "guidance" not in {knob.name for knob in info.knobs}:
-        raise SettingError(
-            f"{info.title} is guided in another way than F5-TTS, and there are no CFG-free weights for it."
-        )
+        raise SettingError(f"{info.title} is guided differently from F5-TTS, so there are no CFG-free weights for it.")
 
 
 def fitting(info: ModelInfo, weight: float) -> tuple[WeightSet, ...]:
@@ -73,7 +71,7 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
     require_guidance(info)
     if info.cfg_free_weight is not None:
         raise SettingError(
-            f"{info.title} is CFG-free already (w = {info.cfg_free_weight:.2f}): it runs one branch as it is. "
+            f"{info.title} is already CFG-free (w = {info.cfg_free_weight:.2f}): it runs one branch. "
             f"Do without {TECHNIQUE.title}."
         )
     if entry.artefact:
@@ -81,7 +79,7 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
         if named is None:
             raise NotPrepared(
                 f"The CFG-free weights {entry.artefact[:12]!r} (w = {weight:.2f}) are not among those of {info.title} "
-                "here; put their file beside the others, or train weights of your own."
+                "here; put their file next to the others, or train your own weights."
             )
         return named
     near = fitting(info, weight)
@@ -90,7 +88,7 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
         has = f"it has weights for {there}" if there else "it has none yet"
         raise NotPrepared(
             f"{info.title} has no CFG-free weights for w = {weight:.2f} ({has}); train some for it"
-            f"{', or choose a w that is there' if there else ''}."
+            f"{', or choose an existing w' if there else ''}."
         )
     return near[0]
 
@@ -104,7 +102,7 @@ WEIGHTS = Weights(
 TECHNIQUE = Technique(
     name=NAME,
     title="CFG-free",
-    summary="Uses weights that were trained to speak as if guided, so that one branch runs instead of two.",
+    summary="Uses weights trained to include guidance, so that one branch runs instead of two.",
     paper=Paper(
         "Towards Flow-Matching-based TTS without Classifier-Free Guidance",
         "arXiv 2504.20334",
@@ -130,8 +128,8 @@ TECHNIQUE = Technique(
         Number(
             "weight",
             "Guidance weight",
-            "How strong a guidance the weights were trained for: w stands for guidance w / (1 − w), so 0.5 for 1 and "
-            "0.67 for 2, the usual strength. A value without weights has to be trained first.",
+            "Guidance that the weights include: w stands for guidance w / (1 − w), so 0.5 for 1 and "
+            "0.67 for 2, the usual strength. Train a value without weights first.",
             default=0.67,
             symbol="w",
             effect=Effect.AFTER_TRAINING,

@@ -30,9 +30,7 @@ def reused(info: ModelInfo, knobs: Values) -> range:
     return found
 
 
-NOTE = (
-    "The layers in the middle were not computed at every step, which is an approximation that nobody has published yet."
-)
+NOTE = "The middle layers were not computed at every step, which is an unpublished approximation."
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
@@ -52,7 +50,7 @@ def describe(knobs: Values) -> str:
 TECHNIQUE = Technique(
     name=NAME,
     title="Layers reused between steps (experiment)",
-    summary="Computes the layers in the middle only now and then; unpublished for masked speech models.",
+    summary="Computes the middle layers only at some steps; unpublished for masked speech models.",
     paper=Paper("After DiTReducio: temporal skipping", "arXiv 2509.09748"),
     families=("masked",),
     slot="skipping",
@@ -61,8 +59,8 @@ TECHNIQUE = Technique(
         Number(
             "every",
             "Whole steps",
-            "All layers are computed at the first step and at every n-th from there; in between, what those in the "
-            "middle added then stands for them.",
+            "All layers are computed at the first step and at every n-th step after it; in between, the last output "
+            "of the middle layers is reused.",
             default=2,
             symbol="n",
             minimum=2,
@@ -72,7 +70,7 @@ TECHNIQUE = Technique(
         Number(
             "ends",
             "Layers at each end",
-            "How many of the first and of the last layers are computed at every step.",
+            "Number of first and of last layers that are computed at every step.",
             default=2,
             unit="layers",
             minimum=1,

@@ -104,8 +104,8 @@ def _require_layers(info: ModelInfo, layers: Sequence[int]) -> None:
 def _most_important(info: ModelInfo, depth: int) -> tuple[int, ...]:
     if not info.layer_order:
         raise NotPrepared(
-            f"Which layers of {info.title} matter has not been measured yet; measure it in the Layers panel, or name "
-            "the layers to keep by hand."
+            f"The importance of {info.title}'s layers has not been measured yet; measure it in the Layers panel, or "
+            "list the layers to keep by hand."
         )
     return tuple(sorted(info.layer_order[:depth]))
 
@@ -133,7 +133,7 @@ def _knobs_of(student: StudentWeights) -> dict[str, object]:
 TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
-    summary="Leaves out the layers that matter least; a student that has learnt from the whole model speaks instead.",
+    summary="Removes the least important layers; a student distilled from the whole model speaks instead.",
     paper=Paper(
         "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS",
         "arXiv 2509.20802",
@@ -168,7 +168,7 @@ TECHNIQUE = Technique(
         Number(
             "depth",
             "Layers kept",
-            "How many layers speak. A recovered student has to be trained for each number; pruned only takes any.",
+            "Number of layers to keep. A recovered student must be trained for each number; pruned only takes any.",
             default=6,
             minimum=1,
             maximum=64,
@@ -177,8 +177,8 @@ TECHNIQUE = Technique(
         Choice(
             "recovery",
             "Recovery",
-            "Whether the layers that are left have learnt what the removed ones did: hear what pruning alone does, "
-            "what some minutes of distillation bring back, and the student at the end of it.",
+            "Training of the remaining layers: none (hear pruning alone), "
+            "some minutes of distillation, or the fully trained student.",
             default=RECOVERED,
             values=(NONE, PARTLY, RECOVERED),
             titles=("Pruned only", "After some minutes", "Recovered"),
@@ -186,8 +186,8 @@ TECHNIQUE = Technique(
         LayerList(
             "layers",
             "Layers by hand",
-            "Which layers stay, by number from 0, separated by commas; empty for the most important ones by "
-            "measurement. Decides over the number above.",
+            "Numbers of the layers to keep, from 0, separated by commas; leave empty for the most important ones by "
+            "measurement. Overrides the number above.",
             default="",
         ),
     ),

@@ -39,7 +39,7 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
         draft = there[0]
     else:
         raise NotPrepared(
-            f"No {kind} that could propose tokens for {info.title} has been trained yet; train one first."
+            f"{info.title} has no trained {kind} to propose tokens; train one first."
             f"{other_checkpoint(info, f'{kind}s')}"
         )
     if draft.fingerprint == plan.fingerprint:
@@ -73,14 +73,14 @@ def describe(knobs: Values) -> str:
     exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
     if tolerance == 0 and knobs["verification"] == BY_BLOCK:
         exact += ", verified as a whole"
-    length = "as many tokens as pay" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
+    length = "an adaptive number of tokens" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
     return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
 
 
 TECHNIQUE = Technique(
     name=NAME,
     title="SSD (speculative decoding)",
-    summary="A small draft model proposes several speech tokens, and the model checks all of them in one pass.",
+    summary="A small draft model proposes several speech tokens, and the model verifies all of them in one pass.",
     paper=Paper(
         "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding",
         "arXiv 2505.15380",
@@ -105,9 +105,9 @@ TECHNIQUE = Technique(
         Number(
             "tolerance",
             "Tolerance",
-            "Added to the probability with which a drafted token is accepted. At 0 the speech is distributed exactly "
+            "Added to the acceptance probability of a drafted token. At 0 the speech has exactly the same distribution "
             "as without drafting; the paper's 0.4 accepts more and lets the speech drift. Ids that end speech, and ids "
-            "that the model would never draw, do not profit.",
+            "with probability 0, do not profit.",
             default=0.0,
             symbol="β",
             minimum=0.0,
@@ -117,8 +117,8 @@ TECHNIQUE = Technique(
         Number(
             "draft_length",
             "Draft length",
-            "How many tokens are drafted before the model checks them; where it adapts, what it begins with. Turn that "
-            "off to draft always as many.",
+            "Number of tokens drafted before the model verifies them; the initial value if it adapts. Turn that "
+            "off for a fixed draft length.",
             default=3,
             symbol="L_d",
             unit="tokens",
@@ -129,16 +129,16 @@ TECHNIQUE = Technique(
         Switch(
             "adaptive",
             "Adapt the draft length",
-            "Follows what is accepted and what drafting takes, from cycle to cycle and sentence to sentence. The same "
-            "seed then may speak otherwise at another time, as the length depends on measured times.",
+            "Adapt to acceptance and drafting time, from cycle to cycle and sentence to sentence. Another take of the "
+            "same seed may then differ, as the length depends on measured times.",
             default=True,
         ),
         Choice(
             "verification",
             "Verification",
-            "How a draft is checked at β = 0: token by token, as the paper has it, or as a whole (block verification, "
-            "Sun et al., arXiv 2403.10444), where a token that the model likes better makes up for one that it likes "
-            "less. Both are exact; as a whole more tokens stay. With a tolerance it is always token by token.",
+            "Verification of a draft at β = 0: token by token, as in the paper, or as a whole (block verification, "
+            "Sun et al., arXiv 2403.10444), where a token that the model rates higher compensates for one that it "
+            "rates lower. Both are exact; as a whole accepts more tokens. With a tolerance, always token by token.",
             default=BY_BLOCK,
             values=(BY_BLOCK, BY_TOKEN),
             titles=("As a whole", "Token by token"),
@@ -146,7 +146,7 @@ TECHNIQUE = Technique(
         Choice(
             "draft",
             "Draft",
-            "Which model drafts: the one trained for it, or a student with fewer layers.",
+            "The drafting model: a trained draft, or a student with fewer layers.",
             default=TRAINED_DRAFT,
             values=(TRAINED_DRAFT, DRAFT_BY_STUDENT),
             titles=("Trained draft", "Shallower student"),

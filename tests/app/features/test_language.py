@@ -80,7 +80,7 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     listen = window.features["listen"].listen
     qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.RESTART
-    assert "timing changes from take to take" in listen.player.comparison.reason
+    assert "Timing differs between takes" in listen.player.comparison.reason
     panel.strip.move_cursor(20)
     panel.strip.activated.emit(20)
     assert listen.heard == "B"
@@ -143,7 +143,7 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
         pass
     assert signal.args[0] == command and signal.args[1] is Outcome.FAILED
-    assert "config.json exists and is something else; it stays as it is" in signal.args[2]
+    assert "config.json exists with other content and is kept" in signal.args[2]
 
 
 def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
@@ -209,7 +209,7 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     assert [one.measure for one in presenter.layers.bars.measures] == [WORD_ERROR]
     assert window.state.info.layer_order == presenter.choice.record.order
     place = tmp_path / "own" / "models" / "lm-mini" / FILE
-    assert f"they are in {place}" in studies.studies.state
+    assert f"into {place}" in studies.studies.state
 
 
 def test_only_models_with_layers_to_leave_out_are_studied_without_them(window: MainWindow, qtbot: QtBot) -> None:

@@ -66,7 +66,7 @@ def test_a_library_of_a_newer_version_is_left_alone(
     before = (folder / DATABASE).read_bytes()
     window = opened(make_window, qtbot, tmp_path / "data")
     assert "written by a newer Paretone" in window.notices.banner.text
-    assert "Until then takes are kept in" in window.notices.banner.text
+    assert "Meanwhile, takes are kept in" in window.notices.banner.text
     window.state.take_added.emit(take(2))
     assert window.features["takes"].library.folder != folder
     assert len(window.features["takes"].library) == window.panels["takes"].table.model().rowCount() == 1

@@ -96,7 +96,7 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     assert "No view looks into models like OmniVoice" in views.state
     assert not state.why_not_synthesise()
     reason = state.why_no_table()
-    assert "DiTReducio is for models that solve a flow" in reason
+    assert "DiTReducio is for flow models" in reason
     assert state.why_not_calibrate() == state.why_not_transfer() == reason
     assert window.panels["strategy"].grid.empty_text() == window.panels["threshold"].verdict.text() == reason
     window.panels["setup"]._grid.show_options(state.options)
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
 
     state.engage("precision", True)
     state.set_knob("precision", "precision", "float16")
-    assert any("does not compute in float16 to advantage" in note for note in state.notes)
+    assert any("does not gain from float16" in note for note in state.notes)
     state.engage("precision", False)
     state.engage("graphs", True)
     assert "CUDA graphs need an NVIDIA graphics card" in state.technique_problem("graphs")

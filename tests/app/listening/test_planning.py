@@ -65,7 +65,7 @@ def test_a_full_page_of_mushra_is_said() -> None:
 
 
 def test_sentences_in_common_are_needed_and_the_length_is_kept() -> None:
-    assert "no sentence" in plan(ABX, PLAIN, REDUCED, items=0).why_not()
+    assert "No sentence" in plan(ABX, PLAIN, REDUCED, items=0).why_not()
     made = plan(MUSHRA, PLAIN, REDUCED, items=12, length=8)
     assert made.why_not() == ""
     assert len(made.used) == 8
@@ -82,7 +82,7 @@ def test_remarks_say_what_the_test_can_find() -> None:
     assert plan(PREFERENCE, PLAIN, REDUCED, items=12, length=12).remarks() == ()
     few = plan(MUSHRA, PLAIN, REDUCED, items=5).remarks()
     assert "Only 5 pages" in few[0]
-    assert "demands training" in few[1]
+    assert "requires training" in few[1]
     assert "5 pages cannot show anything at the 5 % level about 1 setting" in few[2], "2 of 32 signs are 6 %"
     trained = replace(plan(MUSHRA, PLAIN, REDUCED, items=5), practice=1)
     assert not any("training" in one for one in trained.remarks())
@@ -114,7 +114,7 @@ def test_a_heard_difference_and_a_null_result_are_worded_apart() -> None:
     missed = results.result(abx_session("s", 9))
     assert headline(missed).startswith("No difference was shown: 9 of 16 right")
     said = " ".join(details(missed))
-    assert "does not say that the two are identical" in said
+    assert "does not mean that the two are identical" in said
     assert "right in 81 % of them" in said or "right in 80 % of them" in said
     assert "12 were needed" in said
 
@@ -128,7 +128,7 @@ def test_a_preference_is_worded_with_ties_order_and_repeats() -> None:
     assert headline(found) == "DiTReducio δ 0.2 was preferred, p = 0.031."
     said = " ".join(details(found))
     assert "CMOS of DiTReducio δ 0.2 against baseline: +0.86 (95 % interval" in said
-    assert "1 tie left out of the sign test" in said
+    assert "1 tie excluded from the sign test" in said
     assert "the order mattered" in said
     assert "1 swapped repeat: 1 did not contradict" in said
 
@@ -144,7 +144,7 @@ def test_mushra_is_worded_with_its_reference_and_its_screening() -> None:
     said = " ".join(details(found))
     assert "unaccelerated output (baseline), not human speech" in said
     assert "−40.0 (95 % interval" in said
-    assert "Listener deaf is left out by post-screening" in said
+    assert "Listener deaf is excluded by post-screening" in said
     nobody = results.result(deaf)
     assert headline(nobody) == "No listener passed post-screening, so there is no result."
 
@@ -161,7 +161,7 @@ def test_what_bs_1534_doubts_is_said() -> None:
     found = results.result(answers)
     assert not any(one.excluded for one in found.screenings)
     said = " ".join(details(found))
-    assert "1 sentence left nobody out by the 7 kHz anchor: more than 25 % of the listeners rated it above 90" in said
+    assert "1 sentence excluded nobody by the 7 kHz anchor: more than 25 % of the listeners rated it above 90" in said
     assert "Most settings were rated 80 or more" in said
     low = results.result([mushra_trial("s", 1, (100, 79, 10, 40))])
     assert "Most settings" not in " ".join(details(low))

@@ -107,7 +107,7 @@ def test_an_interrupted_trial_is_void_recorded_and_asked_again_with_a_new_x() ->
 def test_abx_compares_two() -> None:
     with pytest.raises(RecordError, match="exactly two"):
         AbxSession(pages(1), "l")
-    with pytest.raises(RecordError, match="no sentence"):
+    with pytest.raises(RecordError, match="No sentence"):
         AbxSession([], "l")
 
 

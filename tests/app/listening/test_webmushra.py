@@ -99,7 +99,7 @@ def test_a_mushra_bundle_is_what_webmushra_wants(tmp_path: Path) -> None:
     noise, rate = soundfile.read(folder / Path(volume["stimulus"]).name)
     assert integrated_loudness(noise, rate).lufs == pytest.approx(-23.0, abs=0.1)
     assert (practice["id"], practice["type"], practice["stimuli"]) == ("practice_1", "mushra", pages[1]["stimuli"])
-    assert "does not count" in practice["content"]
+    assert "is not scored" in practice["content"]
     assert (volume["type"], finish["type"], finish["writeResults"]) == ("volume", "finish", True)
     assert pages[0] == "random"
     for number, page in enumerate(pages[1:]):
@@ -151,6 +151,6 @@ def test_all_files_of_a_bundle_arrive_or_none(tiny_disk: Path) -> None:  # noqa:
     # What is there and is something else stays as it is.
     (tiny_disk / "small").mkdir()
     (tiny_disk / "small" / "small.yaml").write_text("mine")
-    with pytest.raises(PlainError, match="something else"):
+    with pytest.raises(PlainError, match="other content"):
         webmushra.write_bundle("small", "abx", [replace(pair(1), stimuli=pair(1).stimuli)], 1, tiny_disk)
     assert [path.name for path in (tiny_disk / "small").iterdir()] == ["small.yaml"]

@@ -383,10 +383,10 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
     listen = window.panels["listen"]
     told = next(one for one in listen.findChildren(QLabel) if one.accessibleName() == "Audio device")
     retry = next(one for one in listen.findChildren(QPushButton) if one.text().replace("&", "") == "Reconnect")
-    qtbot.waitUntil(lambda: "went away" in told.text(), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: "is gone" in told.text(), timeout=PATIENCE_MILLISECONDS)
     assert told.isVisibleTo(listen)
     assert not player.playing
-    assert "went away" in window.panels["log"].plain_text()
+    assert "is gone" in window.panels["log"].plain_text()
     assert run(window, window.action.calibrate, qtbot) is Outcome.FINISHED
     null_sink.start()
     qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)

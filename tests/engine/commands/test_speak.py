@@ -27,7 +27,7 @@ def test_guidance_on_top_of_cfg_free_weights_is_warned_of(tmp_path: Path, capsys
     out = ["--out", str(tmp_path / "o.wav")]
     technique = ["--technique", "guidance_free:weight=0.5"]
     assert cli.main([*SPEAK, *out, *technique, "--guidance", "1.5"]) == 0
-    assert f"--guidance 1.5 is left out: {ON_TOP}" in capsys.readouterr().out
+    assert f"--guidance 1.5 is ignored: {ON_TOP}" in capsys.readouterr().out
     assert cli.main([*SPEAK, *out, *technique]) == 0
     assert ON_TOP not in capsys.readouterr().out
 

@@ -46,7 +46,7 @@ def test_nothing_is_replaced(tmp_path: Path, kind: str) -> None:
         path.mkdir()
     else:
         path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(PlainError, match=r"b\.bin exists and is something else; it stays as it is"):
+    with pytest.raises(PlainError, match=r"b\.bin exists with other content and is kept"):
         deliver(tmp_path, CONTENTS, ignore)
     assert listing(tmp_path) == ["b.bin"]
     assert path.is_symlink() or path.is_dir() or path.read_bytes() == b"precious"

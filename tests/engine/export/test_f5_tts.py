@@ -122,7 +122,7 @@ def test_what_cannot_be_carried_over_is_named(tmp_path: Path) -> None:
     plain = profile(skips=False)
     knobs = Values({knob.name: knob.default for knob in precision.TECHNIQUE.knobs})
     setting = plain.setting.with_technique(Engaged(precision.TECHNIQUE.name, knobs))
-    with pytest.raises(ProfileError, match=f"{precision.TECHNIQUE.title} cannot be carried into the official package"):
+    with pytest.raises(ProfileError, match=f"{precision.TECHNIQUE.title} cannot run in the official package"):
         export(Profile(setting, plain.checkpoint, plain.variant), "f5-tts", tmp_path / "out", SilentObserver())
     assert list(tmp_path.iterdir()) == []
 
@@ -147,4 +147,4 @@ def test_checkpoint_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Ca
     profile().save(tmp_path / "p.json")
     arguments = ["export", "--target", "f5-tts", "--profile", str(tmp_path / "p.json"), "--out", str(tmp_path / "out")]
     assert cli.main([*arguments, "--folder", str(tmp_path / "nowhere")]) == 6
-    assert "nowhere; download it, or name the folder that holds it" in capsys.readouterr().err
+    assert "nowhere; download it, or give its folder" in capsys.readouterr().err

@@ -241,7 +241,7 @@ def test_the_command_writes_all_files_and_replaces_none(
     assert set(json.loads(capsys.readouterr().out)["files"]) == written
     assert json.loads((tmp_path / "out" / SETTINGS).read_text())["tolerance"] == 0.2
     assert cli.main([*command[:-1], "0.4"]) != 0
-    assert "stays as it is" in capsys.readouterr().err
+    assert "is kept" in capsys.readouterr().err
     assert cli.main([*command[:-1], "7"]) == 2
 
 

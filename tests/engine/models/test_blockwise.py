@@ -204,7 +204,7 @@ def test_a_seed_is_a_take_where_steps_do_not_follow_measured_times(speak: Callab
     one, other = codes(first)[0], codes(second)[0]
     assert one.shape == other.shape
     assert np.array_equal(one[:, :24], other[:, :24])
-    assert any("the same seed may speak otherwise" in note for note in first.synthesis.notes)
+    assert any("another take of the same seed may differ" in note for note in first.synthesis.notes)
 
 
 def test_an_assumed_time_leaves_a_machine_of_that_speed_no_pause(speak: Callable[..., Heard]) -> None:

@@ -51,7 +51,7 @@ def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:
     engine.submit(ExportProfile(2, made, "f5-tts", str(tmp_path / "mine")))
     failure = recorder.end_of(2)
     assert isinstance(failure, JobFailed)
-    assert f"{tmp_path / 'mine' / 'README.md'} exists and is something else" in failure.sentence
+    assert f"{tmp_path / 'mine' / 'README.md'} exists with other content" in failure.sentence
     assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["My own."]
 
     engine.submit(ExportProfile(3, made, "elsewhere", str(tmp_path / "other")))

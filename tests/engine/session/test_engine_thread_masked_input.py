@@ -139,9 +139,7 @@ def test_no_duration_is_the_texts_own_and_ten_minutes_are_too_long(asked: Asked)
 def test_a_precision_that_the_device_lacks_is_replaced(asked: Asked) -> None:
     narrow = engaged("precision", precision="float16")
     plain, fallen_back = asked.take(setting()), asked.take(setting(narrow))
-    assert "does not compute in float16 to advantage for OmniVoice, which speaks in float32 instead" in said(
-        fallen_back, "float16"
-    )
+    assert "does not gain from float16 for OmniVoice, which uses float32 instead" in said(fallen_back, "float16")
     assert np.array_equal(plain.samples, fallen_back.samples)
 
 

@@ -411,7 +411,7 @@ def test_a_profile_serves_a_device_that_lacks_its_precision(tmp_path: Path) -> N
     poorer = capable(precisions=("float32",))
     Profile.of(of, capable(), (made,)).check(poorer)
     said = resolve(poorer, of, prepared=False).notes[0]
-    assert "does not compute in bfloat16" in said and "float32" in said
+    assert "does not gain from bfloat16" in said and "float32" in said
 
 
 def test_other_cfg_free_weights_are_refused(tmp_path: Path) -> None:

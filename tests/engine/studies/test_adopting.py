@@ -100,7 +100,7 @@ def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, tm
     state, adopted, found = performed(tmp_path / "s", parse(definition(root)))
     path = own_place("lm-mini") / FILE
     assert (state, adopted.path) == (FINISHED, path)
-    assert str(path) in adopted.sentence and "were adopted" in adopted.sentence
+    assert str(path) in adopted.sentence and "Merged the word error rates" in adopted.sentence
     kept = read_record([path.parent], found.checkpoint)
     assert kept == adopted.record
     assert kept.measure(WORD_ERROR) == found.measure(WORD_ERROR) != EARLIER[0]
@@ -198,7 +198,7 @@ def test_the_command_line_says_so_and_where(root: Path, tmp_path: Path, capsys: 
     file.write_text(to_toml(definition(root)), encoding="utf-8")
     assert cli.main(["study", "run", str(file)]) == 0
     said = capsys.readouterr().out
-    assert f"The word error rates without each layer were adopted: they are in {path}" in said
+    assert f"Merged the word error rates without each layer into {path}" in said
     assert cli.main(["study", "run", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["layers"] == str(path)
     with Store(tmp_path / "layers.study", read_only=True) as store:

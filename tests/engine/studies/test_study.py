@@ -157,9 +157,9 @@ def test_a_search_is_read() -> None:
         ({"seeds": [1, 1]}, "seeds names one twice"),
         ({"seeds": [True]}, "True is none"),
         ({"rounds": 0}, "rounds must be at least 1, not 0"),
-        ({"sentences": ["One.", "One."]}, "to be spoken twice by one voice"),
-        ({"sentences": [" "]}, "sentences has none, or an empty one"),
-        ({"sentences": "nowhere.txt"}, "nowhere.txt no file with one sentence a line: No such file or directory"),
+        ({"sentences": ["One.", "One."]}, "occurs twice for one voice"),
+        ({"sentences": [" "]}, "sentences is empty or has an empty one"),
+        ({"sentences": "nowhere.txt"}, "nowhere.txt is not a text file: No such file or directory"),
         ({"grid": {"steps.steps": ["many"]}}, "grid.steps.steps: Steps must be a number, not 'many'"),
         ({"colour": "red"}, "colour is an unknown field"),
         ({"options": {"stepz": 3}}, "F5 mini has no knob named 'stepz'"),
@@ -177,7 +177,7 @@ def test_a_search_is_read() -> None:
             {"search": {"space": {"steps.steps": [4]}, "constraint": [{"metric": "clipping"}]}},
             "needs exactly one of at_most",
         ),
-        ({"manifest": "list.lst"}, "manifest has sentences and voices of its own"),
+        ({"manifest": "list.lst"}, "manifest has its own sentences and voices"),
     ],
 )
 def test_a_study_that_makes_no_sense(changes: dict, sentence: str) -> None:
@@ -196,8 +196,8 @@ def test_ten_million_combinations_are_counted_and_not_made() -> None:
         study(grid=axes, sentences=["One."])
     assert str(caught.value) == (
         "study: this would be 10,000,000 takes (10,000,000 settings × 1 utterance); at a second each they take 116 "
-        "days, and more than 20,000 are refused. Leave out values, search instead of trying all, or set 'limit' if it "
-        "is meant."
+        "days, and more than 20,000 are refused. Omit values, use a search, or set 'limit' to "
+        "allow it."
     )
     with pytest.raises(StudyError, match=r"7,500 takes \(50 settings × 30 utterances × 5 seeds\); .* 2\.1 hours"):
         study(sentences="harvard", seeds="paper", limit=5000, grid={"steps.steps": [*range(1, 51)]})

@@ -100,7 +100,7 @@ def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> Non
     found = resolve(info(), setting(Engaged("precision", Values(precision="int8"))))
     assert found.precision == "float32"
     (said,) = found.notes
-    assert said.startswith("CPU: 2 cores does not compute in int8 to advantage for Small, which speaks in float32")
+    assert said.startswith("CPU: 2 cores does not gain from int8 for Small, which uses float32")
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> Non
         (setting(free(0.6)), {}, r"no CFG-free weights for w = 0.60 \(it has weights for 0.50, 0.67\); train some"),
         (setting(free()), {"weight_sets": ()}, r"w = 0.50 \(it has none yet\); train some for it"),
         (setting(free(0.5, "f" * 64)), {}, "weights 'ffffffffffff' .* are not among those of Small"),
-        (setting(free()), {"cfg_free_weight": 0.5}, "is CFG-free already"),
-        (setting(free()), {"knobs": OPTIONS[:3]}, "guided in another way than F5-TTS"),
+        (setting(free()), {"cfg_free_weight": 0.5}, "is already CFG-free"),
+        (setting(free()), {"knobs": OPTIONS[:3]}, "guided differently from F5-TTS"),
         (setting(pruned()), {"family": "speech LM"}, "Step pruning is not for models like Small"),
         (setting(pruned(0)), {}, "Steps must lie between 1 and 128"),
         (setting(pruned(sway=0.9, spacing="uniform", stepz=1)), {}, "Step pruning has no knob named 'stepz'"),

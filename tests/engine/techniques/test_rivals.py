@@ -78,7 +78,7 @@ def test_one_branch_of_either_family_is_without_guidance() -> None:
         ((CACHE,), {"solver": "midpoint"}, "choose the Euler solver"),
         ((guided(3), free()), {}, "CFG-free weights run one branch from the start"),
         ((guided(3),), {"guidance": 0.0}, "Guidance is off"),
-        ((guided(3), Engaged("ditreducio")), {}, "calibrated under guidance at all steps"),
+        ((guided(3), Engaged("ditreducio")), {}, "calibrated with guidance at all steps"),
     ],
 )
 def test_what_contradicts_itself_is_refused(engaged: tuple, options: dict, words: str) -> None:

@@ -61,5 +61,5 @@ def test_branches_are_compared_by_their_names(model: SpeechModel) -> None:
 
 
 def test_the_effect_of_w_is_refused_with_the_reason(model: SpeechModel) -> None:
-    with pytest.raises(SettingError, match="guided in another way than F5-TTS, and there are no CFG-free weights"):
+    with pytest.raises(SettingError, match="guided differently from F5-TTS, so there are no CFG-free weights"):
         compute_view("guidance-weight", task(model))

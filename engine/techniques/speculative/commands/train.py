@@ -30,7 +30,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.2,
         metavar="SHARE",
-        help="of the cross-entropy in the loss, beside the divergence from the target; 1 is the published loss "
+        help="weight of the cross-entropy in the loss, against the divergence from the target; 1 is the published loss "
         "(default: %(default)s)",
     )
     group.add_argument(

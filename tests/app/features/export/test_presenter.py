@@ -62,5 +62,5 @@ def test_both_targets_are_written_and_nothing_is_replaced(window: MainWindow, qt
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "README.md").write_text("My own.")
     assert export(window, qtbot, F5_TTS.name, tmp_path / "mine") is Outcome.FAILED
-    assert "README.md exists and is something else; it stays as it is" in window.notices.banner.text
+    assert "README.md exists with other content and is kept" in window.notices.banner.text
     assert [path.read_text() for path in (tmp_path / "mine").iterdir()] == ["My own."]

@@ -122,7 +122,7 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
     presenter.state.engage("ditreducio", False)
     again = opened(presenter, qtbot)
     again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
-    assert "cannot be carried into the official package" in again.note.text()
+    assert "cannot run in the official package" in again.note.text()
 
 
 def test_a_folder_is_looked_at_before(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:

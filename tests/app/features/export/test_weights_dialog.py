@@ -33,7 +33,7 @@ def said(dialog: WeightsDialog) -> str:
 def test_it_says_what_is_written_for_whom(qtbot: QtBot) -> None:
     dialog = opened(qtbot)
     assert [dialog.weights.itemText(index) for index in range(2)] == [
-        f"Student with 2 layers, 45 min of learning ({Path(STUDENT.path).stem})",
+        f"Student with 2 layers, 45 min of training ({Path(STUDENT.path).stem})",
         f"Draft with 3 layers ({Path(DRAFT.path).stem})",
     ]
     assert "Layers 0, 2. The folder will hold a Hugging Face checkpoint" in said(dialog)

@@ -200,16 +200,16 @@ def test_loudness_is_matched_and_shown(panel: ListenPanel) -> None:
 
 
 def test_the_mode_is_shown_with_its_reason(panel: ListenPanel, speech: np.ndarray, qtbot) -> None:
-    assert text(panel, "What a switch does").startswith("In sync: ")
+    assert text(panel, "Switching mode").startswith("In sync: ")
     set_takes(panel, qtbot, take(speech, "a"), take(speech[: -RATE // 2], "b"))
-    assert text(panel, "What a switch does") == (
+    assert text(panel, "Switching mode") == (
         "Restart: The takes differ by 0.50 s in length, so a switch starts from the beginning."
     )
     assert panel.player.comparison.mode is Mode.RESTART
     assert named(panel, "Mel spectrogram of the difference A minus B").image.image is None
     with qtbot.waitSignal(panel.analysed):
         panel.set_aligned(False)
-    assert "from take to take" in text(panel, "What a switch does")
+    assert "differs between takes" in text(panel, "Switching mode")
 
 
 def test_texts_are_shown_and_hidden(panel: ListenPanel) -> None:
@@ -296,9 +296,9 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
             panel.append(piece)
         # Before the stream ends, which a busy machine may hear sooner than it has analysed the takes.
         set_takes(panel, qtbot, take(speech[:RATE], "streamed"), take(speech[:RATE], "old"))
-        assert text(panel, "What a switch does").startswith("Streaming")
+        assert text(panel, "Switching mode").startswith("Streaming")
         panel.end_stream()
-        qtbot.waitUntil(lambda: text(panel, "What a switch does").startswith("In sync"))
+        qtbot.waitUntil(lambda: text(panel, "Switching mode").startswith("In sync"))
         qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 40000)
 
     # Repeated, for so short a take may be over before a busy machine sees it play.
@@ -306,7 +306,7 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
     qtbot.waitUntil(lambda: panel.player.playing)
     null_sink.kill()
     qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible())
-    assert "went away" in text(panel, "Audio device")
+    assert "is gone" in text(panel, "Audio device")
     null_sink.start()
     retry = next(one for one in panel.findChildren(QAbstractButton) if "Reconnect" in one.text().replace("&", ""))
     QTest.mouseClick(retry, Qt.MouseButton.LeftButton)

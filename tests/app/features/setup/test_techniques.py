@@ -108,11 +108,11 @@ def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, presenter:
 def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
     state.engage("precision", True)
-    assert any("does not compute in bfloat16 to advantage" in note for note in state.notes)
+    assert any("does not gain from bfloat16" in note for note in state.notes)
     assert not panel.techniques.groups["precision"].reason.isVisibleTo(panel)
     assert state.why_not_accelerate() == "", "float32 speaks instead"
     state.set_knob("precision", "precision", "float32")
-    assert not any("to advantage" in note for note in state.notes)
+    assert not any("does not gain from" in note for note in state.notes)
 
 
 def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
@@ -148,7 +148,7 @@ def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPane
     assert not panel.sampler.editor("guidance").isEnabled()
     assert "w = 0.50" in panel._notes.text()
     presenter.state.engage("guidance_free", True)
-    assert "CFG-free already" in panel.techniques.groups["guidance_free"].reason.text()
+    assert "already CFG-free" in panel.techniques.groups["guidance_free"].reason.text()
     assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)
 
 

@@ -230,7 +230,7 @@ def test_other_techniques_work_on_three_branches(model: MegaSpeech, name: str, k
 
 def test_cfg_free_weights_are_for_other_models(model: MegaSpeech) -> None:
     of = setting().with_technique(Engaged("guidance_free", defaults(technique("guidance_free").knobs)))
-    with pytest.raises(SettingError, match="guided in another way than F5-TTS"):
+    with pytest.raises(SettingError, match="guided differently from F5-TTS"):
         speak(model, of=of)
 
 

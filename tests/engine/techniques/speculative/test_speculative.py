@@ -23,7 +23,10 @@ def test_it_is_exact_by_default() -> None:
 
 def test_tolerance_says_what_it_costs() -> None:
     described = TECHNIQUE.describe(defaults(TECHNIQUE.knobs).replace(tolerance=0.4, adaptive=True))
-    assert described == "drafts as many tokens as pay at a time; β = 0.4 is relaxed: speech may drift from the target's"
+    assert (
+        described
+        == "drafts an adaptive number of tokens at a time; β = 0.4 is relaxed: speech may drift from the target's"
+    )
 
 
 @pytest.mark.parametrize(
