@@ -284,7 +284,8 @@ def screened(ratings: Sequence[Rating], reference: str, mid_anchor: str) -> tupl
 
 
 def indistinct_sentences(ratings: Sequence[Rating], mid_anchor: str) -> frozenset[Hashable]:
-    """Sentences whose mid anchor so many listeners rated above 90 that the anchor is to blame, not they."""
+    """Sentences whose mid anchor was rated above 90 by so large a share of listeners that the anchor is to blame, not
+    they."""
     by_sentence: dict[Hashable, dict[str, bool]] = {}
     for one in ratings:
         if one.condition == mid_anchor:

@@ -136,7 +136,7 @@ class FigureCanvas(Chart):
         return 1 if self._figure is None else min(self._figure.across, len(self._figure.panels))
 
     def _share_titles(self) -> None:
-        """What panels beneath or beside each other have in common is written once."""
+        """What panels in a column or row have in common is written once."""
         panels = self._shown
         alike = len({(type(panel), panel.x, panel.y) for panel in panels}) <= 1
         for index, one in enumerate(self._panels[: len(panels)]):

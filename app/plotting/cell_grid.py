@@ -190,7 +190,7 @@ class CellGrid(CursorCanvas):
         return self._known_edges
 
     def cell_at(self, position: QPointF | QPoint) -> tuple[int, int] | None:
-        """(layer, step) at a position in widget coordinates, or ``None`` beside the grid."""
+        """(layer, step) at a position in widget coordinates, or ``None`` outside the grid."""
         area = self._area()
         if not self.layers or not area.contains(int(position.x()), int(position.y())):
             return None

@@ -46,7 +46,7 @@ class TickAxis(pg.AxisItem):
         self.steady = False
         """Whether an upright axis hardly changes its width with the section that it shows."""
         self.choose: Callable[[int], Sequence[float]] | None = None
-        """The numbers, at most so many, instead of the scale's own."""
+        """The numbers, at most this many, instead of the scale's own."""
         self._along = Dimension("")
         self._title, self._hint = QGraphicsSimpleTextItem(self), QGraphicsSimpleTextItem(self)
         self.enableAutoSIPrefix(False)

@@ -276,7 +276,7 @@ class Interval:
     low: float
     high: float
     colour: str = ""
-    """That of words where none is given."""
+    """That of words if none is given."""
 
 
 class Beams(Layer):
@@ -410,7 +410,7 @@ class Labels(Layer):
         self.covers: Callable[[QRectF], bool] = lambda _spot: False
         """Whether a point lies in a place, be it in part."""
         self.taken: Callable[[], Sequence[QRectF]] = tuple
-        """What is taken besides."""
+        """Other occupied places."""
         self._placed: list[tuple[Label, QRectF]] | None = None
 
     def redraw(self) -> None:
@@ -470,7 +470,7 @@ class Labels(Layer):
 
 
 def beside(place: QPointF, away: float, size: QSizeF, far: bool = False) -> Iterable[QRectF]:
-    """Where words beside a point may stand, the best places first; ``far``: also where a line has to lead to them."""
+    """Places for words next to a point, the best places first; ``far``: also where a line has to lead to them."""
     width, height = size.width(), size.height()
     middle = place.y() - height / 2
     sides = place.x() + away, place.x() - away - width
@@ -530,7 +530,7 @@ class Badge:
 
 
 class Badges(Layer):
-    """What points are besides, above them and to their right, or on the other side if there is no room."""
+    """Marks of points, above them and to their right, or on the other side if there is no room."""
 
     clipped = False
 

@@ -22,7 +22,7 @@ from engine.figures.scatter import Dimension
 from engine.views.figure import Bars, HeatMap, Lines, Panel
 
 _TICK_LETTERS = 26
-"""Of all names of groups of bars together; more do not fit beside each other."""
+"""Of all names of groups of bars together; more do not fit in a row."""
 _SHADES = 256
 _LEGEND_SHARE = (0.7, 0.4)
 """What a legend may take of a plot, across and upwards."""
@@ -163,7 +163,7 @@ def legend_text(names: Sequence[str], colours: Colours) -> str:
 
 
 def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
-    """Whole numbers at equal distances, at most so many. From 1 on: steps and layers are counted so."""
+    """Whole numbers at equal distances, at most this many. From 1 on: steps and layers are counted so."""
     wanted = (greatest - least) / max(1, most)
     spacing = next((one for one in (1, 2, 3, 5, 10, 20, 50, 100) if one >= wanted), 1000)
     first = 1 + spacing * math.ceil((least - 1) / spacing)

@@ -51,7 +51,7 @@ class Sheet:
         self._y += 0.3 * _TITLE
 
     def charts(self, charts: Sequence[Chart], height: int) -> None:
-        """Charts beside each other; they are drawn at once and given up with the sheet."""
+        """Charts in a row; drawn at once and deleted with the sheet."""
         width = (self._room - (len(charts) - 1) * self.margin) / len(charts)
         for number, chart in enumerate(charts):
             where = QRectF(self.margin + number * (width + self.margin), self._y, width, height)
@@ -141,7 +141,7 @@ class Sheet:
         return self._finished(files.png(self.size, self.paint))
 
     def _finished(self, content: bytes) -> bytes:
-        # Here and now: left to Python's collector, they might go on another thread.
+        # Here and now: left to Python's collector, they might be deleted on another thread.
         for chart in self._charts:
             chart.hide()
             chart.deleteLater()

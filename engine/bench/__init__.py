@@ -1,5 +1,5 @@
 """Side-by-side benchmarks. Each is a module with ``NAME``, ``run(arguments) -> Report`` and a first docstring line that
-says what it measures; it may have ``add_arguments(parser)`` for options of its own, which ``run`` then finds in
+says what it measures; it may have ``add_arguments(parser)`` for its own options, which ``run`` then finds in
 ``arguments`` (an :class:`argparse.Namespace`). Adding a bench means adding its module and naming it in its
 technique's ``benches`` or, if it is of none, in ``BENCHES``.
 

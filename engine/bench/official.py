@@ -1,4 +1,4 @@
-"""The official F5-TTS package in an environment of its own, to measure and test against. Torch-free.
+"""The official F5-TTS package in a separate environment, to measure and test against. Torch-free.
 
 :func:`environment` installs it on first use. Its models' own dependencies come along; what Paretone has already, torch
 first of all, is shared through a ``.pth`` file, so both run on the same torch, in one process if need be. Inside, that
@@ -48,7 +48,7 @@ def python_of(folder: Path) -> Path:
 
 
 def environment(say: Callable[[str], None], folder: Path | None = None) -> Path:
-    """The Python of the environment, which is made first where it is missing or belongs to another Paretone.
+    """The Python of the environment, which is made first if it is missing or belongs to another Paretone.
 
     Raises :class:`RegistryUnreachable`, or :class:`PlainError` with what went wrong.
     """
@@ -123,7 +123,7 @@ def _install(folder: Path, say: Callable[[str], None]) -> None:
     _pip(folder, ["--no-deps", PACKAGE], say)
     _pip(folder, ["--constraint", str(pins), *DEPENDENCIES], say)
     if not _imports(folder, "torchaudio"):
-        # The registry's torchaudio is compiled for CUDA and fails beside a torch without. What the models use of it is
+        # The registry's torchaudio is compiled for CUDA and fails with a torch without it. What the models use of it is
         # Python, and it starts without its libraries when they are not there.
         for library in (packages / "torchaudio" / "lib").iterdir():
             if library.suffix in (".so", ".pyd", ".dll", ".dylib"):

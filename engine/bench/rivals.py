@@ -1,4 +1,4 @@
-"""DiTReducio beside its rivals at equal shares of computed operations: fidelity, word error rate, measured speed-up.
+"""DiTReducio and its rivals at equal shares of computed operations: fidelity, word error rate, measured speed-up.
 
 Compared on the bundled model, from the same noise: DiTReducio with reuse (the paper) and with forecasts (ours), the
 static error-curve cache, the first-block cache, and guidance on the first steps only. The knob of each is searched on
@@ -148,7 +148,7 @@ def _entrants(model: SpeechModel, baseline: Setting, arguments: argparse.Namespa
 
 
 def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Entrant]:
-    """Every table is of a calibration of its own, at the threshold at which the last one predicts the target, and then
+    """Every table is of a separate calibration, at the threshold at which the last one predicts the target, and then
     moved within that calibration's record."""
     voice, threshold = bundled.speaker(arguments), FIRST_THRESHOLD
     operations = model.operations(arguments.text, voice, baseline)

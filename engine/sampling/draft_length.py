@@ -18,7 +18,7 @@ machine is disturbed may be anything."""
 FORGETTING = 0.98
 """What an acceptance counts for a cycle later."""
 TRIED_EVERY, TRIED = 8, 2
-"""In every so many cycles one drafts so many tokens more, which shows what one more adds to a target pass."""
+"""In every n-th cycle the draft is longer by this number of tokens, which shows what one more adds to a target pass."""
 
 
 class AdaptiveLength:

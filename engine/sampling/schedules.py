@@ -27,7 +27,7 @@ SPACINGS = ("epss", "uniform")
 
 
 def effective_spacing(steps: int, spacing: str) -> str:
-    """What ``spacing`` comes to: EPSS has tables for some numbers of steps only and is uniform for all others."""
+    """The grid that ``spacing`` gives: EPSS has tables for some numbers of steps only and is uniform for all others."""
     if spacing not in SPACINGS:
         raise SettingError(f"The step grid must be one of {', '.join(SPACINGS)}, not {spacing!r}.")
     return "epss" if spacing == "epss" and steps in EPSS else "uniform"

@@ -64,7 +64,7 @@ def problem(info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact] = (
 
 def foreseen(setting: Setting, info: ModelInfo | None = None) -> Any:
     """The plan of ``setting`` without a loaded model, on what the catalogue says, or on ``info`` that holds no more
-    than that. Raises :class:`SettingError` where techniques cannot be used together or with the options."""
+    than that. Raises :class:`SettingError` if techniques cannot be used together or with the options."""
     info = info or known(setting.model)
     plan = _begin(info, setting)
     for _, found in _steps(info, setting, (), plan, loaded=False, prepared=False):
@@ -110,7 +110,7 @@ def remarks(setting: Setting) -> dict[str, tuple[str, ...]]:
 
 
 def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting) -> None:
-    """Raise :class:`SettingError` where a technique of ``setting`` is for models of other families."""
+    """Raise :class:`SettingError` if a technique of ``setting`` is for models of other families."""
     for entry in setting.techniques:
         declared = technique(entry.technique)
         if model.family not in declared.families:

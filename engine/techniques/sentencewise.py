@@ -1,6 +1,6 @@
 """Speech sentence by sentence: the way to hear masked models sooner that changes nothing about how they speak.
 
-Each sentence is a canvas of its own, filled in as upstream fills in a text, and is heard while the next one is made.
+Each sentence is a separate canvas, filled in as upstream fills in a text, and is heard while the next one is made.
 What is lost is only what a model makes of sentences that it sees together.
 """
 

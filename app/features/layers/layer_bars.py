@@ -156,7 +156,7 @@ class LayerBars(Chart):
         return QRectF(left, 0, right - left, self.height())
 
     def layer_at(self, place: QPointF) -> int | None:
-        """The layer at a place in widget coordinates, or ``None`` beside them."""
+        """The layer at a place in widget coordinates, or ``None`` outside them."""
         for layer in range(self._layers):
             column = self._column(layer)
             if column.left() <= place.x() < column.right():

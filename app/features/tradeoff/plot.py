@@ -1,7 +1,7 @@
 """The trade-off view's plot: points by two figures, their front, and what is chosen among them.
 
 Mouse: a click chooses a point and lets it be heard, Ctrl adds points to the selection, a rectangle selects what is in
-it. The wheel zooms, beside an axis that axis alone; the middle button moves the section, or a drag beside an axis; a
+it. The wheel zooms (on an axis, only that axis); the middle button or a drag on an axis moves the section; a
 double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and End go
 to its ends; Enter or Space lets the point be heard, A and B compare it; plus, minus and 0 zoom, and the arrows with
 Ctrl move the section.
@@ -109,7 +109,7 @@ class TradeoffPlot(Chart):
         self.refresh()
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
-        """What points are besides, in a letter or a word, by their keys."""
+        """Marks of points, in a letter or a word, by their keys."""
         if dict(marks) != self._marks:
             self._marks = dict(marks)
             self._badges.redraw()
@@ -276,7 +276,7 @@ class TradeoffPlot(Chart):
         return words + several + section
 
     def _go_to(self, index: int | None, keep: bool = False) -> None:
-        """Make a point the current one; ``keep`` what is selected besides."""
+        """Make a point the current one; ``keep`` the rest of the selection."""
         self._current = "" if index is None else self._scene.points[index].key
         alone = frozenset({self._current} if self._current else ())
         selected = self._selected | alone if keep else alone
@@ -300,7 +300,7 @@ class TradeoffPlot(Chart):
         elif here in path:
             at = min(max(path.index(here) + by, 0), len(path) - 1)
         else:
-            # From beside the path to its nearest point in that direction.
+            # From off the path to its nearest point in that direction.
             x = self._scene.x[list(path), 0]
             at = int(np.searchsorted(x, self._scene.x[here, 0])) - (by < 0)
             at = min(max(at, 0), len(path) - 1)

@@ -1,8 +1,8 @@
 """Higgs Audio v2's codec, from codes to speech: eight residual codebooks at 25 frames a second, a DAC decoder without
 its final tanh.
 
-A frame's codes reach ten frames to either side and no further, so speech that is decoded in windows with as much beside
-them is that of all codes at once, at a cost that does not depend on how much came before.
+A frame's codes reach ten frames to either side and no further, so speech that is decoded in windows with as much
+context them is that of all codes at once, at a cost that does not depend on how much came before.
 
 Source: ``modeling_higgs_audio_v2_tokenizer.py`` and ``modeling_dac.py`` of transformers 5.18, whose names the modules
 bear; DAC, Kumar et al., arXiv 2306.06546.

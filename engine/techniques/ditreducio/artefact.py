@@ -10,7 +10,7 @@ from engine.techniques.ditreducio.table import StrategyTable
 
 
 def check(table: StrategyTable, entry: Engaged, compatibility: Compatibility) -> None:
-    """Raise :class:`ProfileError` where the table, the knobs of ``entry`` and what the profile runs on disagree."""
+    """Raise :class:`ProfileError` if the table, the knobs of ``entry`` and what the profile runs on disagree."""
     for name, own in (("branch_skip", table.branch_skip), ("temporal", table.temporal)):
         said = entry.knobs.get(name, own)
         if said != own:

@@ -51,7 +51,7 @@ class Work:
         self.reached(self._done + layer_evaluations)
 
     def reached(self, layer_evaluations: int) -> None:
-        """At least so many of the whole are done."""
+        """At least this number of all are done."""
         self._observer.check()
         self._done = min(max(self._done, layer_evaluations), self._total)
         self._observer.progress(self._done, self._total)
@@ -164,7 +164,7 @@ class Trajectory:
         return self.calibration_target.guide(self._path.output)
 
     def outcomes(self, layer: int, candidates: Sequence[SkipAction]) -> Iterator[Outcome]:
-        """What each candidate of one layer comes to, with all that is accepted at the layers below. The layers must be
+        """The result of each candidate of one layer, with all that is accepted at the layers below. The layers must be
         gone through from the lowest up."""
         hidden = self._path.inputs[layer]
         if self._side_by_side and len(candidates) > 1:

@@ -13,7 +13,7 @@ from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.speculation import speculation
 
 MOST_LENGTHS = 8
-"""Ways of drafting whose lengths go on adapting where they were left."""
+"""Ways of drafting whose lengths continue adapting from their last state."""
 
 
 def speculative(loop: DecodingLoop, tolerance: float, draft_length: int, adaptive: bool, block: bool) -> Decoding:

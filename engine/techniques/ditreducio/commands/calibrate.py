@@ -207,7 +207,7 @@ def _measure(
     utterance: Utterance,
     plain: Setting,
 ) -> None:
-    """What each table gives beside the baseline: one synthesis each, from the same noise."""
+    """Each table against the baseline: one synthesis each, from the same noise."""
 
     def take(setting: Setting, *tables: StrategyTable) -> Take:
         return session.carry_out(Synthesise(JOB, utterance.text, utterance.voice, setting, tables)).take
