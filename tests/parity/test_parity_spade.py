@@ -12,11 +12,11 @@ from torch.nn.functional import embedding
 
 from engine.models.cosyvoice2.language_model import LanguageModel
 from engine.models.cosyvoice2.training_layout import CosyNames
+from engine.models.families.training_layout import IGNORED
 from engine.models.files.layer_importance import WORD_ERROR, ImportanceRecord, LayerImportance
 from engine.models.files.pruning import pruned
 from engine.models.networks.causal import CausalConfig
 from engine.techniques.spade.losses import (
-    IGNORED,
     Seen,
     attention_loss,
     composite_loss,
