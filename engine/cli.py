@@ -74,7 +74,7 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 
 # --- Arguments --------------------------------------------------------------------------------------------------------
 def parser() -> argparse.ArgumentParser:
-    """What the command line understands."""
+    """The parser of the command line."""
     from engine.commands import commands
 
     top = argparse.ArgumentParser(

@@ -29,15 +29,15 @@ AUDIO_NAME = re.compile(r"[0-9a-f]{32}\.wav")
 
 
 class Database:
-    """What all databases have in common. Any thread may call one; calls take turns.
+    """Base class of databases. Any thread may call one; calls are serialised.
 
     ``damage`` says what is wrong with a database that can still be read, but not written; it is ``""`` for a sound one.
     """
 
     title: ClassVar[str]
-    """What it is, in sentences: ``take library``."""
+    """Its name in sentences: ``take library``."""
     contents: ClassVar[str]
-    """What is kept in it, in sentences: ``takes``."""
+    """Its content in sentences: ``takes``."""
     file: ClassVar[str]
     """Its name in the folder."""
     application: ClassVar[int]
@@ -53,7 +53,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
         self._read_only = read_only
         self._version = 0
-        """Of the schema; older than ours where the database can only be read and hence not be brought up to date."""
+        """Schema version; older than the current one if the database is read-only and cannot be migrated."""
         with self._problems("opened"):
             if not read_only:
                 (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ class Database:
         self._version = len(migrations)
 
     def _find_damage(self) -> str:
-        """What SQLite finds wrong with the file, or ``""``; raises its error when the file cannot be read at all."""
+        """SQLite's check of the file, ``""`` if sound; raises its error when the file cannot be read at all."""
         found = [line for (line,) in self._open_connection().execute("PRAGMA quick_check(3)")]
         return "" if found == ["ok"] else "; ".join(" ".join(line.split()) for line in found)
 

@@ -14,7 +14,7 @@ from engine.errors import DeviceError
 from engine.measure.machine import usable_cores
 
 NAMES = ("auto", "cuda", "mps", "cpu")
-"""What a device may be asked for as; ``auto`` takes the first of the others that is there."""
+"""Device names; ``auto`` takes the first available one."""
 
 _MOST_KEPT, _LARGEST_KEPT = -1, -3
 """``M_TRIM_THRESHOLD`` and ``M_MMAP_THRESHOLD`` of ``malloc.h``; 32 MiB is the most that the latter may be."""

@@ -1,4 +1,4 @@
-"""What can go wrong in a way the user can act on.
+"""Errors that the user can act on.
 
 Every message is one or two sentences: what is wrong, with which file or value, and what to do. The engine thread turns
 these into :class:`engine.session.messages.JobFailed`; the command line prints them and exits with ``exit_code``.

@@ -17,7 +17,7 @@ _FULL = (
     "alloc_failed",
     "invalid buffer size",
 )
-"""What torch's errors say when memory is short: allocators of CPU, CUDA and MPS, and cuBLAS."""
+"""Torch's messages on lack of memory: allocators of CPU, CUDA and MPS, and cuBLAS."""
 
 
 _LOST = (
@@ -29,7 +29,7 @@ _LOST = (
     "status_execution_failed",
     "command buffer",
 )
-"""What they say when a GPU has stopped working in the middle, and everything on it is lost."""
+"""Messages when a GPU has failed and everything on it is lost."""
 
 
 def is_device_lost(error: BaseException) -> bool:
@@ -62,7 +62,7 @@ def enough_memory(device: str, what: str) -> Iterator[None]:
 
 
 def sentence(error: BaseException, activity: str, device: str = "cpu", afterwards: str = "") -> str:
-    """What went wrong while ``activity`` (such as ``calibrating``) on ``device``, and what to do.
+    """A sentence for the user: what failed during ``activity`` (such as ``calibrating``) on ``device``, and what to do.
 
     ``afterwards`` says what happens after an unforeseen error.
     """

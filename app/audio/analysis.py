@@ -1,4 +1,4 @@
-"""What is found out about takes before they are compared: spectrograms, and gains that make them equally loud.
+"""Analysis of takes before a comparison: spectrograms, and gains for equal loudness.
 
 It takes longer than the window may stand still, so it is done in a separate thread.
 """
@@ -22,7 +22,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found out about two takes, either of which may be missing."""
+    """Analysis of two takes, either of which may be missing."""
 
     takes: tuple[Take | None, Take | None] = (None, None)
     mels: tuple[np.ndarray | None, np.ndarray | None] = (None, None)

@@ -1,4 +1,4 @@
-"""What the audio callback plays: any number of takes in memory, one clock, no locks.
+"""The audio callback's mixer: any number of takes in memory, one clock, no locks.
 
 The interface sends commands through a ``deque`` and reads a snapshot that is replaced as a whole; both are atomic in
 CPython. Everything else belongs to the thread that calls :meth:`Mixer.render`, which takes no lock, allocates no take,
@@ -29,7 +29,7 @@ NO_FADE = -1
 
 
 class Programme(NamedTuple):
-    """What there is to choose from."""
+    """The takes to choose from."""
 
     recordings: tuple[Recording, ...] = ()
     gains: tuple[float, ...] = ()
@@ -55,7 +55,7 @@ class Jump(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the audio thread last said of itself."""
+    """The audio thread's last report."""
 
     frame: int = 0
     """Frames rendered since the mixer was made."""
@@ -89,7 +89,7 @@ class Mixer:
         """How often a stream had nothing to play in the middle."""
         self.starved_frames = 0
         self.fault = ""
-        """What went wrong inside :meth:`render`, which then played silence; empty as a rule."""
+        """The error inside :meth:`render`, which then played silence; usually empty."""
         self.state = State()
         self._commands: deque[tuple[Callable[..., None], tuple]] = deque()
         self._sent = 0
@@ -244,7 +244,7 @@ class Mixer:
             self._leaving = None
 
     def _head(self) -> _Head | None:
-        """What is heard now; ``None`` for silence."""
+        """The sound playing now; ``None`` for silence."""
         if not self._playing:
             return None
         programme = self._programme

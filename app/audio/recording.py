@@ -38,7 +38,7 @@ class Recording:
 
     @property
     def samples(self) -> np.ndarray:
-        """What there is, as a view."""
+        """The recorded part, as a view."""
         return self._state[0][: self._state[1]]
 
     @property

@@ -1,4 +1,4 @@
-"""What a switch from take to take does to the place: kept where takes have the same timing, begun again where not."""
+"""Position on a switch between takes: kept if takes have the same timing, else restarted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ALIGNMENT_TOLERANCE = 0.020
 
 
 class Mode(StrEnum):
-    """What a switch does to the position."""
+    """Effect of a switch on the position."""
 
     SYNC = "sync"
     RESTART = "restart"

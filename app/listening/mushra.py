@@ -18,7 +18,7 @@ from app.listening.trials import MUSHRA, Circumstances, RecordError, TrialRecord
 REFERENCE = 0
 """The button of the labelled reference; sliders follow it."""
 LABELS = ("Bad", "Poor", "Fair", "Good", "Excellent")
-"""Of the fifths of the scale, from the lowest."""
+"""Labels of the fifths of the scale, from the lowest."""
 HIGHEST = 100
 SHORTEST_LOOP_SECONDS = 0.5
 
@@ -52,7 +52,7 @@ class MushraSession(Session):
     def _begin(self) -> None:
         super()._begin()
         self.ratings: dict[int, int] = {}
-        """What was given so far, by button."""
+        """Ratings so far, by button."""
 
     @property
     def sliders(self) -> range:

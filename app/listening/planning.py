@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """What each condition is in the test, in words."""
+        """The role of each condition in the test."""
         if self.method == MUSHRA:
             return ("Reference", *("Rated",) * (len(self.conditions) - 1))
         return ("A", "B")
@@ -97,7 +97,7 @@ class Plan:
         return ""
 
     def remarks(self) -> tuple[str, ...]:
-        """What is to be known about the test before it begins, in sentences."""
+        """Remarks on the test before it begins, in sentences."""
         made = []
         sentences = len(self.used)
         if self.method == ABX:
@@ -121,7 +121,7 @@ class Plan:
 
     @property
     def _smallest_p(self) -> float:
-        """What the randomisation test can come to at best, when every page of one listener says the same."""
+        """The smallest possible p value of the randomisation test, if every page of one listener agrees."""
         return 2 * 0.5 ** len(self.used) * (len(self.conditions) - 1)
 
     def session(self, prepared: Sequence[PreparedItem]) -> Session:

@@ -28,7 +28,7 @@ CATEGORIES = {
     -2: "Worse",
     -3: "Much worse",
 }
-"""What the second is, compared with the first (P.800, annex E)."""
+"""The second compared with the first (P.800, annex E)."""
 CHOICES = {-1: "The first is better", 0: "No preference", 1: "The second is better"}
 
 

@@ -1,4 +1,4 @@
-"""What listening tests came to. Only sessions that were carried through count; see :func:`trials.complete_sessions`.
+"""Results of listening tests. Only complete sessions count; see :func:`trials.complete_sessions`.
 
 :func:`scores` is what the trade-off view draws: one figure with its interval for every condition and method.
 ``ListeningScore.setting`` is :func:`app.listening.stimuli.setting_key` of the condition: the fingerprint of its setting
@@ -51,7 +51,7 @@ class AbxResult:
     needed: int | None
     """Hits that pass at the 5 % level."""
     rate: Interval
-    """Of right answers: exact for one listener, else bootstrapped over listeners and sentences."""
+    """Rate of right answers: exact for one listener, else bootstrapped over listeners and sentences."""
     smallest_detectable: float | None
     """True rate that such a test finds with 80 % probability."""
     listeners: int
@@ -74,7 +74,7 @@ class PreferenceResult:
     """Votes for what was heard first, whichever it was."""
     second: int
     order_p: float
-    """Of the order bias; repeats left out."""
+    """p value of the order bias, without repeats."""
     repeats: int
     consistent: int
     """Repeats that did not contradict the earlier vote: never for one the first time and for the other the second."""
@@ -90,7 +90,7 @@ class MushraResult:
     summaries: tuple[ConditionSummary, ...]
     """By title, the hidden reference first and the anchors last; of listeners who passed post-screening."""
     differences: tuple[PairedDifference, ...]
-    """Of each setting to the hidden reference, with p values adjusted by Holm's method."""
+    """Difference of each setting to the hidden reference, with p values adjusted by Holm's method."""
     screenings: tuple[Screening, ...]
     pages: int
     indistinct: int
@@ -112,7 +112,7 @@ def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], 
 
 
 def result(found: Sequence[TrialRecord]) -> Result:
-    """What the valid ``found`` trials, which all asked the same, come to."""
+    """The result of the valid ``found`` trials, which all asked the same."""
     method = found[0].method
     if method == ABX:
         return _abx(found)

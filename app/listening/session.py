@@ -68,7 +68,7 @@ class Session(ABC):
         self.practised = 0
         """Trials of practice answered."""
         self.taught = ""
-        """What the last trial taught, if it was practice."""
+        """Feedback of the last trial, if it was practice."""
         self._sounding: int | None = None
         self._switches = 0
         self._begin()
@@ -78,7 +78,7 @@ class Session(ABC):
         """The trials, in the order they are asked."""
 
     def _again(self, trial: Planned) -> Planned:
-        """What is asked in place of ``trial``, which was void."""
+        """The trial that replaces ``trial``, which was void."""
         return trial
 
     # --- The trial that is on ----------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Session(ABC):
 
     @property
     def item(self) -> PreparedItem:
-        """What the trial that is on lets hear."""
+        """The sounds of the current trial."""
         return self.items[self.trial.item]
 
     @property
@@ -122,10 +122,10 @@ class Session(ABC):
 
     @abstractmethod
     def why_not_answer(self) -> str:
-        """What has to be listened to before the trial can be answered, as a sentence, or ``""``."""
+        """What the listener must still hear before answering, as a sentence, or ``""``."""
 
     def lesson(self, answer: Mapping[str, Any]) -> str:
-        """What the trial that is on teaches once it was answered so, if it is practice, in sentences."""
+        """Feedback on this answer to the current trial, if it is practice, in sentences."""
         return ""
 
     def _answered(self, answer: Mapping[str, Any], around: Circumstances) -> TrialRecord | None:

@@ -33,7 +33,7 @@ class RecordError(PlainError):
 
 @dataclass(frozen=True)
 class ConditionRecord:
-    """What was judged, and how loud it was made."""
+    """A judged condition and its gain."""
 
     key: str
     """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for the anchors of MUSHRA."""
@@ -46,7 +46,7 @@ class ConditionRecord:
     """The whole setting with the seed 0, as :meth:`engine.setting.setting.Setting.to_json` writes it; empty for an
     anchor."""
     fingerprint: str
-    """Of the take's setting, its seed included."""
+    """Fingerprint of the take's setting, seed included."""
     gain: float
     """dB that it was made louder by."""
     lufs: float
@@ -55,7 +55,7 @@ class ConditionRecord:
 
 @dataclass(frozen=True)
 class ItemRecord:
-    """What was spoken."""
+    """Text, voice and seed."""
 
     text: str
     voice: str
@@ -64,7 +64,7 @@ class ItemRecord:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What was around one trial."""
+    """Circumstances of one trial."""
 
     milliseconds: int = 0
     """From showing the trial to its answer."""
@@ -74,7 +74,7 @@ class Circumstances:
     latency: float = 0.0
     """Seconds from the callback to the loudspeaker, as the system states them."""
     mode: str = "sync"
-    """What a switch did to the place: ``sync`` kept it, ``restart`` began again."""
+    """Effect of a switch on the position: ``sync`` kept it, ``restart`` began again."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class Records:
-    """What was read."""
+    """The trials read."""
 
     trials: tuple[TrialRecord, ...] = ()
     """By session, in the order they were answered."""

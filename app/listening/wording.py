@@ -33,7 +33,7 @@ def headline(result: Result) -> str:
 
 
 def details(result: Result) -> tuple[str, ...]:
-    """What else is to be known, a sentence each."""
+    """Further remarks, a sentence each."""
     if isinstance(result, AbxResult):
         return _abx(result)
     return _preference(result) if isinstance(result, PreferenceResult) else _mushra(result)

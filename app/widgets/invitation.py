@@ -1,4 +1,4 @@
-"""What to do, said in the middle of a panel that has nothing to show yet."""
+"""A hint in the middle of a panel that has nothing to show yet."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class KnobControls(QWidget):
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """What Tab goes through, in its order."""
+        """The widgets in Tab order."""
         return tuple(one for name, editor in self._rows.editors.items() for one in (editor, self._rows.resets[name]))
 
     def editor(self, name: str) -> QWidget:

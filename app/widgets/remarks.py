@@ -1,4 +1,4 @@
-"""What is said around two takes: what keeps them from being heard or compared, and the facts below the plots."""
+"""Remarks on two takes: why they cannot be played or compared, and the facts below the plots."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class DeviceProblem(QFrame):
 
 
 class Facts(QWidget):
-    """What a switch does, or what is under the mouse, and how well the device is fed."""
+    """The switching mode, or the value under the mouse, and underruns."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -74,9 +74,9 @@ class PassageJoiner:
     def __init__(self, fade: int, shape: Fade = linear_fade) -> None:
         self._fader = CrossFader(fade, shape)
         self._beginning: list[np.ndarray] | None = None
-        """What is there of a passage that is too short yet to be faded into."""
+        """The beginning of a passage that is still too short for a cross-fade."""
         self._final = np.zeros(0, np.float32)
-        """What is final but not returned yet."""
+        """Final samples not returned yet."""
         self._returned = 0
 
     def begin(self) -> int:

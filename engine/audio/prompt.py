@@ -32,7 +32,7 @@ FULL_SCALE = 32768
 
 @dataclass(frozen=True)
 class Pauses:
-    """What counts as a pause: at least ``milliseconds`` at no more than ``level`` dB of full scale."""
+    """Definition of a pause: at least ``milliseconds`` at no more than ``level`` dB of full scale."""
 
     milliseconds: int
     level: float
@@ -118,7 +118,7 @@ def silent_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:
 
 
 def spoken_ranges(track: Track, pauses: Pauses, kept: int = KEPT_SILENCE) -> list[tuple[int, int]]:
-    """What lies between the pauses, in milliseconds, widened by up to ``kept`` of them on either side."""
+    """The speech between the pauses, in milliseconds, widened by up to ``kept`` of them on either side."""
     silent = silent_ranges(track, pauses)
     if silent == [(0, len(track))]:
         return []
@@ -162,5 +162,5 @@ def _trimmed(track: Track) -> Track:
 
 
 def decibels(levels: np.ndarray) -> np.ndarray:
-    """Of full scale, from what :meth:`Track.levels` gives."""
+    """Decibels of full scale, from :meth:`Track.levels`."""
     return np.array([20 * math.log10(level / FULL_SCALE) if level else -math.inf for level in levels])

@@ -24,7 +24,7 @@ class Recording:
     samples: np.ndarray = field(repr=False)
     sample_rate: int
     notes: tuple[str, ...] = ()
-    """What was changed on reading or should be known, as sentences."""
+    """Notes on changes during reading, as sentences."""
 
     @property
     def seconds(self) -> float:

@@ -10,7 +10,7 @@ from engine.errors import TextError
 
 ENGLISH, CHINESE = "en", "zh"
 FOREIGN_SHARE = 0.3
-"""Of a text's letters; with more of them in other scripts it is refused."""
+"""Share of a text's letters; with more in other scripts the text is refused."""
 
 HAN = re.compile("[\u4e00-\u9fff]")
 WORD = re.compile(r"[^\W\d_]+")

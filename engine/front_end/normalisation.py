@@ -118,7 +118,7 @@ LEFT_OVER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<![a-zA-Z])'(?!(?:tis|twas|em|til|cause|round|n)\b)|'(?![a-zA-Z])"), " "),
     (re.compile(r"[^a-zA-Z'.,?!]"), " "),
 )
-"""What stands for a pause, and what says nothing."""
+"""Characters for a pause, and characters without sound."""
 
 LONGEST_WORD = 80
 """Characters after which an unbroken run is cut, which only addresses and noise come near."""

@@ -1,1 +1,1 @@
-"""What can be measured: time, memory, the machine, loudness, fidelity, intelligibility."""
+"""Measurements: time, memory, the machine, loudness, fidelity, intelligibility."""

@@ -1,4 +1,4 @@
-"""What the decoding of a take shows: its tokens along time, how often drafts were accepted, and what that brought.
+"""Analysis of a take's decoding: tokens along time, acceptance of drafts, and speed-up.
 
 Torch-free: everything follows from the trace of a take.
 """
@@ -59,13 +59,13 @@ class PositionAcceptance:
 
 @dataclass(frozen=True)
 class Drafting:
-    """What drafting came to over a whole take."""
+    """Drafting figures of a whole take."""
 
     tokens: int
     stops: int
     """Passages that ended by themselves: the stop was a token, too, though it is not heard."""
     passes: int
-    """Of the target model."""
+    """Passes of the target model."""
     drafted: int
     accepted: int
     draft_seconds: float
@@ -90,12 +90,13 @@ class Drafting:
 
     @property
     def seconds_per_token(self) -> float:
-        """Of draft and target together."""
+        """Seconds per token, of draft and target together."""
         return (self.draft_seconds + self.target_seconds) / (self.tokens + self.stops) if self.tokens else 0.0
 
     @property
     def predicted_speed_up(self) -> float:
-        """What follows from acceptance and costs if a pass over a draft takes as long as one over a single token."""
+        """The speed-up predicted from acceptance and costs if a pass over a draft takes as long as one over a single
+        token."""
         return predicted_speed_up(self.tokens_per_pass, self.draft_length, self.cost_ratio)
 
     def pass_cost_over(self, other: Drafting) -> float | None:
@@ -155,7 +156,7 @@ def running_tokens_per_pass(trace: DecodingTrace, window: int = WINDOW) -> tuple
 
 
 def drafting(trace: DecodingTrace) -> Drafting:
-    """What drafting came to over all of ``trace``."""
+    """Drafting figures over all of ``trace``."""
     cycles = trace.cycles
     return Drafting(
         sum(len(one.tokens) for one in cycles),

@@ -51,7 +51,7 @@ class WordErrors:
     edits: tuple[int, ...]
     words: tuple[int, ...]
     heard: tuple[str, ...]
-    """What the judge understood."""
+    """The judge's transcript."""
 
     @property
     def rate(self) -> float:

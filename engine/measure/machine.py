@@ -1,4 +1,4 @@
-"""What a measurement was made on: processor, memory, GPUs, versions, load."""
+"""The machine of a measurement: CPU, memory, GPUs, versions, load."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if sys.platform != "win32":
 _STATUS = Path("/proc/self/status")
 _CLEAR = Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
-"""What makes Linux forget the highest resident memory so far (proc(5))."""
+"""Value that resets Linux's peak resident memory (proc(5))."""
 
 
 class PeakMemory:

@@ -23,12 +23,12 @@ class Metric:
     name: str
     title: str
     definition: str
-    """What it is, in a sentence."""
+    """Definition, in a sentence."""
     better: str
     """``LOWER``, ``HIGHER`` or ``NEITHER``."""
     unit: str = ""
     statistic: Statistic = "mean"
-    """What a study reports over its takes."""
+    """The statistic that a study reports over its takes."""
     of: Callable[[Measurements, Metrics, float | None], float | None] | None = None
     """Its value for a single take, from measurements, metrics and log-mel distance; ``None`` for figures that only a
     study has."""

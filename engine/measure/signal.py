@@ -1,4 +1,4 @@
-"""What can be said of a recording by itself: loudness, clipping, silence. Torch-free."""
+"""Figures of a single recording: loudness, clipping, silence. Torch-free."""
 
 from __future__ import annotations
 

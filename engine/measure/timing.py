@@ -26,7 +26,7 @@ _One = TypeVar("_One")
 
 @dataclass
 class Stopwatch:
-    """What :func:`stopwatch` measured, once its block has ended."""
+    """Result of :func:`stopwatch`, after its block has ended."""
 
     seconds: float = 0.0
     """CPU seconds of all threads of the process on a CPU; seconds between two events on a GPU."""
@@ -49,11 +49,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What :func:`paired_ratio` measured. The baseline is the variant given first."""
+    """Result of :func:`paired_ratio`. The baseline is the first variant."""
 
     baseline: str
     clock: str
-    """What was measured, in words."""
+    """The measured quantity, in words."""
     seconds: Mapping[str, tuple[float, ...]] = field(repr=False)
     """Per variant, seconds of each round by ``clock``."""
     wall_seconds: Mapping[str, tuple[float, ...]] = field(repr=False)
@@ -71,7 +71,7 @@ class Comparison:
 
 
 def clock_name(device: str = "cpu") -> str:
-    """What :func:`stopwatch` measures on ``device``, in words."""
+    """The quantity that :func:`stopwatch` measures on ``device``, in words."""
     names = {"cuda": "seconds between CUDA events", "mps": "wall seconds, device synchronised"}
     return names.get(_kind(device), "CPU seconds of the process")
 

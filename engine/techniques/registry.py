@@ -27,7 +27,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class Registry:
-    """What was found."""
+    """The techniques found, and what went wrong."""
 
     techniques: tuple[Technique, ...]
     """In the order in which lists show them."""

@@ -22,13 +22,13 @@ from engine.paths import data_folder
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one judge says of one recording."""
+    """One judge's scores of one recording."""
 
     judge: str
     figures: Mapping[str, float] = field(default_factory=dict)
     """By name, for example ``edits`` and ``words``."""
     heard: str = ""
-    """What it understood, of judges that understand."""
+    """The transcript, for judges of words."""
 
 
 class Judge(Protocol):
@@ -48,9 +48,9 @@ class JudgeKind:
     """The metrics that follow from its figures; see :mod:`engine.measure.metrics`."""
     packages: tuple[str, ...]
     extra: str
-    """What installs these packages."""
+    """The extra that installs these packages."""
     files: tuple[str, ...]
-    """What has to lie in its folder; none for a judge that brings all."""
+    """Files required in its folder; none for a judge that needs no files."""
     source: str
     """Where its files come from, and under which licence."""
     module: str

@@ -22,13 +22,13 @@ from engine.models.base import Voice
 
 RATE = 16_000
 LONGEST_SECONDS = 30.0
-"""What Whisper hears of a recording; more would be judged by its first half minute."""
+"""Whisper's window in seconds; longer recordings would be judged by their first half minute."""
 _CHINESE = "".join(map(chr, [*range(0x3001, 0x3004), *range(0x3008, 0x3012), *range(0x3014, 0x3020)]))
 _WIDE = "".join(
     map(chr, [*range(0xFF01, 0xFF10), *range(0xFF1A, 0xFF21), *range(0xFF3B, 0xFF41), *range(0xFF5B, 0xFF65)])
 )
 PUNCTUATION = frozenset(string.punctuation + _CHINESE + _WIDE + "\u3000〰〾〿–—‘’‛“”„‟…‧﹏﹑﹔·") - {"'"}
-"""What is taken out of texts: ASCII's marks and those that Chinese uses."""
+"""Punctuation removed from texts: ASCII's and Chinese."""
 
 
 def load(texts: Sequence[str], folder: Path, device: str) -> WhisperJudge:

@@ -101,7 +101,7 @@ def best_seconds(run: Callable[[], object], device: torch.device, runs: int = RU
 
 
 def _blank(device: torch.device) -> Ceilings:
-    """What identifies the device's ceilings."""
+    """The key of the device's ceilings."""
     on_processor = device.type == "cpu"
     threads = torch.get_num_threads() if on_processor else 1
     title = processor() if on_processor else devices.title(device)

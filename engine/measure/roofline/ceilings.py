@@ -18,7 +18,7 @@ SCHEMA = 1
 FILE = "ceilings.json"
 COMPUTE, MEMORY, LAUNCH = "compute", "memory", "launch"
 BOUNDS = (COMPUTE, MEMORY, LAUNCH)
-"""What can bound a component: arithmetic, traffic with memory, or starting kernels (on processors, calling
+"""Possible limits of a component: arithmetic, memory traffic, or kernel launches (on CPUs, calling
 operators)."""
 
 
@@ -37,7 +37,7 @@ class Ceilings:
     bytes: Mapping[str, float]
     """Bytes a second of a large copy, read and written ones, by precision."""
     launch_seconds: float
-    """What starting one kernel, or calling one operator, takes."""
+    """Seconds per kernel launch or operator call."""
     graph_launch_seconds: float | None = None
     """The same for a kernel within a CUDA graph."""
     threads: int = 1
@@ -73,7 +73,7 @@ class Ceilings:
         return max(self.seconds(work, precision))
 
     def launching(self, launches: float, graphed: bool = False) -> float:
-        """What starting a number of kernels takes."""
+        """Seconds to launch this number of kernels."""
         within = self.graph_launch_seconds if graphed else None
         return launches * (self.launch_seconds if within is None else within)
 

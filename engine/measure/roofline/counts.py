@@ -17,7 +17,7 @@ NORM_OPERATIONS = 4
 
 @dataclass(frozen=True)
 class Work:
-    """What something costs."""
+    """Operations and bytes of a piece of work."""
 
     operations: float = 0.0
     bytes: float = 0.0

@@ -44,7 +44,7 @@ SCORINGS = 3
 
 
 def works() -> dict[str, Work]:
-    """What one call of each component costs."""
+    """The work of one call of each component."""
     rows = BRANCHES * TOKENS
     return {
         EMBEDDING: counts.looked_up(rows, HIDDEN, CODEBOOKS),

@@ -1,4 +1,4 @@
-"""What a roofline measurement found, and what follows from it. Torch-free."""
+"""Result of a roofline measurement. Torch-free."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Component:
     """In the whole utterance; not whole where parts of calls are skipped."""
     work: Work
     precision: str = "float32"
-    """What its products compute in."""
+    """Precision of its products."""
     launches: float = 0.0
     seconds: float | None = None
     """Measured; ``None`` if it was only counted."""

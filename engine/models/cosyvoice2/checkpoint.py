@@ -70,7 +70,7 @@ class OfficialFolder:
         return TextTokenizer.load(self.root / BLANK)
 
     def hearing(self) -> Hearing:
-        """What hears recordings."""
+        """The models that analyse recordings."""
         return Hearing(self.root)
 
     def language_model(self) -> LanguageModel:

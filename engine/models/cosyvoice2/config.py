@@ -1,4 +1,4 @@
-"""What is fixed about CosyVoice 2 as a speaker, and its options. Torch-free."""
+"""Constants and options of CosyVoice 2. Torch-free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CosyVoice 2 hears of a recording, three times over: log-mel frames for the flow, Whisper's log-mel frames for
+"""CosyVoice 2's three sets of features of a recording: log-mel frames for the flow, Whisper's log-mel frames for
 the speech tokenizer, Kaldi's filter bank for the speaker embedding.
 
 Front ends of ``cli/frontend.py`` and ``utils/file_utils.py`` upstream, which take them from Matcha-TTS, openai-whisper
@@ -17,9 +17,9 @@ from torch import Tensor
 from engine.audio.mel import BIGVGAN, MelFrontEnd, slaney_filterbank
 
 SPEECH_RATE = 24000
-"""What the flow and the vocoder work at."""
+"""Sample rate of the flow and the vocoder."""
 HEARING_RATE = 16000
-"""What speech tokenizer and speaker embedding work at."""
+"""Sample rate of speech tokenizer and speaker embedding."""
 MEL = MelFrontEnd(BIGVGAN, SPEECH_RATE, window=1920, hop=480, bands=80, highest=8000.0)
 """50 frames a second."""
 

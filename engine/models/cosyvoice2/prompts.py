@@ -38,7 +38,7 @@ FORMAT = "1"
 
 @dataclass(frozen=True)
 class Heard:
-    """What the slow models say of a recording."""
+    """Output of the slow models for a recording."""
 
     tokens: Tensor = field(repr=False)
     """(n,) int64."""
@@ -142,7 +142,7 @@ class VoicePrompts:
 
 
 def _read(path: Path) -> Heard | None:
-    """What was kept at ``path``, or ``None`` if there is nothing of use."""
+    """The output cached at ``path``, or ``None`` if it is absent or unusable."""
     try:
         found = load(path.read_bytes())
         heard = Heard(found["tokens"], found["speaker"])

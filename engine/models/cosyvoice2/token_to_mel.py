@@ -30,7 +30,7 @@ LONGEST_SECONDS = 300
 
 @dataclass(frozen=True)
 class AcousticPrompt:
-    """What the flow hears of a voice: ``tokens`` (1, P), ``mel`` (1, 2 · P, bands) and ``speaker`` (1, width)."""
+    """The flow's inputs for a voice: ``tokens`` (1, P), ``mel`` (1, 2 · P, bands) and ``speaker`` (1, width)."""
 
     tokens: Tensor
     mel: Tensor

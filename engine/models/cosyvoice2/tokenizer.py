@@ -45,7 +45,7 @@ ADDED = (
 WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-"""What Qwen2 merges bytes within."""
+"""Pattern of the pieces in which Qwen2 merges bytes."""
 
 
 class TextTokenizer:

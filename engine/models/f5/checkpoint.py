@@ -85,7 +85,7 @@ class F5Checkpoint:
 
 @dataclass(frozen=True)
 class _Description:
-    """What the caller, a sidecar or a folder's name says about a checkpoint."""
+    """Description of a checkpoint by the caller, a sidecar or a folder's name."""
 
     variant: str
     config: BackboneConfig

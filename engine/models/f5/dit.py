@@ -22,7 +22,7 @@ from engine.sampling.operations import OperationCounts
 
 @dataclass(frozen=True)
 class DiTConditioning(Conditioning):
-    """What one sampling run's evaluations share: the conditional rows first, then the unconditional."""
+    """State shared by the evaluations of one sampling run: the conditional rows first, then the unconditional."""
 
     constant: tuple[Tensor, Tensor]
     """Shares of the input projection and of its first convolution that do not depend on the state."""
@@ -127,7 +127,7 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         self.input_embed.conv_pos_embed.fuse()
 
     def operations(self, frames: int, guided: bool) -> OperationCounts:
-        """What one evaluation costs at this length, for one item."""
+        """Operations of one evaluation at this length, for one item."""
         config = self.config
         inner = config.heads * config.dim_head
         products = 2 * frames

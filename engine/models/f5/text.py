@@ -24,7 +24,7 @@ PADDING = -1
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
 _NO_SPACE_AFTER = " :'\""
 _IDEOGRAPH = re.compile("[\u3100-\u9fff]")
-"""What the official code puts a space before."""
+"""Characters that the official code puts a space before."""
 _CHINESE = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff\ue000-\uf8ff\uf900-\ufaff\U00020000-\U0010ffff]")
 """What the segmenter joins into words or what has a pinyin."""
 _BLOCK = re.compile(r"([a-zA-Z0-9+#&._%-]+|\r\n)")

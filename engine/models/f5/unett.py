@@ -27,7 +27,8 @@ from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_modu
 
 @dataclass(frozen=True)
 class UNetTConditioning:
-    """What one sampling run's evaluations share. Rows are branch-major: conditional items, then unconditional."""
+    """State shared by the evaluations of one sampling run. Rows are branch-major: conditional items, then
+    unconditional."""
 
     branches: int
     constant: tuple[Tensor, Tensor]
@@ -226,7 +227,7 @@ class UNetT(nn.Module):
             parts.feed_forward.fuse()
 
     def operations(self, frames: int, guided: bool) -> OperationCounts:
-        """What one evaluation costs at this length, for one item."""
+        """Operations of one evaluation at this length, for one item."""
         config = self.config
         inner = config.heads * config.dim_head
         tokens = frames + 1

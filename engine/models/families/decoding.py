@@ -27,4 +27,4 @@ class DecodingLoop:
     """The random numbers of the passage."""
     check: Check
     memory: dict[str, Any]
-    """What techniques keep with the loaded model from synthesis to synthesis, each under the name of its module."""
+    """State that techniques keep with the loaded model between syntheses, each under the name of its module."""

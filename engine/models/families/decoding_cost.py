@@ -1,4 +1,4 @@
-"""What decoding tokens costs in backbone operations, from what was decoded; see
+"""Backbone operations of decoding, from the decoded tokens; see
 :mod:`engine.models.families.language`."""
 
 from __future__ import annotations

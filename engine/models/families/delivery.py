@@ -1,4 +1,4 @@
-"""What becomes of passages that are spoken piece by piece: one sound, delivered as it becomes final."""
+"""Delivery of passages spoken piece by piece: one sound, as it becomes final."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Phase:
     run: Run
     options: Values
     counts: OperationCounts
-    """What one whole evaluation costs."""
+    """Operations of one whole evaluation."""
 
 
 class Evaluations:
@@ -39,7 +39,7 @@ class Evaluations:
         """``phases`` in their order; ``guided`` combines the branches under a phase's options."""
         self._evaluator, self._phases, self._guided = evaluator, phases, guided
         self.operations: list[float] = []
-        """What each evaluation cost."""
+        """Operations of each evaluation."""
         self.shares: list[float] = []
         """The same over what it would have cost whole, with all branches."""
 
@@ -67,7 +67,7 @@ class Stage:
     voice: Voice
     setting: Setting
     memory: dict[str, Any]
-    """What techniques keep with the loaded model from synthesis to synthesis, each under the name of its module."""
+    """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
     sample: Callable[[str, Evaluator], Tensor]
     """Samples the first passage of a text under the plan with this evaluator, and gives the last state."""
     status: Callable[[str], None] = lambda text: None

@@ -93,7 +93,7 @@ class Pace:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What belongs on a take, as sentences."""
+        """Notes for a take, as sentences."""
         if self.pause <= LONGEST_UNSAID_PAUSE:
             return ()
         return (

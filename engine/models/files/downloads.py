@@ -130,7 +130,7 @@ def _release(model: str) -> Release:
 def _transfers(
     hub: ModuleType, release: Release, folder: Path, check: Callable[[], None], endpoint: str | None
 ) -> list[_Transfer]:
-    """What the server says about each file of ``release``."""
+    """The server's data about each file of ``release``."""
     found: list[_Transfer] = []
     files = list(release.files)
     while files:
@@ -155,7 +155,7 @@ def _shards(hub: ModuleType, index: _Transfer) -> list[RemoteFile]:
 
 
 def _content(hub: ModuleType, small: _Transfer) -> bytes:
-    """What a small file holds, from the server."""
+    """Content of a small file on the server."""
     if small.size > LARGEST_INDEX:
         raise ValueError("too large")
     try:
@@ -177,7 +177,7 @@ def _hub() -> ModuleType:
 
 
 def _network_errors(hub: ModuleType) -> tuple[type[Exception], ...]:
-    """What a failed request raises: the package has changed its HTTP library before."""
+    """Exceptions of a failed request: the package has changed its HTTP library before."""
     library = importlib.import_module(type(hub.get_session()).__module__.partition(".")[0])
     return library.HTTPError, OSError
 

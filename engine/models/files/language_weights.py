@@ -21,7 +21,7 @@ DRAFTS, STUDENTS = "drafts", "students"
 
 @dataclass(frozen=True)
 class LanguageWeights:
-    """What was found."""
+    """Drafts and students found for a checkpoint."""
 
     drafts: tuple[DraftWeights, ...] = ()
     """The one that was named first comes first."""

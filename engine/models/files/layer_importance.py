@@ -1,4 +1,4 @@
-"""What each layer of a speech language model is worth, as it was measured, and which layers follow from it.
+"""Measured importance of each layer of a speech language model, and the layers to keep.
 
 Torch-free, so that a front end may draw it. The file ``layers.json`` lies next to the model's checkpoint, or in the
 user's own folder of that model.

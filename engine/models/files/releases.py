@@ -26,10 +26,10 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Release:
-    """What belongs to one model."""
+    """The files of one model."""
 
     licence: str
-    """What has to be accepted: the strictest of the files' licences."""
+    """The licence to accept: the strictest of the files' licences."""
     files: tuple[RemoteFile, ...]
 
     @property

@@ -44,7 +44,7 @@ class Shards:
 
     @property
     def where(self) -> str:
-        """What error messages call them."""
+        """Their name in error messages."""
         return str(self.paths[0] if len(self.paths) == 1 else self.folder)
 
     def fingerprint(self, check: Callable[[], None] = lambda: None) -> str:

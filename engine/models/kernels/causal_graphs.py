@@ -32,7 +32,7 @@ class GraphedTransformer(nn.Module):
 
     @property
     def plain(self) -> FusedTransformer:
-        """What it computes, without recordings."""
+        """The plain computation, without recordings."""
         return self._plain[0]
 
     @property

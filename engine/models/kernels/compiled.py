@@ -65,11 +65,11 @@ class Compiled:
         return result
 
     def warmed(self) -> None:
-        """What was compiled until now belongs to no take."""
+        """Forget compilations so far, which belong to no take."""
         self._seconds = 0.0
 
     def notes(self) -> tuple[str, ...]:
-        """What went wrong since this was last asked, and how long compiling took in between."""
+        """Failures since the last call, and the compile time in between."""
         if self._seconds >= WORTH_SAYING:
             self._said.append(
                 f"Compiling for this length took {self._seconds:.0f} s, which the take's times include; speak again "

@@ -50,7 +50,7 @@ Wanted = tuple[slice | Tensor, ...]
 
 @dataclass(frozen=True)
 class MaskedRequest:
-    """What stands before a canvas, and how long it is."""
+    """The rows before a canvas, and its length."""
 
     text: Tensor
     """Ids of text tokens, (text,)."""
@@ -333,7 +333,7 @@ class MaskedRun:
 
     @property
     def memory(self) -> Memory | None:
-        """What is kept of the rows before the canvas."""
+        """The kept state of the rows before the canvas."""
         return self._memory
 
     def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
@@ -459,4 +459,4 @@ def _narrow(dtype: torch.dtype) -> Callable[[Tensor], Product]:
 
 
 _PRODUCTS = {"int8": _int8, **{name: _narrow(dtype) for name, dtype in DTYPES.items()}}
-"""What makes a product of a weight, by precision."""
+"""Product types by precision."""

@@ -31,7 +31,7 @@ Entry = TypeVar("Entry")
 
 
 class Memory(Protocol):
-    """What a device's recordings are measured by; see :class:`CudaMemory`."""
+    """Memory meter for a device's recordings; see :class:`CudaMemory`."""
 
     def held(self) -> int: ...
 
@@ -98,7 +98,7 @@ class GraphCache(Generic[Entry]):
 
     @property
     def bytes(self) -> int:
-        """What they hold."""
+        """Memory of all recordings."""
         return sum(one.bytes for one in self._kept.values())
 
     def bound(self, graphing: Graphing) -> None:
@@ -121,7 +121,7 @@ class GraphCache(Generic[Entry]):
         return self._kept[key].entry
 
     def notes(self) -> tuple[str, ...]:
-        """What was recorded, or could not be, since this was last asked."""
+        """Recordings and failures since the last call."""
         said, self._said = tuple(self._said), []
         return said
 

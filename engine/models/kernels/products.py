@@ -112,7 +112,7 @@ def can_pack(weight: Tensor) -> bool:
 
 
 def notes_of(backbone: nn.Module) -> tuple[str, ...]:
-    """What a user should know of how ``backbone`` multiplies."""
+    """Notes for the user on ``backbone``'s products."""
     packed = (one._product for one in backbone.modules() if isinstance(one, PackableLinear))
     return (NOTE,) if any(one is not None and one.is_split for one in packed) else ()
 

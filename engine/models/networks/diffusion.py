@@ -33,7 +33,8 @@ Probe = Callable[[int, str, Tensor], None]
 
 @dataclass(frozen=True)
 class Conditioning:
-    """What one sampling run's evaluations share. Rows are branch-major: all items of a branch, then of the next."""
+    """State shared by the evaluations of one sampling run. Rows are branch-major: all items of a branch, then of the
+    next."""
 
     branches: int
     modulations: Tensor
