@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.techniques.base import JobObserver
-from engine.training.draft import DraftOptions
+from engine.techniques.spade.recipe import StudentOptions
+from engine.techniques.speculative.recipe import DraftOptions
 from engine.training.language_training import LanguageTraining, train_language
 from engine.training.reporting import Reporting, run_of
 from engine.training.requests import CompanionRequest, Trained
-from engine.training.spade import StudentOptions
 
 
 def train_companion(

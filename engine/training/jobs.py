@@ -18,14 +18,14 @@ from engine.session.messages import (
 )
 from engine.setting.knobs import NO_VALUES, Values
 from engine.techniques import guidance_free, spade, speculative
-from engine.training.draft import DraftOptions
-from engine.training.fine_tuning import FineTuning, fine_tune
+from engine.techniques.guidance_free.fine_tuning import FineTuning, fine_tune
+from engine.techniques.guidance_free.recipe import GuidanceFreeOptions, equivalent_guidance
+from engine.techniques.spade.recipe import StudentOptions
+from engine.techniques.speculative.recipe import DraftOptions
 from engine.training.follower import Follower
-from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
 from engine.training.language_training import LanguageTraining, train_language
 from engine.training.recipes.bundled_training import BundledTraining, train_bundled
 from engine.training.session import Budget
-from engine.training.spade import StudentOptions
 
 USES = {
     "lm-mini": "To hear it, load LM mini from {folder}.",

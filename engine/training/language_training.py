@@ -25,15 +25,15 @@ from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, Impor
 from engine.models.files.pruning import require_layers
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
+from engine.techniques.guidance_free.fine_tuning import SMALL_PARAMETERS
 from engine.techniques.spade.measuring import measure_layers
-from engine.training.draft import DraftOptions, DraftRecipe
-from engine.training.fine_tuning import SMALL_PARAMETERS
+from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
+from engine.techniques.speculative.recipe import DraftOptions, DraftRecipe
 from engine.training.follower import Follower
 from engine.training.optimisers import Rates
 from engine.training.saving import save_with_log
 from engine.training.sentences import PROMPT, training_sentences
 from engine.training.session import Budget, Milestone, Pace, Session, check_place
-from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens
 from engine.training.teacher import Teacher
 from engine.training.teachers import read_teacher, require_teacher

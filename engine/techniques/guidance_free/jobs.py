@@ -6,8 +6,8 @@ from pathlib import Path
 
 from engine.setting.knobs import Values
 from engine.techniques.base import JobTask
-from engine.training.fine_tuning import FineTuning, fine_tune
-from engine.training.guidance_free import GuidanceFreeOptions, equivalent_guidance
+from engine.techniques.guidance_free.fine_tuning import FineTuning, fine_tune
+from engine.techniques.guidance_free.recipe import GuidanceFreeOptions, equivalent_guidance
 from engine.training.reporting import Reporting, manner_of, run_of
 from engine.training.requests import Trained
 

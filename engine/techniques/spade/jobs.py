@@ -8,10 +8,10 @@ from engine.models.files.language_weights import own_place, places_of
 from engine.models.files.layer_importance import FILE, read_record
 from engine.techniques.base import JobTask
 from engine.techniques.spade.measuring import measure_layers
+from engine.techniques.spade.recipe import StudentOptions
 from engine.techniques.spade.requests import LayersMeasured
 from engine.training.companions import train_companion
 from engine.training.requests import Trained
-from engine.training.spade import StudentOptions
 
 
 def importance(task: JobTask) -> LayersMeasured:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.techniques.base import JobTask
+from engine.techniques.speculative.recipe import DraftOptions
 from engine.training.companions import train_companion
-from engine.training.draft import DraftOptions
 from engine.training.requests import Trained
 
 

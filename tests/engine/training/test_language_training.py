@@ -18,13 +18,13 @@ from engine.models.files.language_weights import DRAFTS, STUDENTS
 from engine.models.files.pruning import layer_of
 from engine.models.silent_observer import SilentObserver
 from engine.techniques import resolve
+from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
+from engine.techniques.speculative.recipe import DraftOptions, DraftRecipe, retained_layers
 from engine.training import language_training
-from engine.training.draft import DraftOptions, DraftRecipe, retained_layers
 from engine.training.language_training import LanguageTraining, train_language
 from engine.training.lm_mini_teacher import LmMiniTeacher
 from engine.training.optimisers import Rates
 from engine.training.session import CHECKPOINT, Budget, Milestone, Pace
-from engine.training.spade import StudentOptions, StudentRecipe
 from engine.training.spoken_tokens import SpokenTokens, write_tokens
 from engine.training.teachers import read_teacher
 from engine.training.token_recipe import TokenData

@@ -25,12 +25,12 @@ from engine.models.llasa import adapter
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
+from engine.techniques.spade.recipe import StudentOptions
+from engine.techniques.speculative.recipe import DraftOptions
 from engine.training import teachers
-from engine.training.draft import DraftOptions
 from engine.training.language_training import LanguageTraining, train_language
 from engine.training.llasa_teacher import LlasaTeacher
 from engine.training.session import Budget, Milestone, Pace
-from engine.training.spade import StudentOptions
 from engine.training.spoken_tokens import SpokenTokens
 from engine.training.teacher import OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release

@@ -17,10 +17,10 @@ from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.weight_sets import FOLDER, cfg_free_weight
 from engine.paths import data_folder
+from engine.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions
 from engine.training import features
 from engine.training.corpora import CORPUS, SENTENCES, flite_corpus
 from engine.training.follower import Follower, SilentFollower
-from engine.training.guidance_free import GuidanceFree, GuidanceFreeOptions
 from engine.training.manifest import read_manifest, write_clips
 from engine.training.processes import Processes, join_processes
 from engine.training.saving import save_with_log

@@ -15,9 +15,7 @@ from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.f5.config import VARIANTS
 from engine.models.files.checkpoints import fingerprint
 from engine.paths import resource
-from engine.training.features import Example, Examples
-from engine.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity, span_error
-from engine.training.guidance_free import (
+from engine.techniques.guidance_free.recipe import (
     DISTILLATION,
     METHODS,
     MODEL_GUIDANCE,
@@ -29,6 +27,8 @@ from engine.training.guidance_free import (
     validation_batches,
     without_conditions,
 )
+from engine.training.features import Example, Examples
+from engine.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity, span_error
 from engine.training.processes import join_processes
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus

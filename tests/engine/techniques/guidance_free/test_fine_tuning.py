@@ -14,9 +14,10 @@ from safetensors import safe_open
 
 from engine.errors import Cancelled, CheckpointError, DeviceError, TrainingError
 from engine.models.catalogue import entry
-from engine.training import fine_tuning, guidance_free, session
-from engine.training.fine_tuning import FineTuned, FineTuning, fine_tune, guidance_free_folder
-from engine.training.guidance_free import GuidanceFreeOptions
+from engine.techniques.guidance_free import fine_tuning, recipe
+from engine.techniques.guidance_free.fine_tuning import FineTuned, FineTuning, fine_tune, guidance_free_folder
+from engine.techniques.guidance_free.recipe import GuidanceFreeOptions
+from engine.training import session
 from engine.training.session import CHECKPOINT, Budget, Diverged, Milestone, Pace
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
@@ -166,13 +167,13 @@ def test_other_models_need_a_manifest(job: FineTuning):
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
     job: FineTuning, monkeypatch: pytest.MonkeyPatch
 ):
-    target = guidance_free.GuidanceFree._target
+    target = recipe.GuidanceFree._target
 
-    def broken(self: guidance_free.GuidanceFree, *arguments: object) -> torch.Tensor:
+    def broken(self: recipe.GuidanceFree, *arguments: object) -> torch.Tensor:
         result = target(self, *arguments)
         return result * float("nan") if self.steps == 3 else result
 
-    monkeypatch.setattr(guidance_free.GuidanceFree, "_target", broken)
+    monkeypatch.setattr(recipe.GuidanceFree, "_target", broken)
     with pytest.raises(Diverged, match=r"step 4.*nan.*last good checkpoint"):
         _run(job)
     state = torch.load(job.work / CHECKPOINT, weights_only=True)
@@ -180,7 +181,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     assert all(value.isfinite().all() for value in state["state"]["model"].values())
     assert not guidance_free_folder("f5-mini").exists()
 
-    monkeypatch.setattr(guidance_free.GuidanceFree, "_target", target)
+    monkeypatch.setattr(recipe.GuidanceFree, "_target", target)
     assert _run(job, resume=True)[0].steps == 6
 
 
