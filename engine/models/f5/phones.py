@@ -5,6 +5,7 @@ Why one token a frame: see ``resources/docs/bundled-models.md``.
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.reading import ESTIMATED, PhoneReader
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Passage, Passages, Prompt
+from engine.models.families.voices import Remembered
 
 VOCABULARY, DURATIONS = "vocab.txt", "durations.json"
 """Files in the model's folder."""
@@ -27,7 +29,7 @@ class PhoneFrontEnd:
     def __init__(self, folder: Path) -> None:
         self._vocabulary = PhoneVocabulary.load(folder / VOCABULARY)
         self._reader = PhoneReader(DurationTable.load(folder / DURATIONS))
-        self._last_aligned: tuple[Prompt, Alignment] | None = None
+        self._alignments: Remembered[Alignment] = Remembered(operator.is_)
 
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
         """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
@@ -47,7 +49,7 @@ class PhoneFrontEnd:
         return labels(phones, prompt.frames, self._vocabulary, SAMPLE_RATE, HOP)
 
     def _aligned(self, prompt: Prompt) -> Alignment:
-        if self._last_aligned is None or self._last_aligned[0] is not prompt:
-            aligned = self._reader.heard(prompt.samples.numpy(), SAMPLE_RATE, prompt.voice.transcript)
-            self._last_aligned = prompt, aligned
-        return self._last_aligned[1]
+        def hear() -> Alignment:
+            return self._reader.heard(prompt.samples.numpy(), SAMPLE_RATE, prompt.voice.transcript)
+
+        return self._alignments.of(prompt, hear)

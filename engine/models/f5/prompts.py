@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import torch
 
 from engine.audio.mel import MelFrontEnd
 from engine.audio.prompt import prepare_prompt
 from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
-from engine.errors import TextError
 from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel, prompt_frames
 from engine.models.f5.passages import Prompt
-
-
-@dataclass(frozen=True)
-class _Key:
-    """What a prompt depends on; a recording that was changed on disk is read again."""
-
-    voice: Voice
-    changed: int
+from engine.models.families.voices import Remembered, changed, transcript_of
 
 
 class PromptReader:
-    """Reads voices, and remembers the last one: users change the text far more often than the voice."""
+    """Reads voices, and remembers the last one."""
 
     def __init__(self, mel: MelFrontEnd, whole_frames: bool) -> None:
         """With ``whole_frames`` recordings are cut to a multiple of a frame and have no frame beyond (the bundled
@@ -35,19 +24,12 @@ class PromptReader:
         counts (upstream)."""
         self._mel = mel
         self._whole_frames = whole_frames
-        self._last: tuple[_Key, Prompt] | None = None
+        self._prompts: Remembered[Prompt] = Remembered()
 
     def __call__(self, voice: Voice) -> Prompt:
         """The prompt of ``voice``. Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`."""
-        if not voice.transcript.strip():
-            raise TextError(
-                f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says."
-            )
-        path = Path(voice.audio)
-        key = _Key(voice, path.stat().st_mtime_ns if path.is_file() else 0)
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._read(voice)
-        return self._last[1]
+        transcript_of(voice)
+        return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice))
 
     def _read(self, voice: Voice) -> Prompt:
         recording = read_recording(voice.audio)

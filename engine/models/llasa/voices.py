@@ -10,9 +10,10 @@ import torch
 
 from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
-from engine.errors import AudioError, CheckpointError, TextError
+from engine.errors import AudioError, CheckpointError
 from engine.front_end.numbers import spell_numbers
 from engine.models.base import Voice
+from engine.models.families.voices import Remembered, changed, transcript_of
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
@@ -49,7 +50,7 @@ class VoiceReader:
         """``codes`` is how many codes the language model knows."""
         self._encoder = encoder
         self._codes = codes
-        self._last: tuple[tuple[Voice, int], LlasaPrompt] | None = None
+        self._prompts: Remembered[LlasaPrompt] = Remembered()
 
     def __call__(
         self,
@@ -61,19 +62,10 @@ class VoiceReader:
 
         Raises :class:`AudioError`, :class:`TextError`, and :class:`CheckpointError` where the encoder cannot be used.
         """
-        path = Path(voice.audio)
-        # A recording that was changed on disk is read again.
-        key = voice, path.stat().st_mtime_ns if path.is_file() else 0
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._read(voice, check, status)
-        return self._last[1]
+        return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice, check, status))
 
     def _read(self, voice: Voice, check: Callable[[], None], status: Callable[[str], None]) -> LlasaPrompt:
-        transcript = " ".join(voice.transcript.split())
-        if not transcript:
-            raise TextError(
-                f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says."
-            )
+        transcript = transcript_of(voice)
         recording = read_recording(voice.audio)
         if recording.seconds > LONGEST_REFERENCE:
             raise AudioError(

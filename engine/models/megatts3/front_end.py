@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from engine.models.families.voices import Remembered, changed
 from engine.models.megatts3.aligner import Aligner
 from engine.models.megatts3.checkpoint import OfficialFolder
 from engine.models.megatts3.config import LATENTS
@@ -29,22 +29,6 @@ SHOWN = 40
 """Characters of a segment that a note shows."""
 
 
-@dataclass(frozen=True)
-class _Key:
-    """What a prompt depends on; files that were changed on disk are read again."""
-
-    audio: Path
-    changed: tuple[int, int]
-    seed: int
-
-    @classmethod
-    def of(cls, audio: Path, seed: int) -> _Key:
-        spoken, encoded = (
-            path.stat().st_mtime_ns if path.is_file() else 0 for path in (audio, audio.with_suffix(LATENTS))
-        )
-        return cls(audio, (spoken, encoded), seed)
-
-
 class OfficialFrontEnd:
     """Makes voices and texts ready. Remembers the last voice and how segments are read: that takes longest."""
 
@@ -56,7 +40,7 @@ class OfficialFrontEnd:
         self._graphemes = graphemes
         self._check: Callable[[], None] = lambda: None
         self._read = functools.lru_cache(maxsize=REMEMBERED_SEGMENTS)(self._read_segment)
-        self._last: tuple[_Key, MegaPrompt, DurationPrompt] | None = None
+        self._heard: Remembered[tuple[MegaPrompt, DurationPrompt]] = Remembered()
 
     @classmethod
     def load(cls, folder: OfficialFolder, wavvae: WavVAE, device: torch.device | str = "cpu") -> OfficialFrontEnd:
@@ -79,7 +63,7 @@ class OfficialFrontEnd:
 
         Raises :class:`engine.errors.AudioError`.
         """
-        return self._prepared(audio, seed, check)[1]
+        return self._prepared(audio, seed, check)[0]
 
     def passages(
         self,
@@ -95,7 +79,7 @@ class OfficialFrontEnd:
         Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.
         """
         read = read_text(text)
-        _, prompt, heard = self._prepared(audio, seed, check)
+        prompt, heard = self._prepared(audio, seed, check)
         generator = torch.Generator().manual_seed(seed)
         notes, passages = list(read.notes), []
         self._check = check
@@ -120,11 +104,10 @@ class OfficialFrontEnd:
         # How to cancel is no argument, for what was read is remembered by the segment alone.
         return self._graphemes(segment, self._check)
 
-    def _prepared(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[_Key, MegaPrompt, DurationPrompt]:
-        key = _Key.of(audio, seed if self._wavvae.encoder else 0)
-        if self._last is None or self._last[0] != key:
-            self._last = key, *self._listen(audio, seed, check)
-        return self._last
+    def _prepared(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
+        files = audio, audio.with_suffix(LATENTS)
+        key = audio, *map(changed, files), seed if self._wavvae.encoder else 0
+        return self._heard.of(key, lambda: self._listen(audio, seed, check))
 
     def _listen(self, audio: Path, seed: int, check: Callable[[], None]) -> tuple[MegaPrompt, DurationPrompt]:
         generator = torch.Generator().manual_seed(seed)

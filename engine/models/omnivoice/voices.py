@@ -14,9 +14,9 @@ from torch import Tensor
 
 from engine.audio.prompt_resampling import resample
 from engine.audio.recording import Recording, read_recording
-from engine.errors import TextError
 from engine.files import keep_array, kept_array
 from engine.models.base import Voice
+from engine.models.families.voices import Remembered, changed, transcript_of
 from engine.models.files.shards import Shards
 from engine.models.omnivoice import duration
 from engine.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
@@ -58,7 +58,7 @@ class VoiceReader:
     def __init__(self, folder: OmniVoiceFolder, cache: Path, rate: int, hop: int, device: torch.device) -> None:
         """Codes are kept in the folder ``cache``; the codec has ``rate`` samples a second and ``hop`` a frame."""
         self._folder, self._cache, self._rate, self._hop, self._device = folder, cache, rate, hop, device
-        self._last: tuple[tuple[Voice, bool, int], Reference] | None = None
+        self._references: Remembered[Reference] = Remembered()
 
     def __call__(
         self,
@@ -72,21 +72,12 @@ class VoiceReader:
         Raises :class:`TextError`, :class:`engine.errors.AudioError`, and :class:`engine.errors.CheckpointError` where
         the encoder cannot be used.
         """
-        path = Path(voice.audio)
-        # A recording that was changed on disk is read again.
-        key = voice, prepare, path.stat().st_mtime_ns if path.is_file() else 0
-        if self._last is None or self._last[0] != key:
-            self._last = key, self._read(voice, prepare, check, status)
-        return self._last[1]
+        key = voice, prepare, changed(voice.audio)
+        return self._references.of(key, lambda: self._read(voice, prepare, check, status))
 
     def _read(self, voice: Voice, prepare: bool, check: Callable[[], None], status: Callable[[str], None]) -> Reference:
-        transcript = " ".join(voice.transcript.split())
         recording = read_recording(voice.audio)
-        if not transcript:
-            raise TextError(
-                f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says."
-                f"{_advice(recording)}"
-            )
+        transcript = transcript_of(voice, _advice(recording))
         samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, self._rate).numpy()
         level = float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
         if 0 < level < QUIET:

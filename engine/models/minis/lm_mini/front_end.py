@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from engine.front_end.reading import PhoneReader
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
+from engine.models.families.voices import Remembered
 from engine.models.minis.frames import HOP, SAMPLE_RATE, token_phones
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.minis.lm_mini.voices import no_mean_mel
@@ -70,7 +72,7 @@ class LmMiniFrontEnd:
     ) -> None:
         self._tokenizer, self._mean_mels, self._title = tokenizer, mean_mels, title
         self._reader, self._vocabulary, self._read_prompt = PhoneReader(durations), vocabulary, read_prompt
-        self._last: tuple[ReadPrompt, LmMiniPrompt] | None = None
+        self._prompts: Remembered[LmMiniPrompt] = Remembered(operator.is_)
 
     def __call__(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None]
@@ -91,9 +93,7 @@ class LmMiniFrontEnd:
         if voice.id not in self._mean_mels:
             raise AudioError(no_mean_mel(voice.title or voice.id, self._title, tuple(self._mean_mels)))
         read = self._read_prompt(voice)
-        if self._last is None or self._last[0] is not read:
-            self._last = read, self._encoded(read)
-        return self._last[1]
+        return self._prompts.of(read, lambda: self._encoded(read))
 
     @torch.inference_mode()
     def _encoded(self, read: ReadPrompt) -> LmMiniPrompt:

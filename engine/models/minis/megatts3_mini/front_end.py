@@ -3,6 +3,7 @@ phones and a table of durations."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 import torch
@@ -14,6 +15,7 @@ from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Prompt
 from engine.models.f5.prompts import PromptReader
+from engine.models.families.voices import Remembered
 from engine.models.megatts3.passages import MegaPassage, MegaPassages, MegaPrompt, Timed
 from engine.models.megatts3.phone_table import ENGLISH_TONE, durations_of_phones
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
@@ -29,7 +31,7 @@ class MegaMiniFrontEnd:
         self._codec = codec
         self._read_prompt = read_prompt
         self._reader = PhoneReader(durations)
-        self._last: tuple[Prompt, MegaPrompt] | None = None
+        self._prompts: Remembered[MegaPrompt] = Remembered(operator.is_)
 
     def __call__(self, text: str, voice: Voice, options: Values, check: object) -> tuple[MegaPrompt, MegaPassages]:
         """See :class:`engine.models.megatts3.adapter.FrontEnd`; nothing here takes long enough to be cancelled."""
@@ -43,9 +45,7 @@ class MegaMiniFrontEnd:
 
     def _prompt(self, voice: Voice) -> MegaPrompt:
         read = self._read_prompt(voice)
-        if self._last is None or self._last[0] is not read:
-            self._last = read, self._encoded(read)
-        return self._last[1]
+        return self._prompts.of(read, lambda: self._encoded(read))
 
     @torch.inference_mode()
     def _encoded(self, read: Prompt) -> MegaPrompt:

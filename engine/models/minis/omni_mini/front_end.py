@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from engine.front_end.reading import PhoneReader
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
+from engine.models.families.voices import Remembered
 from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
@@ -62,7 +64,7 @@ class OmniMiniFrontEnd:
         self._codec, self._layout = codec, layout
         self._reader = PhoneReader(durations)
         self._read_prompt = PromptReader(MelFrontEnd(), whole_frames=True)
-        self._last: tuple[ReadPrompt, OmniMiniPrompt] | None = None
+        self._prompts: Remembered[OmniMiniPrompt] = Remembered(operator.is_)
 
     def passages(self, text: str, voice: Voice, speed: float, by_sentence: bool) -> OmniMiniPassages:
         """``text`` with the durations of ``voice``; ``by_sentence`` as in :meth:`PhoneReader.pieces`.
@@ -77,9 +79,7 @@ class OmniMiniFrontEnd:
     def prompt(self, voice: Voice) -> OmniMiniPrompt:
         """``voice`` made ready. Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`."""
         read = self._read_prompt(voice)
-        if self._last is None or self._last[0] is not read:
-            self._last = read, self._encoded(read)
-        return self._last[1]
+        return self._prompts.of(read, lambda: self._encoded(read))
 
     @torch.inference_mode()
     def _encoded(self, read: ReadPrompt) -> OmniMiniPrompt:

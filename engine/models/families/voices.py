@@ -1,0 +1,44 @@
+"""What readers of voices have in common. Torch-free."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from engine.errors import TextError
+from engine.models.base import Voice
+
+Made = TypeVar("Made")
+
+
+class Remembered(Generic[Made]):
+    """What was made last: users change the text far more often than the voice."""
+
+    def __init__(self, same: Callable[[Any, Any], bool] = operator.eq) -> None:
+        """``same``: whether two keys ask for the same."""
+        self._same = same
+        self._last: tuple[object, Made] | None = None
+
+    def of(self, key: object, make: Callable[[], Made]) -> Made:
+        """What was made for ``key``, by ``make`` where that was not the last one."""
+        if self._last is None or not self._same(self._last[0], key):
+            self._last = key, make()
+        return self._last[1]
+
+
+def changed(recording: str | Path) -> int:
+    """When the file was written, in nanoseconds, 0 where there is none: a recording that was changed is read again."""
+    path = Path(recording)
+    return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+def transcript_of(voice: Voice, advice: str = "") -> str:
+    """The voice's transcript on one line. Raises :class:`TextError` with ``advice`` where it has none."""
+    transcript = " ".join(voice.transcript.split())
+    if not transcript:
+        raise TextError(
+            f"The voice {voice.title or voice.id!r} has no transcript; write down what the recording says.{advice}"
+        )
+    return transcript
