@@ -1,33 +1,178 @@
-"""Training a smaller companion of a language model as a job: a draft, a student."""
+"""Training a smaller companion of a language model of the catalogue: a draft, a student. From the model's checkpoint to
+a file that the engine finds again.
+"""
 
 from __future__ import annotations
 
+import random
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
-from engine.techniques.base import JobObserver
-from engine.techniques.spade.recipe import StudentOptions
-from engine.techniques.speculative.recipe import DraftOptions
-from engine.training.language_training import LanguageTraining, train_language
-from engine.training.reporting import Reporting, run_of
+import torch
+
+from engine import device as devices
+from engine.errors import Cancelled, TrainingError
+from engine.models.catalogue import harvard_sentences, voices
+from engine.models.files.language_weights import own_place
+from engine.setting.knobs import Values
+from engine.training.follower import Follower
+from engine.training.learner import SMALL_PARAMETERS
+from engine.training.optimisers import Rates
 from engine.training.requests import CompanionRequest, Trained
+from engine.training.saving import save_with_log
+from engine.training.sentences import PROMPT, training_sentences
+from engine.training.session import Budget, Milestone, Pace, Session, check_place
+from engine.training.spoken_tokens import SpokenTokens, kept_tokens
+from engine.training.teacher import Teacher
+from engine.training.teachers import read_teacher, require_teacher
+from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe
+
+PACE = Pace(log_steps=10, validation_steps=50, validates_first=True)
+KEPT_BACK = 24
+"""Of the model's own utterances, one in this many is validated on."""
+FEWEST = 8
+"""Utterances below which nothing can be trained and validated."""
+OWN_SPEECH, RECORDED = "own-speech.npz", "recorded"
+"""In the work folder: what the model spoke, and the prepared recordings."""
+
+MakeRecipe = Callable[[TokenData, torch.device], TokenRecipe]
 
 
-def train_companion(
-    request: CompanionRequest, options: DraftOptions | StudentOptions, observer: JobObserver, **more: Any
-) -> Trained:
-    """Train under ``options``; ``more`` are further fields of the training. Raises :class:`PlainError`, and
-    :class:`Cancelled` with a checkpoint left behind."""
-    job = LanguageTraining(
-        model=request.model,
-        options=options,
-        sentences=request.sentences,
-        manifest=Path(request.manifest) if request.manifest else None,
-        rate=request.rate,
-        matrix_rate=request.matrix_rate,
-        folder=request.folder,
-        **more,
-        **run_of(request),
-    )
-    done = train_language(job, Reporting(observer))
-    return Trained(str(done.checkpoint), done.summary, done.figures, done.steps, done.seconds, done.validation)
+class Companion(ABC):
+    """What a technique trains next to a language model, and how."""
+
+    kind: ClassVar[str]
+    """Folder of its files, next to the model's checkpoint or in the user's own place for the model."""
+    large_rates: ClassVar[Rates]
+    """The usual learning rates for released models: what small models bear would ruin what a large one knows."""
+    options: TokenOptions
+    """Those of the run, of which learning rates are the usual ones of small models."""
+
+    @abstractmethod
+    def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
+        """What makes the recipe, once there is something to learn from.
+
+        Raises :class:`engine.errors.PlainError` for what cannot be trained, before anything is spoken to learn from.
+        """
+
+    def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
+        """Who follows the run: ``follower``, after what the companion itself does at milestones."""
+        return follower
+
+    def figures(self, recipe: TokenRecipe) -> Values:
+        """What came of it, for :attr:`engine.training.requests.Trained.figures`."""
+        return Values(layers=len(recipe.retained), retained=",".join(map(str, recipe.retained)))
+
+
+def train_companion(request: CompanionRequest, companion: Companion, follower: Follower, pace: Pace = PACE) -> Trained:
+    """Train, and export the result.
+
+    Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    chosen, work = require_teacher(request.model), Path(request.work)
+    check_place(work, request.resume)
+    follower.status(f"Reading {chosen.title}")
+    teacher = read_teacher(request.model, request.folder, follower)
+    torch.set_flush_denormal(True)
+    make = companion.recipe(request, teacher, rates_of(request, companion, teacher), follower)
+    recipe = make(gathered(request, teacher, follower), devices.choose(request.device))
+    place = Path(request.export) if request.export else own_place(request.model)
+    folder = place / companion.kind
+    milestones = companion.following(recipe, folder, work, follower).milestone
+    session = Session(recipe, work, Budget(request.minutes, request.steps), pace, follower.status, milestones)
+    session.begin(request.resume)
+    follower.status("Training")
+    if not session.run():
+        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
+    metadata = recipe.metadata_after(session.seconds)
+    target = save_with_log(partial(recipe.save, metadata=metadata), folder / recipe.file_name, work)
+    summary, figures = recipe.summary(session.validation), companion.figures(recipe)
+    return Trained(str(target), summary, figures, session.number, session.seconds, session.validation)
+
+
+def rates_of(request: CompanionRequest, companion: Companion, teacher: Teacher) -> Rates:
+    """Learning rates that were asked for, or the usual ones of a model of this size."""
+    is_small = sum(one.numel() for one in teacher.network.parameters()) < SMALL_PARAMETERS
+    usual = companion.options.rates if is_small else companion.large_rates
+    if request.rate is None and request.matrix_rate is None:
+        return usual
+    return Rates(request.matrix_rate, usual.others if request.rate is None else request.rate)
+
+
+def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) -> TokenData:
+    """What is learnt from: spoken by the model itself, recorded, or both. What was made is found again in the work
+    folder. Raises :class:`TrainingError` where it is too little."""
+    training: list[SpokenTokens] = []
+    held_out: list[SpokenTokens] = []
+    origins = []
+    if request.sentences:
+        own = _own_speech(request, teacher, follower)
+        held_out += own[::KEPT_BACK]
+        training += [one for number, one in enumerate(own) if number % KEPT_BACK]
+        origins.append(f"{len(own)} utterances that the model spoke itself")
+    if request.manifest:
+        manifest = Path(request.manifest)
+        follower.status(f"Preparing the recordings of {manifest.name}")
+        recorded = teacher.record(manifest, Path(request.work) / RECORDED, follower)
+        training += recorded[0]
+        held_out += recorded[1]
+        origins.append(f"{len(recorded[0])} recordings of {manifest.name}")
+    if len(training) + len(held_out) < FEWEST or not held_out:
+        raise TrainingError(
+            f"There are {len(training)} utterances to train on and {len(held_out)} to validate on, which is too few: "
+            "let the model speak more sentences, or give a manifest of recordings."
+        )
+    return TokenData(tuple(training), tuple(held_out), ", ".join(origins))
+
+
+def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower) -> tuple[SpokenTokens, ...]:
+    place = Path(request.work) / f"{teacher.base[:8]}-{request.sentences}-{OWN_SPEECH}"
+    parts = place.with_name(f"{place.stem}-{request.seed}")
+
+    def speak() -> tuple[SpokenTokens, ...]:
+        speakers = voices(request.model, request.folder)
+        count = request.sentences * len(speakers)
+        follower.status(f"{teacher.entry.title} speaks {count} sentences to learn from")
+        sentences = training_sentences(count, excluded=[PROMPT, *harvard_sentences()])
+        random.Random(request.seed).shuffle(sentences)
+        spoken: list[SpokenTokens] = []
+        for start in range(0, count, teacher.portion):
+            portion, within = sentences[start : start + teacher.portion], _Portion(follower, start, count)
+            seed = request.seed + start
+            make = partial(teacher.speak, portion, speakers, seed, request.device, within)
+            spoken += kept_tokens(parts / f"{start}.npz", make)
+        return tuple(spoken)
+
+    try:
+        found = kept_tokens(place, speak)
+    finally:
+        teacher.rest()
+    shutil.rmtree(parts, ignore_errors=True)
+    return found
+
+
+@dataclass(frozen=True)
+class _Portion:
+    """Tells a follower how far a portion of something larger is."""
+
+    follower: Follower
+    before: int
+    """How much had been done when it began."""
+    total: int
+
+    def check(self) -> None:
+        self.follower.check()
+
+    def status(self, text: str) -> None:
+        self.follower.status(text)
+
+    def progress(self, done: int, total: int) -> None:
+        self.follower.progress(self.before + done, self.total)
+
+    def milestone(self, milestone: Milestone) -> None:
+        self.follower.milestone(milestone)

@@ -16,15 +16,18 @@ from engine.session.messages import (
     TrainingDone,
     TrainStudent,
 )
-from engine.setting.knobs import NO_VALUES, Values
+from engine.setting.knobs import NO_VALUES
 from engine.techniques import guidance_free, spade, speculative
-from engine.techniques.guidance_free.fine_tuning import FineTuning, fine_tune
-from engine.techniques.guidance_free.recipe import GuidanceFreeOptions, equivalent_guidance
-from engine.techniques.spade.recipe import StudentOptions
-from engine.techniques.speculative.recipe import DraftOptions
+from engine.techniques.guidance_free.fine_tuning import fine_tune, options_of
+from engine.techniques.guidance_free.requests import GuidanceFreeRequest
+from engine.techniques.spade.requests import StudentRequest
+from engine.techniques.spade.training import Student
+from engine.techniques.speculative.requests import DraftRequest
+from engine.techniques.speculative.training import Draft
+from engine.training.companions import train_companion
 from engine.training.follower import Follower
-from engine.training.language_training import LanguageTraining, train_language
 from engine.training.recipes.bundled_training import BundledTraining, train_bundled
+from engine.training.requests import Trained
 from engine.training.session import Budget
 
 USES = {
@@ -46,57 +49,40 @@ def train(command: Training, observer: Follower) -> TrainingDone:
 
 
 def _guidance_free(command: TrainGuidanceFree, observer: Follower) -> TrainingDone:
-    job = FineTuning(
-        model=command.model,
-        manifest=_path(command.manifest),
-        options=GuidanceFreeOptions(command.weight, command.method, **_manner(command)),
-        learning_rate=command.learning_rate,
-        folder=command.folder,
+    request = GuidanceFreeRequest(
+        weight=command.weight,
+        method=command.method,
         variant=command.variant,
-        **_run(command),
+        learning_rate=command.learning_rate,
+        **_asked(command),
     )
-    tuned = fine_tune(job, observer)
-    strength = equivalent_guidance(command.weight)
-    return TrainingDone(
-        command.job,
-        str(tuned.checkpoint),
-        guidance_free.NAME,
-        f"w = {command.weight:.2f} stands for guidance {strength:.2f}; one branch has taken on "
-        f"{tuned.validation['learnt']:.0%} of it.",
-        Values(weight=command.weight, equivalent_guidance=strength, method=command.method),
-        tuned.steps,
-        tuned.seconds,
-        tuned.validation,
-    )
+    return _done(command, guidance_free.NAME, fine_tune(request, options_of(request), observer))
 
 
 def _language(command: TrainDraft | TrainStudent, observer: Follower) -> TrainingDone:
+    asked = {"sentences": command.sentences, **_asked(command)}
     if isinstance(command, TrainStudent):
-        technique = spade.NAME
-        options = StudentOptions(**_manner(command), retained=command.retained)
-        learning = {"depth": command.depth, "stages": command.stages}
-    else:
-        technique, learning = speculative.NAME, {}
-        options = DraftOptions(**_manner(command), lower=command.lower, upper=command.upper)
-    job = LanguageTraining(
-        model=command.model,
-        options=options,
-        sentences=command.sentences,
-        manifest=_path(command.manifest),
-        folder=command.folder,
-        **learning,
-        **_run(command),
-    )
-    trained = train_language(job, observer)
+        student = StudentRequest(depth=command.depth, retained=command.retained, stages=command.stages, **asked)
+        return _done(command, spade.NAME, train_companion(student, Student.of(student), observer))
+    draft = DraftRequest(lower=command.lower, upper=command.upper, **asked)
+    return _done(command, speculative.NAME, train_companion(draft, Draft.of(draft), observer))
+
+
+def _asked(command: TrainGuidanceFree | TrainDraft | TrainStudent) -> dict[str, Any]:
+    names = ("model", "manifest", "folder", "work", "minutes", "steps", "resume", "device")
+    return {name: getattr(command, name) for name in names} | _manner(command)
+
+
+def _done(command: Training, technique: str, made: Trained) -> TrainingDone:
     return TrainingDone(
         command.job,
-        str(trained.checkpoint),
+        made.checkpoint,
         technique,
-        trained.summary,
-        trained.figures,
-        trained.steps,
-        trained.seconds,
-        trained.validation,
+        made.summary,
+        made.figures,
+        made.steps,
+        made.seconds,
+        dict(made.validation),
     )
 
 
@@ -110,7 +96,10 @@ def _bundled(command: TrainBundledModel, observer: Follower) -> TrainingDone:
         corpus=_path(command.corpus),
         codec=_path(command.codec),
         **_manner(command),
-        **_run(command),
+        work=Path(command.work),
+        budget=Budget(command.minutes, command.steps),
+        device=command.device,
+        resume=command.resume,
     )
     made = train_bundled(job, observer)
     use = USES.get(command.recipe, "").format(folder=made.folder)
@@ -118,16 +107,6 @@ def _bundled(command: TrainBundledModel, observer: Follower) -> TrainingDone:
     return TrainingDone(
         command.job, str(made.folder), "", summary, NO_VALUES, made.steps, made.seconds, made.validation
     )
-
-
-def _run(command: TrainGuidanceFree | TrainDraft | TrainStudent | TrainBundledModel) -> dict[str, Any]:
-    """Where and for how long: what all trainings have in common."""
-    return {
-        "work": Path(command.work),
-        "budget": Budget(command.minutes, command.steps),
-        "device": command.device,
-        "resume": command.resume,
-    }
 
 
 def _manner(command: Training) -> dict[str, Any]:

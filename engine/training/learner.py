@@ -13,6 +13,8 @@ from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
+SMALL_PARAMETERS = 20_000_000
+"""Models with fewer bear higher learning rates."""
 GRADIENT_NORM = 1.0
 """Longer gradients are shortened to this."""
 

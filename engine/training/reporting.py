@@ -1,33 +1,18 @@
-"""Trainings as jobs: from a request to what all trainings take, and from their milestones to reports."""
+"""Trainings as jobs: the threads that they may use, and their milestones as reports."""
 
 from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
 
 import torch
 
 from engine import device
 from engine.techniques.base import JobObserver
 from engine.training.requests import TrainingProgress, TrainingRequest
-from engine.training.session import Budget, Milestone
+from engine.training.session import Milestone
 
 
-def run_of(request: TrainingRequest) -> dict[str, Any]:
-    """Where and for how long: what all trainings have in common. The processor's threads are set as well."""
+def use_threads(request: TrainingRequest) -> None:
+    """Have the processor's threads that ``request`` allows."""
     torch.set_num_threads(request.threads or device.thread_count())
-    return {
-        "work": Path(request.work),
-        "budget": Budget(request.minutes, request.steps),
-        "device": request.device,
-        "resume": request.resume,
-        "export": Path(request.export) if request.export else None,
-    }
-
-
-def manner_of(request: TrainingRequest) -> dict[str, Any]:
-    """How all of them compute and learn."""
-    return {"half_precision": request.half_precision, "rate_scale": request.rate_scale}
 
 
 class Reporting:

@@ -35,8 +35,11 @@ class Diverged(TrainingError):
 class Recipe(Protocol):
     """A training run of one model."""
 
-    name: str
     device: torch.device
+
+    @property
+    def name(self) -> str:
+        """What the log and checkpoints call it."""
 
     def describe(self) -> dict[str, Any]:
         """What the log's header says about the run: data, sizes, weights of the losses. JSON."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from engine.models.families.training_layout import Parts, TensorNames
 from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.techniques.spade.losses import Seen
+from engine.training.losses import Seen
 from engine.training.spoken_tokens import TokenBatch
 
 

@@ -17,16 +17,14 @@ from engine.models.files.layer_importance import WORD_ERROR, ImportanceRecord, L
 from engine.models.files.pruning import pruned
 from engine.models.networks.causal import CausalConfig
 from engine.techniques.spade.losses import (
-    Seen,
     attention_loss,
     composite_loss,
-    cross_entropy,
-    divergence,
     embedding_loss,
     latent_loss,
     skewed_divergence,
     target_layers,
 )
+from engine.training.losses import Seen, cross_entropy, divergence
 from engine.training.spoken_tokens import collate_rows
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, fixtures, full_precision
 

@@ -1,8 +1,8 @@
 """SPADE: structured pruning and adaptive distillation. A student that has only the layers that matter.
 
 What is removed was measured (:mod:`.importance`, :mod:`engine.models.files.layer_importance`); what is left over either
-speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.recipe`). The
-recovered student is the technique's artefact.
+speaks as it is, or has learnt from the whole model what the removed layers did (:mod:`.recipe`). The recovered student
+is the technique's artefact.
 """
 
 from __future__ import annotations

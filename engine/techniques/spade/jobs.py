@@ -8,9 +8,10 @@ from engine.models.files.language_weights import own_place, places_of
 from engine.models.files.layer_importance import FILE, read_record
 from engine.techniques.base import JobTask
 from engine.techniques.spade.measuring import measure_layers
-from engine.techniques.spade.recipe import StudentOptions
 from engine.techniques.spade.requests import LayersMeasured
+from engine.techniques.spade.training import Student
 from engine.training.companions import train_companion
+from engine.training.reporting import Reporting, use_threads
 from engine.training.requests import Trained
 
 
@@ -28,8 +29,5 @@ def importance(task: JobTask) -> LayersMeasured:
 
 def train(task: JobTask) -> Trained:
     """Do a :class:`engine.techniques.spade.requests.StudentRequest`."""
-    request = task.request
-    options = StudentOptions(
-        **request.token_options, retained=request.retained, relative_latents=request.relative_latents
-    )
-    return train_companion(request, options, task.observer, depth=request.depth, stages=request.stages)
+    use_threads(task.request)
+    return train_companion(task.request, Student.of(task.request), Reporting(task.observer))

@@ -11,34 +11,16 @@ large (the bundled one: mean square of 100 to 5,000) would else learn nothing bu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+
+from engine.training.losses import Seen, cross_entropy
 
 ALPHA = 0.25
 SKEW = 0.1
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a model made of a batch: what the terms compare. Layers by their own number."""
-
-    logits: Tensor
-    """(n, V) at the positions that predict something."""
-    embedded: Tensor
-    """(B, T, D) inputs of the first layer."""
-    outputs: Mapping[int, Tensor] = field(default_factory=dict)
-    """(B, T, D) by layer, before the final norm."""
-    attention: Mapping[int, Tensor] = field(default_factory=dict)
-    """(B, H, T, T) by layer, after the softmax."""
-
-
-def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy of ``logits`` (n, V) to the ids that were really spoken (n,)."""
-    return F.cross_entropy(logits.float(), labels)
 
 
 def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> Tensor:
@@ -46,17 +28,6 @@ def skewed_divergence(student: Tensor, teacher: Tensor, skew: float = SKEW) -> T
     wanted = teacher.float().softmax(-1)
     mixed = skew * wanted + (1 - skew) * student.float().softmax(-1)
     return -(wanted * mixed.clamp_min(1e-12).log()).sum(-1).mean()
-
-
-def divergence(student: Tensor, teacher: Tensor) -> Tensor:
-    """KL(p_T ‖ p_S) in nats, mean over positions; logits (n, V)."""
-    return each_divergence(student, teacher).mean()
-
-
-def each_divergence(student: Tensor, teacher: Tensor) -> Tensor:
-    """KL(p_T ‖ p_S) in nats of every position (n,); logits (n, V)."""
-    wanted, found = teacher.float().log_softmax(-1), student.float().log_softmax(-1)
-    return (wanted.exp() * (wanted - found)).sum(-1)
 
 
 def target_layers(retained: Sequence[int], layers: int) -> tuple[int, ...]:

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from engine import files
 from engine.models.files.pruning import require_layers
-from engine.techniques.spade.losses import ALPHA, composite_loss, each_divergence, target_layers
+from engine.techniques.spade.losses import ALPHA, composite_loss, target_layers
+from engine.training.losses import each_divergence
 from engine.training.spoken_tokens import Collate, TokenBatch
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed

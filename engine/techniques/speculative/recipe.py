@@ -23,7 +23,7 @@ from engine import files
 from engine.errors import SettingError
 from engine.models.files.pruning import layer_of
 from engine.sampling.tokens import TokenSampler
-from engine.techniques.spade.losses import cross_entropy, divergence
+from engine.training.losses import cross_entropy, divergence
 from engine.training.spoken_tokens import Collate, TokenBatch
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, listed

@@ -24,8 +24,8 @@ from engine.models.minis.lm_mini.layout import Layout
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
-from engine.techniques.spade.losses import cross_entropy
 from engine.training.corpora import Clip, Corpus
+from engine.training.losses import cross_entropy
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens

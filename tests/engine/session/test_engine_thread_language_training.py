@@ -32,7 +32,7 @@ from engine.training.spoken_tokens import write_tokens
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import write_model
 from tests.engine.speaking import setting
-from tests.engine.training.test_language_training import SENTENCES, utterances
+from tests.engine.training.test_companions import SENTENCES, utterances
 
 
 @pytest.fixture

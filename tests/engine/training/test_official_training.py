@@ -26,11 +26,14 @@ from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.spade.recipe import StudentOptions
+from engine.techniques.spade.training import Student
 from engine.techniques.speculative.recipe import DraftOptions
+from engine.techniques.speculative.training import Draft
 from engine.training import teachers
-from engine.training.language_training import LanguageTraining, train_language
+from engine.training.companions import train_companion
 from engine.training.llasa_teacher import LlasaTeacher
-from engine.training.session import Budget, Milestone, Pace
+from engine.training.requests import CompanionRequest
+from engine.training.session import Milestone, Pace
 from engine.training.spoken_tokens import SpokenTokens
 from engine.training.teacher import OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
@@ -127,18 +130,18 @@ def teacher_of(release: Release) -> OfficialTeacher:
     return found
 
 
-def train(
-    release: Release,
-    work: Path,
-    options: DraftOptions | StudentOptions,
-    follower: Follower | None = None,
-    **more: object,
-) -> Path:
-    chosen = {"sentences": 0, "manifest": release.manifest, "export": release.root.parent / "made" / work.name} | more
-    job = LanguageTraining(
-        release.model, work, options, Budget(steps=6), folder=str(release.root), device="cpu", **chosen
+def train(release: Release, work: Path, companion: Draft | Student, follower: Follower | None = None) -> Path:
+    request = CompanionRequest(
+        model=release.model,
+        work=str(work),
+        sentences=0,
+        manifest=str(release.manifest),
+        export=str(release.root.parent / "made" / work.name),
+        steps=6,
+        folder=str(release.root),
+        device="cpu",
     )
-    return train_language(job, follower or Follower(), QUICK).checkpoint
+    return Path(train_companion(request, companion, follower or Follower(), QUICK).checkpoint)
 
 
 @both
@@ -184,8 +187,8 @@ def test_a_draft_is_trained_from_recordings_and_drafts(
     releases: Callable[[str], Release], model: str, tmp_path: Path
 ) -> None:
     release, follower = releases(model), Follower()
-    options = DraftOptions(positions=300, warm_up=1, lower=1, upper=1)
-    made = train(release, tmp_path / f"draft-{model}", options, follower)
+    draft = Draft(DraftOptions(positions=300, warm_up=1, lower=1, upper=1))
+    made = train(release, tmp_path / f"draft-{model}", draft, follower)
     assert made.parent.name == DRAFTS
     assert {layer_of(name) for name in read_weights(made)} == {0, None}
     validated = [one.validation["acceptance"] for one in follower.seen if one.validation]
@@ -212,7 +215,7 @@ def test_a_student_is_trained_from_recordings_and_speaks(
     release, follower = releases(model), Follower()
     # What was recorded has nothing to do with a teacher that is noise: learn from the teacher alone.
     options = StudentOptions(retained=(0, 2), alpha=0.0, attention_interval=2, matrix_rate=1e-3, other_rate=1e-4)
-    made = train(release, tmp_path / f"student-{model}", options, follower)
+    made = train(release, tmp_path / f"student-{model}", Student(options), follower)
     assert made.parent.name == STUDENTS
     divergences = [one.validation["divergence"] for one in follower.seen if one.validation]
     assert divergences[-1] < divergences[0]

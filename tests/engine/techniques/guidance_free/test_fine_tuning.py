@@ -15,10 +15,12 @@ from safetensors import safe_open
 from engine.errors import Cancelled, CheckpointError, DeviceError, TrainingError
 from engine.models.catalogue import entry
 from engine.techniques.guidance_free import fine_tuning, recipe
-from engine.techniques.guidance_free.fine_tuning import FineTuned, FineTuning, fine_tune, guidance_free_folder
-from engine.techniques.guidance_free.recipe import GuidanceFreeOptions
+from engine.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
+from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training import session
-from engine.training.session import CHECKPOINT, Budget, Diverged, Milestone, Pace
+from engine.training.corpora import SENTENCES
+from engine.training.requests import Trained
+from engine.training.session import CHECKPOINT, Diverged, Milestone, Pace
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -49,37 +51,45 @@ class Recorder:
         self.at(milestone)
 
 
+OPTIONS = {"frames": 300, "validation_items": 4}
+
+
 @pytest.fixture
-def job(tmp_path: Path) -> FineTuning:
-    return FineTuning(
-        "f5-mini",
-        toy_manifest(tmp_path),
-        tmp_path / "work",
-        GuidanceFreeOptions(0.5, frames=300, validation_items=4),
-        Budget(steps=6),
+def job(tmp_path: Path) -> GuidanceFreeRequest:
+    return GuidanceFreeRequest(
+        model="f5-mini",
+        manifest=str(toy_manifest(tmp_path)),
+        work=str(tmp_path / "work"),
+        weight=0.5,
+        steps=6,
         folder=str(toy_model(tmp_path / "model")),
         device="cpu",
     )
 
 
-def _run(job: FineTuning, **changes: object) -> tuple[FineTuned, Recorder]:
-    recorder = Recorder()
-    return fine_tune(replace(job, **changes), recorder, PACE), recorder
+def _run(
+    job: GuidanceFreeRequest, recorder: Recorder | None = None, sentences: int = SENTENCES, **changes: object
+) -> tuple[Trained, Recorder]:
+    recorder = recorder or Recorder()
+    changes = {name: str(value) if isinstance(value, Path) else value for name, value in changes.items()}
+    request = replace(job, **changes)
+    return fine_tune(request, replace(options_of(request), **OPTIONS), recorder, PACE, sentences), recorder
 
 
-def _weights(path: Path) -> dict[str, torch.Tensor]:
+def _weights(path: str) -> dict[str, torch.Tensor]:
     with safe_open(path, framework="pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
 
 
-def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: FineTuning):
+def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: GuidanceFreeRequest):
     tuned, recorder = _run(job)
-    assert tuned.checkpoint == guidance_free_folder("f5-mini") / "w-0.50.safetensors"
+    checkpoint = Path(tuned.checkpoint)
+    assert checkpoint == guidance_free_folder("f5-mini") / "w-0.50.safetensors"
     assert tuned.steps == 6
     assert set(tuned.validation) > {"gap"}
     with safe_open(tuned.checkpoint, framework="pt") as file:
         assert file.metadata()["cfg_free"] == "true"
-    log = tuned.checkpoint.with_name("w-0.50.training.jsonl").read_text(encoding="utf-8")
+    log = checkpoint.with_name("w-0.50.training.jsonl").read_text(encoding="utf-8")
     header, first, *_, last = map(json.loads, log.splitlines())
     assert header["options"]["weight"] == 0.5
     assert header["options"]["learning_rate"] == 3e-4  # the usual one of a small model
@@ -94,15 +104,15 @@ def test_from_a_manifest_to_a_checkpoint_that_the_engine_finds(job: FineTuning):
     assert [one.step for one in recorder.milestones if one.validation] == [0, 4, 6]
 
 
-def test_a_second_run_of_a_weight_does_not_overwrite_the_first(job: FineTuning, tmp_path: Path):
+def test_a_second_run_of_a_weight_does_not_overwrite_the_first(job: GuidanceFreeRequest, tmp_path: Path):
     first, _ = _run(job)
-    content = first.checkpoint.read_bytes()
-    second, _ = _run(job, work=tmp_path / "again", budget=Budget(steps=1))
-    assert second.checkpoint.name == "w-0.50-2.safetensors"
-    assert first.checkpoint.read_bytes() == content
+    content = Path(first.checkpoint).read_bytes()
+    second, _ = _run(job, work=tmp_path / "again", steps=1)
+    assert Path(second.checkpoint).name == "w-0.50-2.safetensors"
+    assert Path(first.checkpoint).read_bytes() == content
 
 
-def test_cancelled_at_any_step_and_resumed_it_ends_in_the_very_same_bits(job: FineTuning, tmp_path: Path):
+def test_cancelled_at_any_step_and_resumed_it_ends_in_the_very_same_bits(job: GuidanceFreeRequest, tmp_path: Path):
     straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
 
     cancelling = Recorder()
@@ -113,21 +123,23 @@ def test_cancelled_at_any_step_and_resumed_it_ends_in_the_very_same_bits(job: Fi
 
     cancelling.at = cancel
     with pytest.raises(Cancelled, match=r"step 3.*to resume from"):
-        fine_tune(job, cancelling, PACE)
-    assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] == 3
+        _run(job, cancelling)
+    assert torch.load(Path(job.work) / CHECKPOINT, weights_only=True)["step"] == 3
     resumed, recorder = _run(job, resume=True, export=tmp_path / "b")
     assert [one.step for one in recorder.milestones if one.losses] == [4, 5, 6]
 
     one, other = _weights(straight.checkpoint), _weights(resumed.checkpoint)
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) for name in one)
-    states = [torch.load(work / CHECKPOINT, weights_only=True)["state"] for work in (tmp_path / "straight", job.work)]
+    states = [
+        torch.load(work / CHECKPOINT, weights_only=True)["state"] for work in (tmp_path / "straight", Path(job.work))
+    ]
     for name, value in states[0]["model"].items():
         assert torch.equal(value, states[1]["model"][name])
     assert straight.validation == resumed.validation
 
 
-def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: FineTuning, tmp_path: Path):
+def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: GuidanceFreeRequest, tmp_path: Path):
     straight, _ = _run(job, work=tmp_path / "straight", export=tmp_path / "a")
 
     class Killed(BaseException):
@@ -141,31 +153,31 @@ def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: Fine
 
     killing.at = kill
     with pytest.raises(Killed):
-        fine_tune(job, killing, PACE)
-    assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] == 3
+        _run(job, killing)
+    assert torch.load(Path(job.work) / CHECKPOINT, weights_only=True)["step"] == 3
     resumed, _ = _run(job, resume=True, export=tmp_path / "b")
     one, other = _weights(straight.checkpoint), _weights(resumed.checkpoint)
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
-def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(job: FineTuning):
-    tuned, recorder = _run(job, manifest=None, sentences=4)
+def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(job: GuidanceFreeRequest):
+    tuned, recorder = _run(job, manifest="", sentences=4)
     assert tuned.steps == 6
-    manifest = job.work.parent / "flite" / "flite.csv"
+    manifest = Path(job.work).parent / "flite" / "flite.csv"
     assert manifest.is_file()
     assert "flite speaks what is learnt from" in recorder.lines
-    _, again = _run(job, manifest=None, sentences=4, work=job.work.parent / "other")
+    _, again = _run(job, manifest="", sentences=4, work=Path(job.work).parent / "other")
     assert "flite speaks what is learnt from" not in again.lines, "what is there is used again"
 
 
-def test_other_models_need_a_manifest(job: FineTuning):
+def test_other_models_need_a_manifest(job: GuidanceFreeRequest):
     with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs a manifest of recordings"):
-        _run(job, model="F5TTS_v1_Base", manifest=None)
+        _run(job, model="F5TTS_v1_Base", manifest="")
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoint(
-    job: FineTuning, monkeypatch: pytest.MonkeyPatch
+    job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch
 ):
     target = recipe.GuidanceFree._target
 
@@ -176,7 +188,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     monkeypatch.setattr(recipe.GuidanceFree, "_target", broken)
     with pytest.raises(Diverged, match=r"step 4.*nan.*last good checkpoint"):
         _run(job)
-    state = torch.load(job.work / CHECKPOINT, weights_only=True)
+    state = torch.load(Path(job.work) / CHECKPOINT, weights_only=True)
     assert state["step"] == 3
     assert all(value.isfinite().all() for value in state["state"]["model"].values())
     assert not guidance_free_folder("f5-mini").exists()
@@ -185,14 +197,14 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     assert _run(job, resume=True)[0].steps == 6
 
 
-def test_a_disk_too_small_for_a_checkpoint_is_said_before_the_first_step(job: FineTuning, tiny_disk: Path):
+def test_a_disk_too_small_for_a_checkpoint_is_said_before_the_first_step(job: GuidanceFreeRequest, tiny_disk: Path):
     # The prepared speech fits, a checkpoint does not.
     with pytest.raises(TrainingError, match="free space, but a checkpoint takes"):
         _run(job, work=tiny_disk / "work")
 
 
 def test_a_disk_that_fills_up_later_keeps_the_last_good_checkpoint(
-    job: FineTuning, tiny_disk: Path, monkeypatch: pytest.MonkeyPatch
+    job: GuidanceFreeRequest, tiny_disk: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(session.Session, "_require_space", lambda self: None)
     with pytest.raises(TrainingError, match="could not be written at step 1: the disk is full"):
@@ -200,7 +212,7 @@ def test_a_disk_that_fills_up_later_keeps_the_last_good_checkpoint(
     assert not list((tiny_disk / "work").glob("*.part"))
 
 
-def test_a_result_that_cannot_be_written_is_not_lost(job: FineTuning, tmp_path: Path):
+def test_a_result_that_cannot_be_written_is_not_lost(job: GuidanceFreeRequest, tmp_path: Path):
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be", encoding="utf-8")
     with pytest.raises(TrainingError, match="resume to write it again"):
@@ -210,7 +222,7 @@ def test_a_result_that_cannot_be_written_is_not_lost(job: FineTuning, tmp_path: 
     assert not [one for one in recorder.milestones if one.losses]
 
 
-def test_what_cannot_be_trained_is_said(job: FineTuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(CheckpointError, match="F5-TTS v1 Base is not in"):
         _run(job, model="F5TTS_v1_Base", folder="")
     done = toy_model(tmp_path / "done", {"cfg_free": "true", "weight": "0.5"})
@@ -228,17 +240,17 @@ def test_what_cannot_be_trained_is_said(job: FineTuning, tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "accelerate", None)
     with pytest.raises(TrainingError, match=r"paretone\[train\]"):
         _run(job)
-    assert not job.work.exists()
+    assert not Path(job.work).exists()
 
 
-def test_an_unreadable_checkpoint_is_said(job: FineTuning):
-    job.work.mkdir()
-    (job.work / CHECKPOINT).write_bytes(b"not a checkpoint")
+def test_an_unreadable_checkpoint_is_said(job: GuidanceFreeRequest):
+    Path(job.work).mkdir()
+    (Path(job.work) / CHECKPOINT).write_bytes(b"not a checkpoint")
     with pytest.raises(TrainingError, match="cannot be read"):
         _run(job, resume=True)
 
 
-def test_another_weight_does_not_resume_a_run(job: FineTuning):
-    _run(job, budget=Budget(steps=1))
+def test_another_weight_does_not_resume_a_run(job: GuidanceFreeRequest):
+    _run(job, steps=1)
     with pytest.raises(Exception, match=r"belongs to cfg-free model-guidance w=0\.5"):
-        _run(job, options=replace(job.options, weight=0.6), resume=True)
+        _run(job, weight=0.6, resume=True)

@@ -16,8 +16,8 @@ from engine.models.catalogue import voice
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
-from engine.techniques.spade.losses import divergence
 from engine.techniques.spade.measuring import measure_layers, own_speech, without
+from engine.training.losses import divergence
 from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +19,15 @@ from engine.models.files.pruning import layer_of
 from engine.models.silent_observer import SilentObserver
 from engine.techniques import resolve
 from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
+from engine.techniques.spade.training import Student
 from engine.techniques.speculative.recipe import DraftOptions, DraftRecipe, retained_layers
-from engine.training import language_training
-from engine.training.language_training import LanguageTraining, train_language
+from engine.techniques.speculative.training import Draft
+from engine.training import companions
+from engine.training.companions import train_companion
 from engine.training.lm_mini_teacher import LmMiniTeacher
 from engine.training.optimisers import Rates
-from engine.training.session import CHECKPOINT, Budget, Milestone, Pace
+from engine.training.requests import CompanionRequest, Trained
+from engine.training.session import CHECKPOINT, Milestone, Pace
 from engine.training.spoken_tokens import SpokenTokens, write_tokens
 from engine.training.teachers import read_teacher
 from engine.training.token_recipe import TokenData
@@ -193,14 +196,22 @@ def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: LmM
         student_recipe(teacher, data).restore(state)
 
 
-def job(
-    root: Path, work: Path, options: DraftOptions | StudentOptions, steps: int = 3, **more: object
-) -> LanguageTraining:
+@dataclass(frozen=True)
+class Task:
+    """What is to be trained, and what was asked."""
+
+    request: CompanionRequest
+    companion: Draft | Student
+
+    def run(self, follower: Follower | None = None) -> Trained:
+        return train_companion(self.request, self.companion, follower or Follower(), QUICK)
+
+
+def job(root: Path, work: Path, companion: Draft | Student, steps: int = 3, **more: object) -> Task:
     base = fingerprint(root / "model.safetensors")
     write_tokens(work / f"{base[:8]}-{SENTENCES}-own-speech.npz", utterances())
-    return LanguageTraining(
-        "lm-mini", work, options, Budget(steps=steps), sentences=SENTENCES, folder=str(root), device="cpu", **more
-    )
+    common = {"model": "lm-mini", "sentences": SENTENCES, "folder": str(root), "device": "cpu", "steps": steps}
+    return Task(CompanionRequest(work=str(work), **common | more), companion)
 
 
 QUICK = Pace(validation_steps=2, validates_first=True)
@@ -208,14 +219,14 @@ QUICK = Pace(validation_steps=2, validates_first=True)
 
 def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) -> None:
     follower = Follower()
-    options = DraftOptions(positions=300, lower=1, upper=1)
-    trained = train_language(job(root, tmp_path / "work", options, export=root), follower, QUICK)
-    assert trained.checkpoint == root / DRAFTS / "draft-2.safetensors"
+    draft = Draft(DraftOptions(positions=300, lower=1, upper=1))
+    trained = job(root, tmp_path / "work", draft, export=str(root)).run(follower)
+    assert trained.checkpoint == str(root / DRAFTS / "draft-2.safetensors")
     assert trained.figures["retained"] == "0,2"
     assert "2 layers (0, 2)" in trained.summary
     assert [one.step for one in follower.seen if one.losses] == [1, 2, 3]
     assert [one.step for one in follower.seen if one.validation] == [0, 2, 3]
-    assert load(root).info.drafts[0].path == str(trained.checkpoint)
+    assert load(root).info.drafts[0].path == trained.checkpoint
 
 
 def test_a_draft_starts_from_an_earlier_one(
@@ -230,10 +241,10 @@ def test_a_draft_starts_from_an_earlier_one(
 
 
 def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_path: Path) -> None:
-    options = StudentOptions(positions=300)
-    task = job(root, tmp_path / "work", options, export=root, depth=2)
-    trained = train_language(task, Follower(), QUICK)
-    assert trained.checkpoint.parent == root / STUDENTS
+    student = Student(StudentOptions(positions=300), depth=2)
+    trained = job(root, tmp_path / "work", student, export=str(root)).run()
+    assert Path(trained.checkpoint).parent == root / STUDENTS
+    assert trained.figures["depth"] == 2
     assert (tmp_path / "own" / "models" / "lm-mini" / "layers.json").is_file()
     model = load(root)
     (student,) = model.info.students
@@ -246,8 +257,8 @@ def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_
 def test_a_single_layer_learns_what_all_others_did(root: Path, tmp_path: Path) -> None:
     """Its one output is held against the teacher's last."""
     follower = Follower()
-    task = job(root, tmp_path / "work", StudentOptions(positions=300), export=root, depth=1)
-    trained = train_language(task, follower, QUICK)
+    student = Student(StudentOptions(positions=300), depth=1)
+    trained = job(root, tmp_path / "work", student, export=str(root)).run(follower)
     assert trained.summary.startswith("A student with 1 layer (")
     assert all(
         {"cross_entropy", "logits", "latent", "attention", "embedding"} <= set(one.losses)
@@ -276,50 +287,49 @@ def test_rates_that_are_not_given_follow_from_the_size_of_the_model(
     small: Rates,
     large: Rates,
 ) -> None:
-    task = job(root, tmp_path / "work", DraftOptions(), **asked)
-    assert language_training._rates(task, teacher) == small
-    monkeypatch.setattr(language_training, "SMALL_PARAMETERS", 1)
-    assert language_training._rates(task, teacher) == large
+    task = job(root, tmp_path / "work", Draft(DraftOptions()), **asked)
+    assert companions.rates_of(task.request, task.companion, teacher) == small
+    monkeypatch.setattr(companions, "SMALL_PARAMETERS", 1)
+    assert companions.rates_of(task.request, task.companion, teacher) == large
 
 
 def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp_path: Path) -> None:
-    options = StudentOptions(positions=300, retained=(0, 2))
-    task = job(root, tmp_path / "work", options, export=tmp_path / "out", steps=4)
+    student = Student(StudentOptions(positions=300, retained=(0, 2)))
+    task = job(root, tmp_path / "work", student, export=str(tmp_path / "out"), steps=4)
     with pytest.raises(Cancelled, match="to resume from"):
-        train_language(task, Follower(last=2), QUICK)
+        task.run(Follower(last=2))
     assert torch.load(tmp_path / "work" / CHECKPOINT, weights_only=True)["step"] == 2
     assert not (tmp_path / "out").exists()
-    trained = train_language(replace(task, resume=True), Follower(), QUICK)
+    trained = replace(task, request=replace(task.request, resume=True)).run()
     assert trained.steps == 4
-    assert trained.checkpoint.is_file()
+    assert Path(trained.checkpoint).is_file()
 
 
 def test_stages_are_kept_beside_the_result(root: Path, tmp_path: Path) -> None:
-    options = StudentOptions(positions=300, retained=(0, 2))
-    task = job(root, tmp_path / "work", options, export=root, stages=(1e-6,))
-    train_language(task, Follower(), QUICK)
+    student = Student(StudentOptions(positions=300, retained=(0, 2)), stages=(1e-6,))
+    job(root, tmp_path / "work", student, export=str(root)).run()
     partly, recovered = sorted(load(root).info.students, key=lambda one: one.recovered)
     assert partly.stage == "minutes:1e-06" and not partly.recovered
     assert recovered.stage == "recovered"
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "words"),
+    ("companion", "change", "error", "words"),
     [
-        ({"model": "f5-mini", "folder": ""}, TrainingError, "decodes no tokens"),
-        ({"folder": "/nowhere"}, PlainError, "nowhere"),
-        ({"options": StudentOptions(retained=(0, 7))}, SettingError, "some of 0 to 2"),
-        ({"options": StudentOptions(), "depth": 9}, SettingError, f"{LAYERS} layers"),
-        ({"options": StudentOptions(retained=(0,)), "sentences": 0}, TrainingError, "too few"),
-        ({"resume": True, "options": StudentOptions(retained=(0,))}, PlainError, "start afresh"),
+        (Draft(DraftOptions()), {"model": "f5-mini", "folder": ""}, TrainingError, "decodes no tokens"),
+        (Draft(DraftOptions()), {"folder": "/nowhere"}, PlainError, "nowhere"),
+        (Student(StudentOptions(retained=(0, 7))), {}, SettingError, "some of 0 to 2"),
+        (Student(StudentOptions(), depth=9), {}, SettingError, f"{LAYERS} layers"),
+        (Student(StudentOptions(retained=(0,))), {"sentences": 0}, TrainingError, "too few"),
+        (Student(StudentOptions(retained=(0,))), {"resume": True}, PlainError, "start afresh"),
     ],
 )
 def test_what_cannot_be_trained_is_said(
-    root: Path, tmp_path: Path, change: dict, error: type[PlainError], words: str
+    root: Path, tmp_path: Path, companion: Draft | Student, change: dict, error: type[PlainError], words: str
 ) -> None:
-    task = replace(job(root, tmp_path / "work", DraftOptions()), **change)
+    task = job(root, tmp_path / "work", companion, **change)
     with pytest.raises(error, match=words):
-        train_language(task, Follower(), QUICK)
+        task.run()
     assert not (tmp_path / "work" / CHECKPOINT).exists()
 
 
@@ -331,30 +341,35 @@ class Hurried(Follower):
 
 
 @pytest.mark.parametrize(
-    ("make", "change", "words"),
+    ("make", "words"),
     [
-        (StudentOptions, {"depth": 9}, f"LM mini has {LAYERS} layers; keep between 1 and {LAYERS}, not 9"),
-        (StudentOptions, {"depth": 0}, "not 0"),
-        (lambda: StudentOptions(retained=(0, 7)), {}, "some of 0 to 2"),
-        (DraftOptions, {"initial": "nowhere.safetensors"}, r"nowhere\.safetensors is missing"),
-        (DraftOptions, {"initial": "model.safetensors"}, "is no draft"),
-        (DraftOptions, {"initial": "students/student-2-recovered.safetensors"}, "is no draft"),
-        (DraftOptions, {"initial": "drafts/draft-2.safetensors"}, "was made from another checkpoint"),
-        (DraftOptions, {"initial": "drafts/own.safetensors"}, "learnt in 1 of the model's layers, not in the 2 lowest"),
-        (lambda: DraftOptions(lower=1), {"initial": "drafts/own.safetensors"}, "It has begun to speak"),
+        (lambda root: Student(StudentOptions(), depth=9), f"LM mini has {LAYERS} layers; keep between 1 and {LAYERS}"),
+        (lambda root: Student(StudentOptions(), depth=0), "not 0"),
+        (lambda root: Student(StudentOptions(retained=(0, 7))), "some of 0 to 2"),
+        (lambda root: Draft(DraftOptions(), root / "nowhere.safetensors"), r"nowhere\.safetensors is missing"),
+        (lambda root: Draft(DraftOptions(), root / "model.safetensors"), "is no draft"),
+        (lambda root: Draft(DraftOptions(), root / "students" / "student-2-recovered.safetensors"), "is no draft"),
+        (
+            lambda root: Draft(DraftOptions(), root / "drafts" / "draft-2.safetensors"),
+            "was made from another checkpoint",
+        ),
+        (
+            lambda root: Draft(DraftOptions(), root / "drafts" / "own.safetensors"),
+            "learnt in 1 of the model's layers, not in the 2 lowest",
+        ),
+        (lambda root: Draft(DraftOptions(lower=1), root / "drafts" / "own.safetensors"), "It has begun to speak"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_spoken(
-    root: Path, tmp_path: Path, make: Callable[[], DraftOptions | StudentOptions], change: dict, words: str
+    root: Path, tmp_path: Path, make: Callable[[Path], Draft | Student], words: str
 ) -> None:
     write_student(root)
     write_draft(root).rename(root / "drafts" / "own.safetensors")
     write_draft(root, base="f" * 64)
-    changes = {name: root / value if name == "initial" else value for name, value in change.items()}
-    common = {"sentences": 400, "folder": str(root), "device": "cpu"}
-    task = LanguageTraining("lm-mini", tmp_path / "work", make(), Budget(steps=1), **common, **changes)
+    common = {"sentences": 400, "folder": str(root), "device": "cpu", "steps": 1}
+    request = CompanionRequest(model="lm-mini", work=str(tmp_path / "work"), **common)
     with pytest.raises((PlainError, AssertionError), match=words):
-        train_language(task, Hurried(), QUICK)
+        train_companion(request, make(root), Hurried(), QUICK)
 
 
 @pytest.mark.parametrize("shares", [{"spoken_share": 7.0}, {"overlap_share": -0.1}, {"spoken_share": float("nan")}])
@@ -387,14 +402,15 @@ def test_what_was_spoken_before_a_stop_is_not_spoken_again(
 
     monkeypatch.setattr(LmMiniTeacher, "speak", counted)
     monkeypatch.setattr(LmMiniTeacher, "portion", 4)
-    common = {"sentences": 6, "folder": str(root), "device": "cpu"}
-    task = LanguageTraining("lm-mini", tmp_path / "work", DraftOptions(lower=1), Budget(steps=1), **common)
+    common = {"sentences": 6, "folder": str(root), "device": "cpu", "steps": 1}
+    request = CompanionRequest(model="lm-mini", work=str(tmp_path / "work"), **common)
+    task = Task(request, Draft(DraftOptions(lower=1)))
     with pytest.raises(Cancelled):
-        train_language(task, Stopping(6), QUICK)
+        task.run(Stopping(6))
     assert len(asked) == 1
     through = Stopping(13)
-    train_language(task, through, QUICK)
+    task.run(through)
     assert [len(one) for one in asked] == [4, 4, 4] and len({*sum(asked, ())}) == 12
     assert through.told[0] == (4, 12) and through.told[-1] == (12, 12)
-    kept = sorted(path.name for path in task.work.iterdir() if "own-speech" in path.name)
+    kept = sorted(path.name for path in Path(request.work).iterdir() if "own-speech" in path.name)
     assert kept == [f"{fingerprint(root / 'model.safetensors')[:8]}-6-own-speech.npz"], "one file in the end"

@@ -1,0 +1,129 @@
+"""Training a student: see :class:`engine.training.companions.Companion`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from engine.errors import SettingError
+from engine.models import load_model
+from engine.models.base import Utterance
+from engine.models.catalogue import harvard_sentences, voices
+from engine.models.families.language import LanguageSpeech
+from engine.models.files.language_weights import STUDENTS, own_place, places
+from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
+from engine.models.files.pruning import require_layers
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
+from engine.techniques.spade.measuring import measure_layers
+from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
+from engine.techniques.spade.requests import StudentRequest
+from engine.training.companions import Companion, MakeRecipe
+from engine.training.follower import Follower
+from engine.training.optimisers import Rates
+from engine.training.requests import CompanionRequest
+from engine.training.saving import save_with_log
+from engine.training.sentences import PROMPT, training_sentences
+from engine.training.session import Milestone
+from engine.training.teacher import Teacher
+from engine.training.token_recipe import TokenData, TokenRecipe
+
+MEASURED_SENTENCES = 8
+"""Over which, in every voice, layers are measured where that has not been done."""
+
+
+@dataclass(frozen=True)
+class Student(Companion):
+    """The layers that matter."""
+
+    kind: ClassVar[str] = STUDENTS
+    large_rates: ClassVar[Rates] = Rates(None, 1e-5)
+    """AdamW's: that of SPADE's one published reproduction (ml-inory/SPADE)."""
+    options: StudentOptions
+    depth: int = 6
+    """Layers where the options name none."""
+    stages: tuple[float, ...] = ()
+    """Minutes of the budget after which a student is kept as it is then."""
+
+    @classmethod
+    def of(cls, request: StudentRequest) -> Student:
+        """What ``request`` asks for."""
+        options = StudentOptions(
+            **request.token_options, retained=request.retained, relative_latents=request.relative_latents
+        )
+        return cls(options, request.depth, request.stages)
+
+    def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
+        """Raises :class:`SettingError` for layers that the model has not."""
+        options = replace(
+            self.options,
+            matrix_rate=rates.matrices,
+            other_rate=rates.others,
+            retained=self._retained(request, teacher, follower),
+        )
+
+        def make(data: TokenData, device: torch.device) -> StudentRecipe:
+            return StudentRecipe(teacher.network, teacher.base, data, teacher.collate, device, options)
+
+        return make
+
+    def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
+        """Keeps the student at its stages."""
+        assert isinstance(recipe, StudentRecipe)
+        return _Stages(self.stages, recipe, folder, work, follower)
+
+    def figures(self, recipe: TokenRecipe) -> Values:
+        return super().figures(recipe).replace(depth=len(recipe.retained))
+
+    def _retained(self, request: CompanionRequest, teacher: Teacher, follower: Follower) -> tuple[int, ...]:
+        layers = teacher.network.transformer.config.layers
+        if self.options.retained:
+            return require_layers(self.options.retained, layers)
+        if not 1 <= self.depth <= layers:
+            raise SettingError(
+                f"{teacher.entry.title} has {layers} layers; keep between 1 and {layers}, not {self.depth}."
+            )
+        return _record(request, teacher, follower).retained(self.depth)
+
+
+def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> ImportanceRecord:
+    """The measurement of layers that is there, or else the cheap one, made now and kept."""
+    found = read_record(places(request.model, teacher.root), teacher.base)
+    if found is not None:
+        return found
+    follower.status(f"Measuring how much each layer of {teacher.entry.title} matters")
+    model = load_model(request.model, folder=request.folder, device=request.device, check=follower.check)
+    assert isinstance(model, LanguageSpeech)
+    sentences = training_sentences(MEASURED_SENTENCES, excluded=[PROMPT, *harvard_sentences()])
+    speakers = voices(request.model, request.folder)
+    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in speakers]
+    setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)
+    record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), follower)
+    record.write(own_place(request.model) / FILE)
+    return record
+
+
+class _Stages:
+    """Keeps a student as it is after each of ``stages``, and hands every milestone on."""
+
+    def __init__(
+        self, stages: tuple[float, ...], recipe: StudentRecipe, folder: Path, work: Path, follower: Follower
+    ) -> None:
+        self._recipe, self._folder, self._work, self._follower = recipe, folder, work, follower
+        self._left, self._before = sorted(stages), 0.0
+        self.check, self.status, self.progress = follower.check, follower.status, follower.progress
+
+    def milestone(self, milestone: Milestone) -> None:
+        minutes = milestone.seconds / 60
+        while self._left and minutes >= self._left[0]:
+            stage = self._left.pop(0)
+            if self._before < stage:  # A resumed run has kept the earlier ones already.
+                path = self._folder / f"{Path(self._recipe.file_name).stem}-after-{stage:g}-minutes.safetensors"
+                metadata = self._recipe.metadata_at(f"minutes:{stage:g}", stage)
+                save_with_log(partial(self._recipe.save, metadata=metadata), path, self._work)
+        self._before = minutes
+        self._follower.milestone(milestone)
