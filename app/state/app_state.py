@@ -35,6 +35,7 @@ from engine.session.messages import (
     LoadModel,
     MeasureTransfer,
     ModelLoaded,
+    Prepared,
     Synthesise,
     TakeReady,
     TrainingDone,
@@ -258,7 +259,7 @@ class AppState(Reasons):
             self._take_ready(event)
         elif isinstance(event, CalibrationReady):
             self._calibrated(event)
-        elif isinstance(event, TrainingDone | LayersMeasured) and event.info is not None:
+        elif isinstance(event, TrainingDone | LayersMeasured | Prepared) and event.info is not None:
             self._weights_came(event.info)
 
     def _model_loaded(self, event: ModelLoaded) -> None:

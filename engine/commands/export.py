@@ -7,7 +7,7 @@ import argparse
 from engine.commands.output import place_for_folder
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.export.targets import TARGETS
+from engine.export.targets import targets
 from engine.session.messages import ExportProfile
 from engine.setting.profile import Profile
 
@@ -20,8 +20,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         required=True,
-        choices=[one.name for one in TARGETS],
-        help="; ".join(f"{one.name}: {one.summary}" for one in TARGETS),
+        choices=[one.name for one in targets()],
+        help="; ".join(f"{one.name}: {one.summary}" for one in targets()),
     )
     parser.add_argument("--profile", required=True, metavar="FILE", help="profile to read")
     parser.add_argument("--folder", default="", metavar="FOLDER", help="folder of the checkpoint, if not the usual one")

@@ -17,7 +17,7 @@ from engine.session.messages import Synthesise
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
-from engine.techniques import guidance_free
+from engine.techniques import find, options_in_force
 from engine.techniques.base import Artefact
 
 NAME = "speak"
@@ -89,9 +89,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
     """What there is to say of guidance that was asked for on top of weights that have theirs in them."""
     asked = getattr(options, "guidance", 0.0)
-    if not asked or not setting.engaged(guidance_free.NAME):
+    if not asked or options_in_force(setting).get("guidance"):
         return []
-    return [f"--guidance {asked:g} is ignored: CFG-free weights already contain their guidance."]
+    engaged = [find(one.technique) for one in setting.techniques]
+    titles = [one.title for one in engaged if one is not None and one.weights]
+    return [f"--guidance {asked:g} is ignored: {title} weights already contain their guidance." for title in titles[:1]]
 
 
 def _decoding(measured: Measurements) -> list[str]:

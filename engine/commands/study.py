@@ -123,8 +123,7 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     results = found.read(_folder(options))
     told = _status(results)
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
-    if ended.found:
-        summary["layers"] = ended.layers
+    summary |= ended.fields
     made = f"{ended.made} takes were made; the results are in {results.folder}."
     return Result({**told.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", told.text]))
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
+
+from torch import Tensor
 
 from engine.errors import ProfileError
 from engine.export import f5_tts
 from engine.export.delivery import deliver
-from engine.export.targets import F5_TTS, target, why_not
-from engine.export.weights import GuidanceFreeWeights
+from engine.export.targets import F5_TTS, exporting, target, why_not
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.weight_sets import cfg_free_weight
 from engine.setting.profile import Profile
+
+
+class ExportedWeights(Protocol):
+    """Weights that are written with a profile, or by themselves."""
+
+    tensors: Mapping[str, Tensor]
+    """By official names."""
+
+    @property
+    def name(self) -> str:
+        """What their file is called."""
+
+    def contents(self) -> dict[str, bytes]:
+        """The files by name."""
 
 
 class Follower(Protocol):
@@ -39,16 +54,25 @@ def export(profile: Profile, name: str, folder: Path, follower: Follower, model_
     """
     chosen = target(name)
     # What the profile alone says is said before anything is read.
-    _require(why_not(chosen, profile, cfg_free_checkpoint=True))
+    _require(why_not(chosen, profile, guided_weights=True))
     follower.status("Reading the checkpoint")
     checkpoint = checkpoint_of(profile, model_folder, follower.check)
     _require(why_not(chosen, profile, cfg_free_weight(checkpoint.path) is not None))
-    weights = GuidanceFreeWeights.of(profile, checkpoint, follower.check)
+    weights = _weights(profile, checkpoint, follower.check)
     contents = f5_tts.contents(profile, checkpoint, weights) if chosen is F5_TTS else {}
     if weights is not None:
         contents |= weights.contents()
     follower.status(f"Writing to {folder}")
     return deliver(folder, contents, follower.progress)
+
+
+def _weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> ExportedWeights | None:
+    """Those that the profile runs with in place of the checkpoint's."""
+    for _, module in exporting():
+        found = module.weights(profile, checkpoint, check) if hasattr(module, "weights") else None
+        if found is not None:
+            return found
+    return None
 
 
 def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]) -> F5Checkpoint:

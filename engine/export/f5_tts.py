@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from engine.export import paretone_profile
-from engine.export.weights import GuidanceFreeWeights
+from engine.export.targets import exporting
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.files.weight_sets import cfg_free_weight
 from engine.sampling.flow import sampling_grid
@@ -17,11 +18,14 @@ from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.techniques import options_in_force
 
+if TYPE_CHECKING:
+    from engine.export.exporting import ExportedWeights
+
 PROBES_PER_TENSOR = 2
 
 
-def contents(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWeights | None) -> dict[str, bytes]:
-    """The folder's files by name, without the CFG-free ``weights`` that the profile runs with in place of those of
+def contents(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> dict[str, bytes]:
+    """The folder's files by name, without the ``weights`` that the profile runs with in place of those of
     ``checkpoint``. Values of the weights are noted down, so that the profile is not applied to others."""
     description = describe(profile, checkpoint, None if weights is None else weights.tensors)
     return {
@@ -37,7 +41,8 @@ def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, T
     checkpoint's own."""
     options = _options(profile, checkpoint)
     names = ("solver", "steps", "spacing", "sway", "guidance")
-    config, table = checkpoint.config, profile.artefact("table")
+    config = checkpoint.config
+    carried = {name: value for described in _of_artefacts(profile, "described") for name, value in described.items()}
     return {
         "kind": paretone_profile.KIND,
         "schema": paretone_profile.SCHEMA,
@@ -46,14 +51,17 @@ def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, T
         "architecture": {"pe_attn_head": config.pe_attn_head, "text_mask_padding": config.text_mask_padding},
         "sampling": {name: options[name] for name in names},
         "times": sampling_grid(options["steps"], options["spacing"], options["sway"]).tolist(),
-        "table": None
-        if table is None
-        else {
-            "branch_skip": table.branch_skip,
-            "actions": [[action.name for action in row] for row in table.actions],
-        },
+        "table": carried.get("table"),
         "probes": probes(weights or checkpoint.weights),
     }
+
+
+def _of_artefacts(profile: Profile, what: str) -> list[Any]:
+    """What techniques say (``described`` or ``readme``) of the profile's artefacts."""
+    modules = {one.name: module for one, module in exporting()}
+    artefacts = {one.fingerprint: one for one in profile.artefacts}
+    engaged = [one for one in profile.setting.techniques if one.artefact in artefacts]
+    return [getattr(modules[one.technique], what)(artefacts[one.artefact]) for one in engaged]
 
 
 def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
@@ -67,12 +75,12 @@ def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
 
 
 def _options(profile: Profile, checkpoint: F5Checkpoint) -> Values:
-    """The sampler options in force; a CFG-free checkpoint takes no guidance, as in synthesis."""
+    """The sampler options in force; a checkpoint with guidance in its weights takes none, as in synthesis."""
     options = options_in_force(profile.setting)
     return options if cfg_free_weight(checkpoint.path) is None else options.replace(guidance=0.0)
 
 
-def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWeights | None) -> str:
+def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> str:
     options = _options(profile, checkpoint)
     weight_file = checkpoint.path.name if weights is None else weights.name
     if checkpoint.text_front_end == "phones":
@@ -89,8 +97,7 @@ def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: GuidanceFreeWei
             'paretone_profile.apply(tts.ema_model, "this folder")'
         )
         note = "\nThen use `tts.infer(…)` as usual; `paretone_profile.remove(tts.ema_model)` removes the profile.\n"
-    table = profile.artefact("table")
-    skipped = "none" if table is None else f"{table.skipped_share:.0%} of the layers' work units skipped"
+    skipped = "; ".join(_of_artefacts(profile, "readme")) or "none"
     return (
         f"# A Paretone profile for the official F5-TTS package\n\n```python\n{use}\n```\n{note}\n"
         f"* Model: {profile.variant}; weights: `{weight_file}`; profile made on the checkpoint with SHA-256\n"

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Protocol
 
 import torch
@@ -21,6 +22,7 @@ from engine import __version__
 from engine.errors import CheckpointError, SettingError
 from engine.export.delivery import deliver
 from engine.export.exporting import Follower
+from engine.export.targets import exporting
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
@@ -34,10 +36,10 @@ from engine.models.minis.folder import DURATIONS, LAYOUT_FILE
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged
-from engine.techniques import knobs_of, spade, speculative
+from engine.techniques import Technique, knobs_of
 
 STUDENT, DRAFT = KINDS = ("student", "draft")
-PROVENANCE, SETTINGS, RETAINED = "provenance.json", "speculative.json", "retained_layers"
+PROVENANCE, RETAINED = "provenance.json", "retained_layers"
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
 LM_MINI_FILES = (LAYOUT_FILE, DURATIONS, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
 LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
@@ -55,7 +57,7 @@ class LanguageExport:
     file: str = ""
     """Which student or draft; the first that belongs to the model if none is named."""
     settings: Values = NO_VALUES
-    """Of SSD, to use a draft with."""
+    """To use a draft with."""
     model_folder: str = ""
     """Where the checkpoint lies, if not in its usual place."""
 
@@ -155,7 +157,7 @@ def export_language(job: LanguageExport, follower: Follower) -> tuple[Path, ...]
     if job.kind == STUDENT:
         contents = student_contents(source, base, fitting[0])
     else:
-        contents = draft_contents(source, base, fitting[0], Engaged(speculative.NAME, job.settings))
+        contents = draft_contents(source, base, fitting[0], job.settings)
     follower.status(f"Writing to {job.folder}")
     return deliver(job.folder, contents, follower.progress)
 
@@ -179,8 +181,7 @@ def student_contents(source: Source, base: str, student: StudentWeights) -> dict
     """The files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
     tensors = read_weights(Path(student.path), source.checks)
     about = {
-        "technique": spade.TECHNIQUE.title,
-        "paper": spade.TECHNIQUE.paper.reference,
+        **_technique(STUDENT),
         "stage": student.stage,
         "minutes": student.minutes,
         "file": student.fingerprint,
@@ -188,20 +189,34 @@ def student_contents(source: Source, base: str, student: StudentWeights) -> dict
     return _checkpoint(source, base, tensors, student.retained, about)
 
 
-def draft_contents(source: Source, base: str, draft: DraftWeights, engaged: Engaged) -> dict[str, bytes]:
-    """The files of a draft, complete with the layers that were not trained, and the settings of ``engaged`` under which
-    it is to be used. Raises :class:`CheckpointError`, and :class:`SettingError` for settings out of range."""
-    settings = {name: value for name, value in knobs_of(engaged).items() if name != "draft"}
+def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values = NO_VALUES) -> dict[str, bytes]:
+    """The files of a draft, complete with the layers that were not trained, and the settings under which it is to be
+    used, with the knobs that are ``given``.
+
+    Raises :class:`CheckpointError`, and :class:`SettingError` for settings out of range.
+    """
+    owner, module = _owner(DRAFT)
+    settings = {name: value for name, value in knobs_of(Engaged(owner.name, given)).items() if name != "draft"}
     settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
     require_layers(draft.retained, source.layers())
     tensors = pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
     about = {
-        "technique": speculative.TECHNIQUE.title,
-        "paper": speculative.TECHNIQUE.paper.reference,
+        **_technique(DRAFT),
         "trained_layers": list(draft.trained),
         "file": draft.fingerprint,
     }
-    return {**_checkpoint(source, base, tensors, draft.retained, about), SETTINGS: _json(settings)}
+    return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: _json(settings)}
+
+
+def _owner(kind: str) -> tuple[Technique, ModuleType]:
+    """The technique whose weights are of ``kind``, and its module for exports."""
+    return next((one, module) for one, module in exporting() if getattr(module, "KIND", "") == kind)
+
+
+def _technique(kind: str) -> dict[str, object]:
+    """Which technique the weights are for."""
+    owner, _ = _owner(kind)
+    return {"technique": owner.title, "paper": owner.paper.reference}
 
 
 def _checkpoint(

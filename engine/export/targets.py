@@ -1,18 +1,28 @@
-"""The forms in which a profile runs without Paretone, and which profiles each of them can carry. Torch-free."""
+"""The forms in which a profile runs without Paretone, and which profiles each of them can carry. Torch-free.
+
+What a technique brings is in the module that :attr:`engine.techniques.base.Technique.exports` names, with any of:
+
+- ``why_not(target, entry, artefact)``: why the target so called cannot carry ``entry``, a sentence or ``""``; a
+  technique without it cannot be carried anywhere;
+- ``TARGETS``: forms of the technique's own;
+- ``described(artefact)``: fields of the file that :mod:`engine.export.paretone_profile` reads, and
+  ``readme(artefact)``, what to say of them;
+- ``weights(profile, checkpoint, check)``: the weights that the profile runs with in place of the checkpoint's, an
+  :class:`engine.export.exporting.ExportedWeights`, or ``None``;
+- ``KIND`` and ``SETTINGS_FILE``: which weights of language models are the technique's, and where settings for them go.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
 
 from engine.errors import SettingError
 from engine.models.catalogue import entry
 from engine.setting.profile import Profile
-from engine.techniques import ditreducio, guidance_free, steps, technique
-
-TRANSLATED = (ditreducio.TECHNIQUE.name, guidance_free.NAME, steps.TECHNIQUE.name)
-"""The techniques that the official package can be given from outside."""
-REUSE = "reuse"
-"""The only kind of temporal skip that the official way knows."""
+from engine.techniques import Technique, technique, techniques
 
 
 @dataclass(frozen=True)
@@ -23,25 +33,36 @@ class Target:
     title: str
     summary: str
     """What the folder then holds."""
+    why_not: Callable[[Profile, bool], str]
+    """Why a profile cannot be exported so, as a sentence, or ``""``; also told whether the checkpoint has its guidance
+    in its weights."""
 
 
-F5_TTS = Target("f5-tts", "Official F5-TTS package", "the profile and a module that applies it to the official package")
-SAFETENSORS = Target("safetensors", "CFG-free weights", "CFG-free weights in the official layout")
-TARGETS = (F5_TTS, SAFETENSORS)
+def exporting() -> Iterator[tuple[Technique, ModuleType]]:
+    """The techniques that say something of exports, and their modules."""
+    for one in techniques():
+        if one.exports:
+            yield one, import_module(one.exports)
+
+
+def targets() -> tuple[Target, ...]:
+    """All of them."""
+    return (F5_TTS, *(target for _, module in exporting() for target in getattr(module, "TARGETS", ())))
 
 
 def target(name: str) -> Target:
     """The target called ``name``. Raises :class:`SettingError` naming all where there is none."""
-    found = next((one for one in TARGETS if one.name == name), None)
+    known = targets()
+    found = next((one for one in known if one.name == name), None)
     if found is None:
-        raise SettingError(f"There is no export target {name!r}; choose {' or '.join(one.name for one in TARGETS)}.")
+        raise SettingError(f"There is no export target {name!r}; choose {' or '.join(one.name for one in known)}.")
     return found
 
 
-def why_not(chosen: Target, profile: Profile, cfg_free_checkpoint: bool) -> str:
+def why_not(chosen: Target, profile: Profile, guided_weights: bool) -> str:
     """Why ``profile`` cannot be exported so, as a sentence, or ``""``.
 
-    ``cfg_free_checkpoint``: whether the checkpoint that it is for is CFG-free itself.
+    ``guided_weights``: whether the checkpoint that it is for has its guidance in its weights.
     """
     model = entry(profile.setting.model)
     if model.loader != "f5":
@@ -49,19 +70,27 @@ def why_not(chosen: Target, profile: Profile, cfg_free_checkpoint: bool) -> str:
             f"The profile is for {model.title}, which is not a model of the f5_tts package; only F5-TTS profiles can "
             "be exported."
         )
-    if chosen is SAFETENSORS:
-        if cfg_free_checkpoint or profile.weights:
-            return ""
-        return (
-            "The profile runs the plain checkpoint with guidance: there are no CFG-free weights to write; engage "
-            "CFG-free in the profile."
-        )
-    if profile.artefact("table") is not None and profile.artefact("table").temporal != REUSE:
-        return (
-            "The strategy table was calibrated with forecasts, which the official package cannot run; "
-            "calibrate without them."
-        )
+    return chosen.why_not(profile, guided_weights)
+
+
+def _why_not_official(profile: Profile, guided_weights: bool) -> str:
+    """What the official package cannot be given from outside."""
+    modules = {one.name: module for one, module in exporting()}
+    reasons = []
     for one in profile.setting.techniques:
-        if one.technique not in TRANSLATED:
-            return f"{technique(one.technique).title} cannot run in the official package; export a profile without it."
-    return ""
+        carried = getattr(modules.get(one.technique), "why_not", None)
+        artefact = next((each for each in profile.artefacts if each.fingerprint == one.artefact), None)
+        if carried is None:
+            title = technique(one.technique).title
+            reasons.append(f"{title} cannot run in the official package; export a profile without it.")
+        else:
+            reasons.append(carried(F5_TTS.name, one, artefact))
+    return next(filter(None, reasons), "")
+
+
+F5_TTS = Target(
+    "f5-tts",
+    "Official F5-TTS package",
+    "the profile and a module that applies it to the official package",
+    _why_not_official,
+)

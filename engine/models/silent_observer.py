@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class SilentObserver:
-    """Lets everything pass; see :class:`engine.models.base.CalibrationObserver`."""
+    """Lets everything pass; see :class:`engine.models.base.ProgressObserver`."""
 
     def check(self) -> None: ...
 

@@ -26,7 +26,7 @@ from engine.views.figure import Figure
 
 if TYPE_CHECKING:
     from engine.setting.profile import Profile
-    from engine.studies.store import StoredTake
+    from engine.studies.stored import StoredTake
 
 
 # --- Commands --------------------------------------------------------------------------------------------------------
@@ -611,8 +611,8 @@ class StudyEnded(Event):
     """What is to be said of the workers, in sentences."""
     found: tuple[str, ...] = ()
     """What it has found of the model itself, in sentences."""
-    layers: str = ""
-    """The file of the model's layers that it has added to, or ``""``."""
+    fields: Values = NO_VALUES
+    """The same by name, for programs: such as ``layers``, the file of the model's layers that it has added to."""
 
 
 @dataclass(frozen=True)

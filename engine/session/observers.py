@@ -1,6 +1,6 @@
 """What running jobs report to: each report becomes an event, and each is a chance to stop.
 
-They implement :class:`engine.models.base.Observer` and :class:`engine.models.base.CalibrationObserver`.
+They implement :class:`engine.models.base.Observer`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.session.progress import RemainingTime
 from engine.techniques.ditreducio.record import Trial
 
 if TYPE_CHECKING:
-    from engine.studies.store import StoredTake
+    from engine.studies.stored import StoredTake
     from engine.training.session import Milestone
 
 Post = Callable[[Event], None]

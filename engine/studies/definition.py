@@ -20,6 +20,7 @@ from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged, Setting
+from engine.studies.hooks import hooks
 from engine.studies.space import Axis, Search, axes_of, search_of, study_fields
 from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Spoken, Study, assembled, duration
 from engine.techniques import conflict, require_family, technique
@@ -27,7 +28,7 @@ from engine.techniques import conflict, require_family, technique
 LIMIT = 20_000
 """Takes above which a study is refused unless it says ``limit`` itself."""
 PAPER_SEEDS = (42, 3407, 666, 3954, 3962)
-"""The five seeds of the DiTReducio paper's evaluation, ``seeds = "paper"``."""
+"""Five seeds that published evaluations use, ``seeds = "paper"``."""
 _LARGEST_BYTES = 4 * 2**20
 _ONE_NAME = (
     "A TOML table holds a name only once; if an option and a technique share one, quote the technique's knob: "
@@ -215,19 +216,10 @@ class _Reader:
             name = fields.text("name")
             fields.require_known()
             found.append(Candidate(setting, LISTED, name))
-        if self._fields.flag("leave_one_layer_out"):
-            found += self._without_layers()
-        return found
-
-    def _without_layers(self) -> list[Candidate]:
-        """One setting for each layer of a language model, without it: what SPADE's importance is measured on."""
-        layers = self._fields.whole("layers", 0, minimum=2)
-        found = []
-        for layer in range(layers):
-            kept = ",".join(str(one) for one in range(layers) if one != layer)
-            entry = _engaged("spade", study_fields({"recovery": "none", "layers": kept}, "leave_one_layer_out."))
-            found.append(Candidate(Setting(self._model, self._options, (entry,)), LISTED, f"without layer {layer}"))
-            require_family(self._entry, found[-1].setting)
+        for _, settings in hooks("settings"):
+            for setting, name in settings(self._fields, self._model, self._options):
+                require_family(self._entry, setting)
+                found.append(Candidate(setting, LISTED, name))
         return found
 
     def _grids(self) -> list[tuple[Axis, ...]]:

@@ -18,9 +18,10 @@ from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.takes import make_take
 from engine.measure.timing import clock_name, stopwatch
-from engine.models.base import Observer, ProgressObserver, SpeechModel, flow_model, run_to_completion
+from engine.models.base import Observer, ProgressObserver, SpeechModel, run_to_completion
 from engine.models.silent_observer import QuietObserver
 from engine.setting.take import Trace
+from engine.studies.hooks import preparer
 from engine.studies.study import Spoken
 from engine.studies.tasks import (
     Equipment,
@@ -36,8 +37,7 @@ from engine.studies.tasks import (
     take_id,
 )
 from engine.techniques import problem
-from engine.techniques.ditreducio.preparation import calibrate_model
-from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.base import Artefact
 
 
 class Performer:
@@ -55,7 +55,7 @@ class Performer:
         self._model = model
         self._judges: dict[str, Judge] | None = None
         self._warm: set[tuple[str, str]] = set()
-        self._records: list[CalibrationRecord] = []
+        self._preparers: dict[str, Callable[..., Artefact]] = {}
         self._device = str(device.choose(equipment.device))
         self._machine = describe().line
 
@@ -102,23 +102,11 @@ class Performer:
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
     def _prepare(self, task: Prepare, observer: ProgressObserver, started: float) -> Prepared:
-        model = flow_model(self._model, "Calibrating")
-        compatibility = model.compatibility(task.setting)
-        engaged = task.setting.engaged("ditreducio")
-        for record in self._records:
-            known = record.knobs.replace(threshold=engaged.knobs["threshold"])
-            if (
-                known != engaged.knobs
-                or record.table.compatibility.mismatch(compatibility)
-                or record.seed != task.setting.seed
-            ):
-                continue
-            derived = record.derive(float(engaged.knobs["threshold"]))
-            if derived.exact:
-                return Prepared(task, derived.table, time.perf_counter() - started)
-        record = calibrate_model(model, task.utterances, task.setting, _Calibrating(observer))
-        self._records.append(record)
-        return Prepared(task, record.table, time.perf_counter() - started)
+        prepare = self._preparers.get(task.technique)
+        if prepare is None:
+            prepare = self._preparers[task.technique] = preparer(task.technique)
+        artefact = prepare(self._model, task.utterances, task.setting, _Preparing(observer))
+        return Prepared(task, artefact, time.perf_counter() - started)
 
     def _refer(self, task: Refer, started: float) -> Referred:
         try:
@@ -131,7 +119,7 @@ class Performer:
 
     def _speak(self, task: Speak, observer: ProgressObserver, started: float) -> Made | Failed:
         model, spoken = self._model, task.spoken
-        reason = problem(model.info, task.setting, task.tables)
+        reason = problem(model.info, task.setting, task.artefacts)
         if reason:
             return Failed(task, reason, 0.0, whole_setting=True)
         quiet = QuietObserver(observer)
@@ -139,11 +127,13 @@ class Performer:
         warmed = task.cell.setting, spoken.voice.id
         if warmed not in self._warm:
             model.make_ready(task.setting, quiet, spoken.voice)
-            run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
+            run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet))
             self._warm.add(warmed)
         memory = PeakMemory(self._device)
         with stopwatch(self._device) as watch:
-            synthesis = run_to_completion(model.synthesise(spoken.text, spoken.voice, task.setting, task.tables, quiet))
+            synthesis = run_to_completion(
+                model.synthesise(spoken.text, spoken.voice, task.setting, task.artefacts, quiet)
+            )
         if not np.isfinite(synthesis.samples).all():
             return Failed(task, "The model produced invalid numbers (NaN).", time.perf_counter() - started)
         first = task.cell.round == 0
@@ -171,8 +161,8 @@ class Performer:
         return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in self._judges.values())
 
 
-class _Calibrating(QuietObserver):
-    """Passes on how far a calibration is as well."""
+class _Preparing(QuietObserver):
+    """Passes on how far a preparation is as well."""
 
     def __init__(self, observer: ProgressObserver) -> None:
         super().__init__(observer)

@@ -16,7 +16,7 @@ from statistics import fmean
 from engine.measure.timing import running_order
 from engine.studies.study import BASELINE, Candidate, Cell, Spoken, Study, seeded
 from engine.studies.tasks import Prepare, Refer, Speak, Task
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 
 ATTEMPTS = 3
 """How often a task is handed out before it is given up, where workers die with it."""
@@ -38,13 +38,13 @@ class Queue:
         study: Study,
         candidates: Iterable[Candidate],
         finished: set[Cell],
-        tables: Mapping[str, StrategyTable],
+        artefacts: Mapping[str, Artefact],
         referred: Iterable[str] = (),
     ) -> None:
         self._study = study
         self._spoken: dict[str, Spoken] = {one.key: one for one in study.utterances}
         self._candidates: dict[str, Candidate] = {}
-        self._tables = dict(tables)
+        self._artefacts = dict(artefacts)
         self._done = set(finished)
         self._blocks: list[_Block] = []
         self._prepare: deque[Candidate] = deque()
@@ -66,9 +66,9 @@ class Queue:
         new = [one for one in candidates if one.key not in self._candidates]
         self._candidates |= {one.key: one for one in new}
         for one in new:
-            if one.needs_table:
+            if one.unprepared:
                 self._total += 1
-                if one.key in self._tables:
+                if one.key in self._artefacts:
                     self._finished += 1
                 elif not all(cell in self._done for cell in self._study.cells(one)):
                     self._prepare.append(one)
@@ -115,7 +115,7 @@ class Queue:
         if self._prepare:
             candidate = self._prepare.popleft()
             setting = seeded(candidate, self._study.seeds[0])
-            return Prepare(candidate.key, setting, self._study.calibration)
+            return Prepare(candidate.key, candidate.unprepared, setting, self._study.calibration)
         self._blocks = [block for block in self._blocks if block.cells]
         # The last resort is to help with another's longest block, so that nobody is idle while one is left.
         for block in (
@@ -131,10 +131,10 @@ class Queue:
         return None
 
     def _ready(self, block: _Block) -> Cell | None:
-        """The first cell of a block that may begin: its table is there, and the take that it is measured beside."""
+        """The first cell of a block that may begin: its artefact is there, and the take that it is measured beside."""
         for cell in block.cells:
             candidate = self._candidates[cell.setting]
-            if candidate.needs_table and cell.setting not in self._tables:
+            if candidate.unprepared and cell.setting not in self._artefacts:
                 continue
             beside = Cell(candidate.baseline, cell.utterance, cell.seed)
             if cell.round > 0 or cell == beside or beside in self._done or candidate.baseline not in self._candidates:
@@ -143,18 +143,18 @@ class Queue:
 
     def _speak(self, cell: Cell) -> Speak:
         candidate = self._candidates[cell.setting]
-        table = self._tables.get(cell.setting)
-        setting = seeded(candidate, cell.seed, table.fingerprint if table else "")
-        return Speak(cell, setting, self._spoken[cell.utterance], (table,) if table else ())
+        artefact = self._artefacts.get(cell.setting)
+        setting = seeded(candidate, cell.seed, artefact.fingerprint if artefact else "")
+        return Speak(cell, setting, self._spoken[cell.utterance], (artefact,) if artefact else ())
 
     # --- What has been done -------------------------------------------------------------------------------------------
-    def done(self, worker: object, seconds: float, table: StrategyTable | None = None) -> None:
-        """``worker`` has done its task, which took so long; ``table`` is what a calibration gave."""
+    def done(self, worker: object, seconds: float, artefact: Artefact | None = None) -> None:
+        """``worker`` has done its task, which took so long; ``artefact`` is what a preparation gave."""
         task = self._out.pop(worker)
         self._finished += 1
         self._pace.note(task, seconds)
-        if isinstance(task, Prepare) and table is not None:
-            self._tables[task.key] = table
+        if isinstance(task, Prepare) and artefact is not None:
+            self._artefacts[task.key] = artefact
         elif isinstance(task, Speak):
             self._done.add(task.cell)
 

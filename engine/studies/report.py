@@ -24,8 +24,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric, metric
-from engine.models.files.layer_importance import FILE as LAYERS
-from engine.studies.layers import importance
+from engine.studies.hooks import hooks
 from engine.studies.results import VERDICTS, Heard, Results
 from engine.studies.search import answer
 from engine.studies.space import Search
@@ -52,7 +51,7 @@ auto; }
 
 def write_report(results: Results, place: Path) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
-    Of a study that leaves out layers also their importance, as SPADE reads it.
+    Techniques may add files of their own, such as the importance of layers of a study that leaves them out.
 
     Raises :class:`StudyError` if nothing has been made yet, or they cannot be written.
     """
@@ -65,9 +64,8 @@ def write_report(results: Results, place: Path) -> tuple[Path, ...]:
         "results.tex": to_latex(results),
     }
     with Store(results.folder, read_only=True) as store:
-        layers = importance(store)
-    if layers is not None:
-        made[LAYERS] = layers.to_json()
+        for _, more in hooks("files"):
+            made |= more(store)
     for name, text in made.items():
         try:
             files.write_atomically(place / name, text.encode())

@@ -19,7 +19,8 @@ from engine.measure.estimates import Estimate, estimates
 from engine.measure.metrics import METRICS, Metric, metric
 from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
-from engine.studies.store import Store, StoredSetting, StoredTake, StoredTrial, audio_path
+from engine.studies.store import Store, audio_path
+from engine.studies.stored import StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import BASELINE, Cell
 
 VERDICTS: Mapping[str, tuple[str, Callable[[Mapping[str, float]], complex]]] = {

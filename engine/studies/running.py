@@ -19,7 +19,8 @@ from engine.models.base import Observer, ProgressObserver, SpeechModel
 from engine.setting.take import Metrics
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
-from engine.studies.store import Store, StoredTake
+from engine.studies.store import Store
+from engine.studies.stored import StoredTake
 from engine.studies.study import Cell, Study
 from engine.studies.tasks import (
     Equipment,
@@ -156,7 +157,7 @@ class _Run:
         try:
             store.settle_checkpoint(self._crew.begin(equipment, self._follower))
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
-            self._queue = Queue(study, study.candidates, store.cells(), store.tables(), referred)
+            self._queue = Queue(study, study.candidates, store.cells(), store.artefacts(), referred)
             self._problems = {one.key for one in store.settings() if one.problem}
             self._candidates = {one.key: one for one in study.candidates}
             self._follower.status("Making takes")
@@ -231,8 +232,8 @@ class _Run:
                 self._keep_take(outcome)
                 self._queue.done(worker, outcome.busy_seconds)
             case Prepared():
-                self._store.add_table(outcome)
-                self._queue.done(worker, outcome.seconds, outcome.table)
+                self._store.add_artefact(outcome)
+                self._queue.done(worker, outcome.seconds, outcome.artefact)
             case Referred():
                 self._store.add_reference(outcome)
                 self._queue.done(worker, outcome.seconds)

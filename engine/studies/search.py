@@ -22,7 +22,8 @@ from engine.studies.extras import NO_SEARCH
 from engine.studies.front import costs_of, front
 from engine.studies.results import figures_of
 from engine.studies.space import Axis, Range, Search
-from engine.studies.store import COMPLETE, FAILED, RULED_OUT, RUNNING, Store, StoredTrial
+from engine.studies.store import Store
+from engine.studies.stored import COMPLETE, FAILED, RULED_OUT, RUNNING, StoredTrial
 from engine.studies.study import SEARCH, Candidate, Study, assembled
 from engine.techniques import conflict
 

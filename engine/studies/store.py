@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -21,145 +21,14 @@ from engine import files
 from engine.database import AUDIO, Database, json_text, setting_of
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
-from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Metrics
+from engine.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import Candidate, Cell, Study
 from engine.studies.tasks import Made, Prepared, Referred
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques import technique
+from engine.techniques.base import Artefact
 
 DATABASE = "study.sqlite"
-
-_MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE study (
-        one INTEGER PRIMARY KEY CHECK (one = 1),
-        title TEXT NOT NULL,
-        model TEXT NOT NULL,
-        checkpoint TEXT NOT NULL,
-        definition TEXT NOT NULL,
-        file TEXT NOT NULL,
-        created TEXT NOT NULL
-    );
-    CREATE TABLE settings (
-        key TEXT PRIMARY KEY,
-        place INTEGER NOT NULL,
-        name TEXT NOT NULL,
-        origin TEXT NOT NULL,
-        baseline TEXT NOT NULL,
-        setting TEXT NOT NULL,
-        problem TEXT NOT NULL DEFAULT ''
-    ) WITHOUT ROWID;
-    CREATE TABLE tables (
-        setting TEXT PRIMARY KEY,
-        content TEXT NOT NULL,
-        seconds REAL NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE takes (
-        setting TEXT NOT NULL,
-        utterance TEXT NOT NULL,
-        seed INTEGER NOT NULL,
-        round INTEGER NOT NULL,
-        take TEXT NOT NULL,
-        created TEXT NOT NULL,
-        text TEXT NOT NULL,
-        voice TEXT NOT NULL,
-        sample_rate INTEGER NOT NULL,
-        frames INTEGER NOT NULL,
-        measurements TEXT NOT NULL,
-        metrics TEXT NOT NULL,
-        log_mel_distance REAL,
-        clock_seconds REAL NOT NULL,
-        clock TEXT NOT NULL,
-        busy_seconds REAL NOT NULL,
-        verdicts TEXT NOT NULL,
-        notes TEXT NOT NULL,
-        machine TEXT NOT NULL,
-        PRIMARY KEY (setting, utterance, seed, round)
-    ) WITHOUT ROWID;
-    CREATE TABLE spectrograms (
-        take TEXT PRIMARY KEY,
-        frames INTEGER NOT NULL,
-        content BLOB NOT NULL
-    );
-    CREATE TABLE refs (
-        utterance TEXT PRIMARY KEY,
-        verdicts TEXT NOT NULL,
-        why_not TEXT NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE failures (
-        setting TEXT NOT NULL,
-        utterance TEXT NOT NULL,
-        seed INTEGER NOT NULL,
-        round INTEGER NOT NULL,
-        sentence TEXT NOT NULL,
-        PRIMARY KEY (setting, utterance, seed, round)
-    ) WITHOUT ROWID;
-    CREATE TABLE trials (
-        number INTEGER PRIMARY KEY,
-        params TEXT NOT NULL,
-        setting TEXT NOT NULL,
-        state TEXT NOT NULL,
-        outcome TEXT NOT NULL
-    );
-    """,
-)
-
-
-@dataclass(frozen=True)
-class StoredSetting:
-    """A setting of a study."""
-
-    key: str
-    place: int
-    name: str
-    origin: str
-    baseline: str
-    setting: Setting
-    problem: str = ""
-    """Why it cannot be run, as a sentence, or ``""``."""
-
-    @property
-    def candidate(self) -> Candidate:
-        """The same as the study has it."""
-        return Candidate(self.setting, self.origin, self.name)
-
-
-@dataclass(frozen=True)
-class StoredTake:
-    """One finished take of a study, without its audio."""
-
-    cell: Cell
-    take: str
-    """Its id; later rounds have that of the first, whose audio is theirs."""
-    created: str
-    text: str
-    voice: str
-    sample_rate: int
-    frames: int
-    measurements: Measurements = field(repr=False)
-    metrics: Metrics = field(repr=False)
-    log_mel_distance: float | None
-    clock_seconds: float
-    clock: str
-    busy_seconds: float
-    verdicts: tuple[Verdict, ...] = field(repr=False)
-    notes: tuple[str, ...]
-    machine: str
-
-
-@dataclass(frozen=True)
-class StoredTrial:
-    """One trial of a search. ``outcome`` is empty until it is complete."""
-
-    number: int
-    params: Mapping[str, object]
-    setting: str
-    state: str
-    """``RUNNING``, ``COMPLETE``, ``FAILED``, or ``RULED_OUT`` for a setting that techniques do not allow."""
-    outcome: Mapping[str, object] = field(default_factory=dict)
-
-
-RUNNING, COMPLETE, FAILED, RULED_OUT = "running", "complete", "failed", "ruled out"
 
 
 class StudyDamaged(StudyError):
@@ -179,7 +48,7 @@ class Store(Database):
     damaged = StudyDamaged
 
     def _migrations(self) -> tuple[str, ...]:
-        return _MIGRATIONS
+        return MIGRATIONS
 
     def _kept(self) -> set[str]:
         return {f"{name}.wav" for (name,) in self._connection.execute("SELECT DISTINCT take FROM takes")}
@@ -357,19 +226,20 @@ class Store(Database):
         return samples
 
     # --- What else comes of it ----------------------------------------------------------------------------------------
-    def add_table(self, prepared: Prepared) -> None:
-        """Keep a setting's strategy table."""
-        content = json_text(prepared.table.to_json())
+    def add_artefact(self, prepared: Prepared) -> None:
+        """Keep what was prepared for a setting."""
+        content = json_text(prepared.artefact.to_json())
         with self._problems("written"), self._writing():
             self._connection.execute(
                 "INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds)
             )
 
-    def tables(self) -> dict[str, StrategyTable]:
-        """The strategy tables by the keys of their settings."""
+    def artefacts(self) -> dict[str, Artefact]:
+        """What was prepared, by the keys of the settings that it is for."""
         rows = self._rows("SELECT setting, content FROM tables")
         with self._problems("read"):
-            return {key: StrategyTable.from_json(json.loads(content), "strategy table") for key, content in rows}
+            candidates = {one.key: one.candidate for one in self.settings()}
+            return {key: _artefact(candidates[key].unprepared, content) for key, content in rows}
 
     @property
     def preparing_seconds(self) -> float:
@@ -443,3 +313,11 @@ def _take(row: tuple) -> StoredTake:
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:
     return tuple(Verdict(judge, figures, heard) for judge, figures, heard in json.loads(text))
+
+
+def _artefact(name: str, content: str) -> Artefact:
+    """The artefact of the technique called ``name`` that ``content`` holds."""
+    kind = technique(name).artefact
+    if kind is None:
+        raise ValueError(f"{name!r} has no artefact")
+    return kind.read(json.loads(content), "artefact")

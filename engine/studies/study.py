@@ -17,7 +17,7 @@ from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.studies.space import Axis, Search
-from engine.techniques import ditreducio, technique
+from engine.techniques import technique
 
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 """Where a setting of a study comes from."""
@@ -62,10 +62,10 @@ class Candidate:
         return self.setting.baseline.fingerprint
 
     @property
-    def needs_table(self) -> bool:
-        """Whether DiTReducio has to be calibrated for it."""
-        engaged = self.setting.engaged(ditreducio.TECHNIQUE.name)
-        return engaged is not None and not engaged.artefact
+    def unprepared(self) -> str:
+        """The technique that has to be prepared for it within the study, by name, or ``""``."""
+        lacking = (one.technique for one in self.setting.techniques if not one.artefact)
+        return next((name for name in lacking if technique(name).prepared_by == "calibration"), "")
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ def duration(seconds: float) -> str:
 
 
 def seeded(candidate: Candidate, seed: int, artefact: str = "") -> Setting:
-    """The setting that a cell runs: with its seed, and with DiTReducio's table where that was prepared."""
+    """The setting that a cell runs: with its seed, and with the artefact that was prepared for it."""
     setting = replace(candidate.setting, seed=seed)
-    engaged = setting.engaged(ditreducio.TECHNIQUE.name)
+    engaged = setting.engaged(candidate.unprepared)
     return setting.with_technique(replace(engaged, artefact=artefact)) if engaged and artefact else setting
 
 

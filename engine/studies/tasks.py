@@ -11,7 +11,7 @@ from engine.models.base import Utterance
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from engine.studies.study import Cell, Spoken
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ class Equipment:
 
 @dataclass(frozen=True)
 class Prepare:
-    """Calibrate DiTReducio for the setting called ``key``."""
+    """Prepare the artefact of ``technique`` for the setting called ``key``."""
 
     key: str
+    technique: str
     setting: Setting
     utterances: tuple[Utterance, ...]
 
@@ -50,7 +51,7 @@ class Speak:
     cell: Cell
     setting: Setting
     spoken: Spoken
-    tables: tuple[StrategyTable, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
 
 
 Task = Prepare | Refer | Speak
@@ -58,10 +59,10 @@ Task = Prepare | Refer | Speak
 
 @dataclass(frozen=True)
 class Prepared:
-    """A calibration's strategy table."""
+    """The artefact that was prepared."""
 
     task: Prepare
-    table: StrategyTable
+    artefact: Artefact
     seconds: float
 
 

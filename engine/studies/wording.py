@@ -10,7 +10,7 @@ from engine.setting.setting import Engaged, Setting
 from engine.studies.results import VERDICTS, Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of
-from engine.studies.store import StoredTrial
+from engine.studies.stored import StoredTrial
 from engine.studies.study import duration
 from engine.techniques import technique
 

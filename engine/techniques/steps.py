@@ -65,6 +65,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="grid",
     place=30,
+    exports="engine.export.options_only",
     knobs=(
         replace(STEPS, default=7, trajectory=False),
         replace(SPACING, trajectory=False),

@@ -38,7 +38,7 @@ class Stages:
 
 
 class Stage:
-    """A part of the work; see :class:`engine.models.base.CalibrationObserver`. Its own lines are passed over."""
+    """A part of the work; see :class:`engine.models.base.ProgressObserver`. Its own lines are passed over."""
 
     def __init__(self, observer: ProgressObserver, tell: Callable[[float], None]) -> None:
         self._observer = observer

@@ -13,7 +13,7 @@ from app.state.app_state import AppState
 from app.state.comparison import technique_text
 from engine import files
 from engine.errors import PlainError
-from engine.export.targets import TARGETS, Target
+from engine.export.targets import Target, targets
 
 _OWN = "Paretone"
 _OWN_SUMMARY = "one file for the application and the command line"
@@ -36,7 +36,7 @@ class ProfileDialog(DestinationDialog):
         self.target = QComboBox()
         self.target.setAccessibleName("Target")
         self.target.addItem(_OWN)
-        for one in TARGETS:
+        for one in targets():
             self.target.addItem(one.title, one.name)
         self._paths = [at_home(name) for name in self._proposals()]
         self.target.currentIndexChanged.connect(self._show_target)
@@ -49,7 +49,7 @@ class ProfileDialog(DestinationDialog):
     def _chosen(self) -> Target | None:
         """The engine's target that is chosen; ``None`` for a profile for Paretone."""
         index = self.target.currentIndex()
-        return TARGETS[index - 1] if index > 0 else None
+        return targets()[index - 1] if index > 0 else None
 
     def _contents(self) -> list[tuple[str, str]]:
         state = self._state
@@ -79,7 +79,7 @@ class ProfileDialog(DestinationDialog):
     def _proposals(self) -> list[str]:
         """A name for each entry of the list."""
         name = "-".join([self._state.model_id, *(one.technique for one in self._state.setting.techniques)])
-        return [f"{name}.json", *(f"{name}-for-{one.name}" for one in TARGETS)]
+        return [f"{name}.json", *(f"{name}-for-{one.name}" for one in targets())]
 
     @Slot(int)
     def _show_target(self, index: int) -> None:

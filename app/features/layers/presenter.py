@@ -20,9 +20,10 @@ from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import Utterance
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR
-from engine.session.messages import Event, LayersMeasured, MeasureImportance, Progress
+from engine.session.messages import Event, LayersMeasured, MeasureImportance, Prepared, Progress
 from engine.setting.setting import Engaged
 from engine.techniques import problem, spade
+from engine.techniques.spade import requests
 from engine.techniques.spade.views import depth
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class LayersPresenter(Presenter):
         """Show what was measured."""
         if isinstance(event, LayersMeasured):
             self.choice.take_up(event.record)
+        elif isinstance(event, Prepared) and isinstance(event.result, requests.LayersMeasured):
+            self.choice.take_up(event.result.record)
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:

@@ -363,7 +363,7 @@ class StudiesPresenter(Presenter):
         table = None
         if row.finished and row.setting.engaged("ditreducio"):
             with Store(seen.folder, read_only=True) as store:
-                table = store.tables().get(key)
+                table = store.artefacts().get(key)
         if table is not None and table.compatibility == state.compatibility():
             state.replace_table(table, "use a study's strategy table")
         self._notices.say(

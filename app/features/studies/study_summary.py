@@ -17,7 +17,8 @@ from engine.studies import results as found
 from engine.studies.report import written
 from engine.studies.results import Results
 from engine.studies.search import answer
-from engine.studies.store import DATABASE, RULED_OUT, StudyDamaged
+from engine.studies.store import DATABASE, StudyDamaged
+from engine.studies.stored import RULED_OUT
 from engine.studies.study import BASELINE, SEARCH, Study, duration, results_folder
 from engine.studies.wording import REFERENCE, answer_lines, described, reference_lines, search_in, setting_title
 

@@ -19,7 +19,8 @@ from engine.setting.library import Library, TakeSummary
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from engine.studies.results import results
-from engine.studies.store import Store, StoredTake
+from engine.studies.store import Store
+from engine.studies.stored import StoredTake
 from engine.studies.study import Cell
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import StrategyTable
@@ -94,7 +95,7 @@ class ReadStudy:
 def read_study(folder: Path, scores: Scores) -> ReadStudy:
     """The study in ``folder``. Raises :class:`engine.errors.StudyError`."""
     with Store(folder, read_only=True) as store:
-        found, takes, tables = results(store), store.takes(), store.tables()
+        found, takes, tables = results(store), store.takes(), store.artefacts()
     machines: dict[str, dict[str, None]] = defaultdict(dict)
     for one in takes:
         machines[one.cell.setting].setdefault(one.machine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from engine import device
@@ -9,11 +10,12 @@ from engine.errors import StudyError
 from engine.measure.evaluation.judges import judge_named
 from engine.models.catalogue import entry
 from engine.session.executor import Executor
-from engine.session.messages import LayersMeasured, RunStudy, StudyEnded
+from engine.session.messages import Prepared, RunStudy, StudyEnded
 from engine.session.observers import Job, StudyObserver
+from engine.setting.knobs import Values
 from engine.studies import definition
-from engine.studies.adopting import Adoption, adopt
 from engine.studies.cluster import Cluster
+from engine.studies.hooks import Finding, hooks
 from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from engine.studies.store import Store
 from engine.studies.study import Study, results_folder
@@ -33,11 +35,26 @@ def run_study(command: RunStudy, executor: Executor, job: Job) -> StudyEnded:
         store.begin(study, command.file)
         observer.begin(str(folder), study.title)
         state = run(study, store, workers, observer)
-        adopted = adopt(study, store) if state == FINISHED else None
-    _tell_layers(adopted, executor, observer)
-    found = () if adopted is None else (adopted.sentence,)
-    kept = "" if adopted is None or adopted.record is None else str(adopted.path)
-    return StudyEnded(command.job, str(folder), state == PAUSED, observer.made, tuple(workers.log()), found, kept)
+        found = [] if state != FINISHED else list(_found(study, store))
+    for technique, finding in found:
+        _tell(technique, finding, executor, observer)
+    return StudyEnded(
+        command.job,
+        str(folder),
+        state == PAUSED,
+        observer.made,
+        tuple(workers.log()),
+        tuple(one.sentence for _, one in found),
+        Values({name: value for _, one in found for name, value in one.fields}),
+    )
+
+
+def _found(study: Study, store: Store) -> Iterator[tuple[str, Finding]]:
+    """What techniques find in a finished study."""
+    for technique, finished in hooks("finished"):
+        finding = finished(study, store)
+        if finding is not None:
+            yield technique.name, finding
 
 
 def _require_judges(study: Study) -> None:
@@ -47,14 +64,12 @@ def _require_judges(study: Study) -> None:
             raise StudyError(problem)
 
 
-def _tell_layers(adopted: Adoption | None, executor: Executor, observer: StudyObserver) -> None:
-    """Let the loaded model know what was measured of its layers, if it is of this one."""
+def _tell(technique: str, finding: Finding, executor: Executor, observer: StudyObserver) -> None:
+    """Let the loaded model know what was found of it."""
     model = executor.model
-    if adopted is None or adopted.record is None or model is None:
-        return
-    if model.info.fingerprint == adopted.record.checkpoint:
+    if finding.result is not None and model is not None and model.info.fingerprint == finding.checkpoint:
         info = model.look_for_weights(observer.check)
-        observer.post(LayersMeasured(observer.job, adopted.record, str(adopted.path), info))
+        observer.post(Prepared(observer.job, technique, finding.result, info))
 
 
 def _serves(executor: Executor, study: Study) -> bool:

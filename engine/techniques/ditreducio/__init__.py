@@ -99,6 +99,8 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=10,
+    exports="engine.techniques.ditreducio.exports",
+    study="engine.techniques.ditreducio.studies.hooks",
     benches=(
         ("calibration", "engine.techniques.ditreducio.benches.calibration"),
         ("skipping", "engine.techniques.ditreducio.benches.skipping"),

@@ -37,7 +37,7 @@ def transfer(task: JobTask) -> TransferMeasured:
 
 
 class _Reporting(QuietObserver):
-    """Reports what a calibration finds; see :class:`engine.models.base.CalibrationObserver`."""
+    """Reports what a calibration finds; see :class:`engine.techniques.ditreducio.observer.CalibrationObserver`."""
 
     def __init__(self, observer: JobObserver) -> None:
         super().__init__(observer)

@@ -110,6 +110,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="weights",
     place=20,
+    exports="engine.techniques.guidance_free.exports",
     benches=(("guidance-free", "engine.techniques.guidance_free.benches.guidance_free"),),
     views=("engine.techniques.guidance_free.views.guidance_weight",),
     commands=("engine.techniques.guidance_free.commands.train",),

@@ -141,6 +141,8 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="weights",
     place=170,
+    exports="engine.techniques.spade.exports",
+    study="engine.techniques.spade.studies.hooks",
     benches=(("spade", "engine.techniques.spade.benches.spade"),),
     views=(
         "engine.techniques.spade.views.layer_importance",

@@ -88,6 +88,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="draft",
     place=160,
+    exports="engine.techniques.speculative.exports",
     benches=(("ssd", "engine.techniques.speculative.benches.ssd"),),
     views=("engine.techniques.speculative.views.speculation",),
     commands=("engine.techniques.speculative.commands.export_model", "engine.techniques.speculative.commands.train"),

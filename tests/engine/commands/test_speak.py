@@ -11,7 +11,7 @@ from engine import cli
 from engine.setting.profile import Profile
 
 SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
-ON_TOP = "CFG-free weights already contain their guidance"
+ON_TOP = "CFG-free weights already contain their guidance."
 
 
 def test_help_says_for_which_models_an_option_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,6 @@ from engine.errors import Cancelled, SettingError
 from engine.export.language import (
     PROVENANCE,
     RETAINED,
-    SETTINGS,
     CosySource,
     HuggingFaceSource,
     LanguageExport,
@@ -34,8 +33,7 @@ from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.networks.causal import CausalConfig
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
-from engine.techniques import speculative
+from engine.techniques.speculative.exports import SETTINGS_FILE as SETTINGS
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
@@ -86,7 +84,7 @@ def test_a_draft_is_written_complete_and_with_its_settings(folder: LmMiniFolder,
     transformers = pytest.importorskip("transformers")
     base = fingerprint(folder.weights_path)
     (draft,) = find_language_weights([folder.root], base).drafts
-    contents = draft_contents(source(folder), base, draft, Engaged(speculative.NAME, Values(tolerance=0.3)))
+    contents = draft_contents(source(folder), base, draft, Values(tolerance=0.3))
     place = written(contents, tmp_path / "draft")
     assert transformers.AutoModelForCausalLM.from_pretrained(place).config.num_hidden_layers == 2
     own, tensors = load_file(folder.weights_path), load_file(place / "model.safetensors")

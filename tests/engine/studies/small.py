@@ -9,7 +9,8 @@ from engine.errors import Cancelled
 from engine.models.f5.adapter import F5Speech
 from engine.studies.definition import parse
 from engine.studies.running import LocalExecutor, run
-from engine.studies.store import Store, StoredTake
+from engine.studies.store import Store
+from engine.studies.stored import StoredTake
 from engine.studies.study import Study
 from tests.engine import small_speech
 

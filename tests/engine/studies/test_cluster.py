@@ -13,7 +13,8 @@ from engine.errors import StudyError
 from engine.models.base import Observer
 from engine.models.silent_observer import SilentObserver
 from engine.studies.running import FINISHED, run
-from engine.studies.store import Store, StoredTake
+from engine.studies.store import Store
+from engine.studies.stored import StoredTake
 from engine.studies.study import Study
 from engine.studies.tasks import Equipment
 from tests.engine.studies import small

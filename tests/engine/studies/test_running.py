@@ -86,7 +86,7 @@ def test_a_strategy_table_is_calibrated_once_and_used(tmp_path: Path) -> None:
     assert follower.shares == sorted(follower.shares)
     assert 0.5 < follower.shares[-1] <= 1
     with Store(tmp_path / "s") as store:
-        tables = store.tables()
+        tables = store.artefacts()
         ratios = {one.cell.setting: one.measurements.ops_ratio for one in store.takes()}
     assert set(tables) == {one.key for one in chosen.candidates[1:]}
     assert all(ratio < 1 for key, ratio in ratios.items() if key in tables)
@@ -178,7 +178,7 @@ def test_what_stood_in_a_settings_way_may_go_away(tmp_path: Path, monkeypatch: p
         raise RuntimeError("no luck today")
 
     with monkeypatch.context() as patched:
-        patched.setattr("engine.studies.execution.calibrate_model", broken)
+        patched.setattr("engine.techniques.ditreducio.preparation.calibrate_model", broken)
         assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s").settings
     assert [one.finished for one in found] == [3, 0]

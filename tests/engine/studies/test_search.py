@@ -11,7 +11,8 @@ from engine.errors import Cancelled, StudyError
 from engine.studies.results import read
 from engine.studies.running import FINISHED
 from engine.studies.search import answer
-from engine.studies.store import COMPLETE, FAILED, RULED_OUT, Store
+from engine.studies.store import Store
+from engine.studies.stored import COMPLETE, FAILED, RULED_OUT
 from engine.studies.study import Study
 from tests.engine.studies.small import Follower, finished, study
 

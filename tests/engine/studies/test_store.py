@@ -52,7 +52,7 @@ def test_a_definition_may_grow_but_not_change_its_model(tmp_path: Path) -> None:
 
 def test_a_newer_study_is_left_alone(tmp_path: Path) -> None:
     finished(tmp_path)
-    newer = len(module._MIGRATIONS) + 1
+    newer = len(module.MIGRATIONS) + 1
     with sqlite3.connect(tmp_path / DATABASE) as direct:
         direct.execute(f"PRAGMA user_version = {newer}")
     direct.close()

@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.features.export.profile_dialog import ProfileDialog
-from engine.export.targets import F5_TTS, SAFETENSORS
+from engine.export.targets import F5_TTS
 from engine.session.messages import ExportProfile, TakeReady
 from engine.setting.profile import Profile
+from engine.techniques.guidance_free.exports import SAFETENSORS
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 
 

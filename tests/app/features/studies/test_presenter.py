@@ -420,7 +420,7 @@ def test_a_setting_is_used_with_its_strategy_table(
     assert outcome is Outcome.FINISHED, sentence
     window.features["studies"].use(window.features["studies"].summary.rows[1].key)
     with Store(tmp_path / "small.study", read_only=True) as store:
-        (table,) = store.tables().values()
+        (table,) = store.artefacts().values()
     assert window.state.table == table
     assert window.state.threshold == 1.5
     assert window.state.why_not_accelerate() == ""

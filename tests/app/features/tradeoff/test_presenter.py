@@ -171,7 +171,7 @@ def test_what_is_selected_in_takes_is_selected_here_and_the_other_way_round(wind
 def test_strategy_shows_the_table_of_the_chosen_point(window: MainWindow, results: Path) -> None:
     panel, strategy = window.panels["tradeoff"], window.panels["strategy"]
     with Store(results, read_only=True) as store:
-        tables = store.tables()
+        tables = store.artefacts()
     go(window, key_of(panel, ("ditreducio",)))
     shown = strategy._other
     assert shown in tables.values() and shown.steps == 4

@@ -12,11 +12,11 @@ from engine.errors import StudyError
 from engine.measure.evaluation import judges
 from engine.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord
 from engine.studies.definition import parse
-from engine.studies.layers import importance
 from engine.studies.report import write_report
 from engine.studies.results import read
 from engine.studies.running import FINISHED, LocalExecutor, run
 from engine.studies.store import Store
+from engine.techniques.spade.studies.layers import importance
 from tests.engine import speaking
 from tests.engine.small_language import write_model
 from tests.engine.studies.hearing import EAR, Ear, silence

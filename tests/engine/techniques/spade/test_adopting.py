@@ -24,14 +24,14 @@ from engine.models.files.layer_importance import (
     read_record,
 )
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import JobFinished, LayersMeasured, LoadModel, RunStudy, ShutDown, StudyEnded
-from engine.studies.adopting import adopt
+from engine.session.messages import JobFinished, LoadModel, Prepared, RunStudy, ShutDown, StudyEnded
 from engine.studies.definition import parse, read
-from engine.studies.layers import importance
 from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from engine.studies.store import Store
 from engine.studies.study import Study
 from engine.studies.writing import to_toml
+from engine.techniques.spade.studies.adopting import adopt
+from engine.techniques.spade.studies.layers import importance
 from tests.engine import speaking
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model
@@ -185,12 +185,12 @@ def test_the_loaded_model_knows_the_new_order(root: Path, tmp_path: Path) -> Non
     finally:
         engine.submit(ShutDown(3))
         assert engine.join(PATIENCE_SECONDS)
-    (measured,) = recorder.of(2, LayersMeasured)
-    assert measured.path == str(own_place("lm-mini") / FILE)
-    assert {one.measure for one in measured.record.measures} == {WORD_ERROR, DIVERGENCE, COSINE}
-    assert measured.info.layer_order == measured.record.order
+    (measured,) = recorder.of(2, Prepared)
+    assert measured.result.path == str(own_place("lm-mini") / FILE)
+    assert {one.measure for one in measured.result.record.measures} == {WORD_ERROR, DIVERGENCE, COSINE}
+    assert measured.info.layer_order == measured.result.record.order
     (ended,) = recorder.of(2, StudyEnded)
-    assert measured.path in ended.found[-1]
+    assert measured.result.path in ended.found[-1]
 
 
 def test_the_command_line_says_so_and_where(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

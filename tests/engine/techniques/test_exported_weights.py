@@ -12,13 +12,13 @@ from safetensors.torch import load_file, save_file
 from engine import cli
 from engine.errors import CheckpointError
 from engine.export.delivery import deliver
-from engine.export.weights import GuidanceFreeWeights, metadata_of
 from engine.models import load_model
 from engine.models.base import run_to_completion
 from engine.models.catalogue import voices
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
+from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights, metadata_of
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 
 METADATA = {

@@ -1,0 +1,1 @@
+"""What studies have DiTReducio do."""

@@ -1,0 +1,52 @@
+"""What studies ask of DiTReducio: see :mod:`engine.studies.hooks`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.models.base import FlowModel, SpeechModel, Utterance, flow_model
+from engine.setting.setting import Setting
+from engine.techniques.ditreducio import TECHNIQUE
+from engine.techniques.ditreducio.observer import CalibrationObserver
+from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.ditreducio.table import StrategyTable
+
+
+def preparer() -> Calibrations:
+    """What makes strategy tables on one worker."""
+    return Calibrations()
+
+
+class Calibrations:
+    """Calibrates, unless an earlier calibration decides every trial of another threshold alike."""
+
+    def __init__(self) -> None:
+        self._records: list[CalibrationRecord] = []
+
+    def __call__(
+        self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: CalibrationObserver
+    ) -> StrategyTable:
+        """The strategy table for ``setting``. Raises :class:`PlainError` where there is none."""
+        # Imports torch.
+        from engine.techniques.ditreducio.preparation import calibrate_model
+
+        flow = flow_model(model, "Calibrating")
+        derived = self._derived(flow, setting)
+        if derived is not None:
+            return derived
+        record = calibrate_model(flow, utterances, setting, observer)
+        self._records.append(record)
+        return record.table
+
+    def _derived(self, model: FlowModel, setting: Setting) -> StrategyTable | None:
+        compatibility, engaged = model.compatibility(setting), setting.engaged(TECHNIQUE.name)
+        assert engaged is not None
+        threshold = engaged.knobs["threshold"]
+        for record in self._records:
+            alike = record.knobs.replace(threshold=threshold) == engaged.knobs and record.seed == setting.seed
+            if not alike or record.table.compatibility.mismatch(compatibility):
+                continue
+            derived = record.derive(float(threshold))
+            if derived.exact:
+                return derived.table
+        return None

@@ -1,0 +1,5 @@
+"""What exports ask of SPADE: see :mod:`engine.export.targets`."""
+
+from __future__ import annotations
+
+KIND = "student"
