@@ -26,7 +26,7 @@ def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_whole_bench(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(["skipping", "--steps", "4", "--rounds", "2", "--thresholds", "0.5", "--json"]) == 0
+    assert bench.main(["skipping", "--steps", "3", "--rounds", "2", "--thresholds", "0.5", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     skipping, same = data["rows"]
     assert skipping["TS"] + skipping["BS"] > 0

@@ -1,5 +1,4 @@
-"""CFG-free weights next to the guidance that they replace: how much faster one branch is, and whether it speaks as
-well.
+"""CFG-free weights next to the guidance that they replace: how much faster, and whether they speak as well.
 
 For every weight w: the model under guidance w / (1 - w), its CFG-free weights in one branch, and for comparison the
 model without guidance, which is no way to speak; word error rates of the same sentences, and distances of takes from
