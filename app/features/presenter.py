@@ -7,12 +7,19 @@ docks. Panels that draw with pyqtgraph come later, so that the window is painted
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.services import Services
 from engine.session.messages import Event, Progress, Telemetry
+
+
+class Windowed(Protocol):
+    """What the base of presenters needs of :class:`app.features.services.Services`."""
+
+    @property
+    def window(self) -> QMainWindow: ...
 
 
 class Presenter(QObject):
@@ -24,7 +31,7 @@ class Presenter(QObject):
     later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Windowed) -> None:
         super().__init__(services.window)
 
     def engine_starts(self) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QMainWindow
 
+from app.features.presenter import Presenter
 from app.shell.actions import Actions
 from app.shell.docks import Docks
 from app.shell.notices import Notices
 from app.shell.status_line import StatusLine
 from app.shell.theme import Theme
 from app.state.app_state import AppState
-
-if TYPE_CHECKING:
-    from app.features.presenter import Presenter
 
 Found = TypeVar("Found")
 

@@ -11,10 +11,10 @@ from engine.commands.technique_args import engaged, from_files, number, typed, w
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import SpeechModel
+from engine.setting.artefact import Artefact
 from engine.setting.knobs import checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
-from engine.techniques.base import Artefact
 
 
 @dataclass

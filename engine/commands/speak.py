@@ -14,11 +14,11 @@ from engine.commands.technique_args import engaged, files_given, from_files, wit
 from engine.errors import SettingError
 from engine.models.base import SpeechModel
 from engine.session.messages import Synthesise
+from engine.setting.artefact import Artefact
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
 from engine.techniques import find, options_in_force
-from engine.techniques.base import Artefact
 
 NAME = "speak"
 SUMMARY = "Synthesise a text with a profile or a setting."

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
-
-from torch import Tensor
 
 from engine.errors import ProfileError
 from engine.export import f5_tts
 from engine.export.delivery import deliver
+from engine.export.exported_weights import ExportedWeights
 from engine.export.targets import F5_TTS, exporting, target, why_not
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.weight_sets import cfg_free_weight
 from engine.setting.profile import Profile
-
-
-class ExportedWeights(Protocol):
-    """Weights that are written with a profile, or by themselves."""
-
-    tensors: Mapping[str, Tensor]
-    """By official names."""
-
-    @property
-    def name(self) -> str:
-        """What their file is called."""
-
-    def contents(self) -> dict[str, bytes]:
-        """The files by name."""
 
 
 class Follower(Protocol):

@@ -19,7 +19,7 @@ from engine.setting.profile import Profile
 from engine.techniques import options_in_force
 
 if TYPE_CHECKING:
-    from engine.export.exporting import ExportedWeights
+    from engine.export.exported_weights import ExportedWeights
 
 PROBES_PER_TENSOR = 2
 

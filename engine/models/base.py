@@ -17,8 +17,8 @@ from engine.setting.take import Measurements, Trace
 
 if TYPE_CHECKING:
     from engine.sampling.calibration_target import CalibrationTarget
+    from engine.setting.artefact import Artefact
     from engine.setting.compatibility import Compatibility
-    from engine.techniques.base import Artefact
 
 FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled

@@ -19,12 +19,13 @@ from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import VARIANTS
 from engine.models.silent_observer import SilentObserver
+from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import NO_VALUES, Knob, Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
 from engine.techniques import conflict, foreseen, problem, resolve, technique
-from engine.techniques.base import Artefact, Technique
+from engine.techniques.base import Technique
 from engine.techniques.registry import techniques
 from engine.techniques.resolving import known
 

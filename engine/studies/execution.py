@@ -20,6 +20,7 @@ from engine.measure.takes import make_take
 from engine.measure.timing import clock_name, stopwatch
 from engine.models.base import Observer, ProgressObserver, SpeechModel, run_to_completion
 from engine.models.silent_observer import QuietObserver
+from engine.setting.artefact import Artefact
 from engine.setting.take import Trace
 from engine.studies.hooks import preparer
 from engine.studies.study import Spoken
@@ -37,7 +38,6 @@ from engine.studies.tasks import (
     take_id,
 )
 from engine.techniques import problem
-from engine.techniques.base import Artefact
 
 
 class Performer:

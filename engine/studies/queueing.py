@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from engine.measure.timing import running_order
+from engine.setting.artefact import Artefact
 from engine.studies.study import BASELINE, Candidate, Cell, Spoken, Study, seeded
 from engine.studies.tasks import Prepare, Refer, Speak, Task
-from engine.techniques.base import Artefact
 
 ATTEMPTS = 3
 """How often a task is handed out before it is given up, where workers die with it."""

@@ -21,12 +21,12 @@ from engine import files
 from engine.database import AUDIO, Database, json_text, setting_of
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
+from engine.setting.artefact import Artefact
 from engine.setting.take import Measurements, Metrics
 from engine.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import Candidate, Cell, Study
 from engine.studies.tasks import Made, Prepared, Referred
 from engine.techniques import technique
-from engine.techniques.base import Artefact
 
 DATABASE = "study.sqlite"
 

@@ -8,10 +8,10 @@ from dataclasses import astuple, dataclass, field
 
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Utterance
+from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from engine.studies.study import Cell, Spoken
-from engine.techniques.base import Artefact
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engine.errors import SettingError
+from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
 from engine.setting.plan import NotPrepared, Plan
@@ -87,14 +88,6 @@ class Conflict(SettingError):
     def __init__(self, sentence: str, *slots: str) -> None:
         super().__init__(sentence)
         self.slots = slots
-
-
-class Artefact(Protocol):
-    """What preparing a technique yields and synthesis needs, such as a strategy table. Immutable and picklable."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Hexadecimal digits that are equal for artefacts that act alike; settings name artefacts by them."""
 
 
 @dataclass(frozen=True)

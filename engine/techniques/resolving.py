@@ -14,11 +14,12 @@ from typing import Any
 from engine.errors import PlainError, SettingError
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, MASKED, ModelInfo
+from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, checked
 from engine.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.base import SLOTS, Artefact, Conflict, Context, Technique
+from engine.techniques.base import SLOTS, Conflict, Context, Technique
 from engine.techniques.registry import lacking, technique
 
 PLANS: dict[str, type[Plan]] = {FLOW: FlowPlan, LANGUAGE: LanguagePlan, MASKED: MaskedPlan}

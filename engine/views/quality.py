@@ -14,8 +14,8 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
 from engine.models.catalogue import harvard_sentences
+from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
-from engine.techniques.base import Artefact
 from engine.views.stages import Stages
 
 

@@ -67,13 +67,13 @@ from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.evaluating import Evaluator, Whole
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.sampling.operations import OperationCounts
+from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan
 from engine.setting.setting import Setting
 from engine.setting.take import Trace
 from engine.techniques import resolve
-from engine.techniques.base import Artefact
 
 LARGEST_MAP = 512
 """Captured attention maps are pooled to at most this many queries and keys."""

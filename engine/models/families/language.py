@@ -52,12 +52,12 @@ from engine.models.kernels.graphs import GraphCache
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.tokens import TokenSampler, Uniforms
+from engine.setting.artefact import Artefact
 from engine.setting.knobs import Values
 from engine.setting.plan import LanguagePlan
 from engine.setting.setting import Setting
 from engine.setting.take import DecodingCycle, DecodingTrace, Trace
 from engine.techniques import resolve
-from engine.techniques.base import Artefact
 
 MOST_RECORDED = 2
 """Networks whose recordings are kept: a model's and its draft's."""

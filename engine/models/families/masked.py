@@ -48,12 +48,12 @@ from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.networks.masked_network import MaskedNetwork
 from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block, commit_counts
+from engine.setting.artefact import Artefact
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
 from engine.setting.setting import Setting
 from engine.setting.take import DemaskedPassage, DemaskingTrace, Trace
 from engine.techniques import resolve
-from engine.techniques.base import Artefact
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,13 @@
+"""What techniques need besides a setting. Torch-free."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Artefact(Protocol):
+    """What preparing a technique yields and synthesis needs, such as a strategy table. Immutable and picklable."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hexadecimal digits that are equal for artefacts that act alike; settings name artefacts by them."""
