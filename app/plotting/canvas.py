@@ -43,7 +43,7 @@ class FigureCanvas(Chart):
     """
 
     read = Signal(str)
-    """What stands where the mark is, in words."""
+    """Text at the cursor."""
 
     own_keys = (*_MOVES, *_PAGES)
 
@@ -60,7 +60,7 @@ class FigureCanvas(Chart):
 
     @property
     def figure(self) -> Figure | None:
-        """What is shown."""
+        """The drawn figure."""
         return self._figure
 
     @property
@@ -87,7 +87,7 @@ class FigureCanvas(Chart):
         return "\n".join("\t".join(map(str, row)) for row in (COLUMNS, *self._figure.rows()))
 
     def tip_at(self, _place: QPointF) -> tuple[str, QRectF] | None:
-        """What is under the mouse is read at once."""
+        """Read the value under the mouse."""
         return (self.toolTip(), QRectF(self.rect())) if self.toolTip() else None
 
     # --- Drawing -----------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class FigureCanvas(Chart):
         return 1 if self._figure is None else min(self._figure.across, len(self._figure.panels))
 
     def _share_titles(self) -> None:
-        """What panels in a column or row have in common is written once."""
+        """Write labels shared by panels of a column or row once."""
         panels = self._shown
         alike = len({(type(panel), panel.x, panel.y) for panel in panels}) <= 1
         for index, one in enumerate(self._panels[: len(panels)]):

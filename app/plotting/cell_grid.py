@@ -70,15 +70,15 @@ class CellGrid(CursorCanvas):
         raise NotImplementedError
 
     def describe(self, layer: int, step: int) -> str:
-        """What is in a cell, as a sentence for tooltips and screen readers."""
+        """Content of a cell, as a sentence for tooltips and screen readers."""
         raise NotImplementedError
 
     def cell_text(self, layer: int, step: int) -> str:
-        """What is in a cell, in the shortest form, for copying."""
+        """Content of a cell, in the shortest form, for copying."""
         raise NotImplementedError
 
     def empty_text(self) -> str:
-        """What to say while there are no cells."""
+        """Text shown without cells."""
         return ""
 
     # --- Shape, axes and colours -------------------------------------------------------------------------------------

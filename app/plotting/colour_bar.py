@@ -12,7 +12,7 @@ from app.shell.theme import Colours
 
 
 class ColourBar(QWidget):
-    """What the colours of a map mean: a gradient with its ends and its middle labelled."""
+    """Colour bar of a map: a gradient with labelled ends and middle."""
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -100,7 +100,7 @@ class CurveChart(Chart):
         self._at: float | None = None
         """Where the cursor is along x."""
         self.summary = ""
-        """What is said while nothing is read."""
+        """Text shown without a cursor."""
         self.frame.changed.connect(self._place_line)
 
     def show_series(
@@ -118,7 +118,7 @@ class CurveChart(Chart):
 
     @property
     def curves(self) -> list[pg.PlotCurveItem]:
-        """What is drawn of each series."""
+        """The drawn values of each series."""
         return self._drawn.curves
 
     # --- Reading -----------------------------------------------------------------------------------------------------

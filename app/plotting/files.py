@@ -17,7 +17,7 @@ Paint = Callable[[QPainter], object]
 
 
 def svg(size: QSize, paint: Paint, title: str, description: str) -> bytes:
-    """What ``paint`` draws on a sheet of ``size``, in user units, as SVG."""
+    """SVG of ``paint``'s drawing on a sheet of ``size``, in user units."""
     content, buffer = QByteArray(), QBuffer()
     buffer.setBuffer(content)
     generator = QSvgGenerator()

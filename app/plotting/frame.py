@@ -68,7 +68,7 @@ class TickAxis(pg.AxisItem):
         self.picture = None
 
     def entitle(self, along: Dimension) -> None:
-        """What the axis is called, and which end of it is better."""
+        """Title of the axis, with its better end."""
         self._along = along
         self._place_title()
 

@@ -25,7 +25,7 @@ _TICK_LETTERS = 26
 """Of all names of groups of bars together; more do not fit in a row."""
 _SHADES = 256
 _LEGEND_SHARE = (0.7, 0.4)
-"""What a legend may take of a plot, across and upwards."""
+"""Largest share of a plot for a legend, in width and height."""
 _LEGEND_POINTS = 40
 """Of each curve, to see where it runs."""
 _CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -126,7 +126,7 @@ class PanelLayers:
 
 
 class ColourScale:
-    """What the colours of heat maps mean, as a narrow plot."""
+    """Colour scale of heat maps, as a narrow plot."""
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame

@@ -1,4 +1,4 @@
-"""What stands at a point of a figure's panel, in words; and where the point is. Without Qt.
+"""Values of a figure's panel in words, and their places. Without Qt.
 
 The points of a panel are a grid: the cells of a heat map, else one row for each series.
 """
@@ -39,7 +39,7 @@ def position(panel: Panel, row: int, column: int) -> tuple[float, float]:
 
 
 GROUP_WIDTH = 0.8
-"""Of the distance between two groups of bars, how much the bars take up."""
+"""Width of a group of bars as a share of the distance between groups."""
 
 
 def bar_centre(panel: Bars, row: int, column: int) -> float:

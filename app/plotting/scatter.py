@@ -123,7 +123,7 @@ class ScatterLayers:
 
     # --- Words -------------------------------------------------------------------------------------------------------
     def _labels(self) -> list[Label]:
-        """What levels are, and the names of points where there is room."""
+        """Names of levels, and of points where there is room."""
         colours, area = self.frame.colours, self.frame.area
         found = [
             Label(

@@ -67,7 +67,7 @@ class SeenMnemonics(QObject):
 
 
 def _labelled(dock: QDockWidget) -> list[QAbstractButton | QLabel]:
-    """What of ``dock`` has an Alt key."""
+    """Widgets of ``dock`` with an Alt key."""
     buttons = dock.findChildren(QAbstractButton)
     labels = [one for one in dock.findChildren(QLabel) if one.buddy() is not None]
     return [one for one in (*buttons, *labels) if not _key(one).isEmpty()]

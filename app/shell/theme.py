@@ -142,7 +142,7 @@ def palette(colours: Colours) -> QPalette:
 
 
 def style_sheet(colours: Colours) -> str:
-    """What a palette cannot say: spacing, corners, and the few widgets with their own meaning.
+    """Style beyond the palette: spacing, corners, and the few widgets with their own meaning.
 
     Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``, ``figure``,
     ``warning``, ``banner`` and ``chip`` labels.
@@ -254,7 +254,7 @@ class Theme(QObject):
 
     @property
     def scheme(self) -> Scheme:
-        """What the user chose."""
+        """The user's choice."""
         return self._scheme
 
     @property

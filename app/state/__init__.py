@@ -1,1 +1,1 @@
-"""What is selected, compared and running; without widgets."""
+"""The selection, the comparison and running jobs; without widgets."""

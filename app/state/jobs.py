@@ -24,7 +24,7 @@ from engine.session.messages import (
 
 
 class Kind(Enum):
-    """What a job does, as the user reads it."""
+    """Kinds of jobs, by their titles."""
 
     LOAD = "Loading the model"
     DOWNLOAD = "Downloading"

@@ -21,7 +21,7 @@ class OpenStudies(QObject):
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Those that are open, in the order in which they were opened."""
+        """Open studies, in the order of opening."""
         return tuple(self._folders)
 
     def add(self, folder: Path) -> None:

@@ -9,7 +9,7 @@ from engine.paths import resource
 
 
 def weights_title(one: TrainedWeights) -> str:
-    """What they are, and whose: the shipped ones, or the name of a file of one's own."""
+    """Label of weights, with their origin: shipped, or the file name."""
     path = Path(one.path)
     whose = "shipped" if path.is_relative_to(resource("models")) else path.stem
     if isinstance(one, WeightSet):

@@ -1,4 +1,4 @@
-"""What the benches of the bundled flow model share: their options, the model, a sentence, a voice."""
+"""Shared by benches of the bundled flow model: options, model, sentence, voice."""
 
 from __future__ import annotations
 

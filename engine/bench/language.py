@@ -1,4 +1,4 @@
-"""What the benches of speech language models share: their options, and how decoding is timed.
+"""Shared by benches of speech language models: options, and timing of decoding.
 
 Sampled speech is not equally long every time, so ways of decoding are compared by their seconds a token: within rounds
 of one sentence and one seed, in an order that changes, the baseline twice (A/A). Timed is the backbone alone, the
@@ -68,7 +68,7 @@ def baseline(arguments: argparse.Namespace) -> Setting:
 
 @dataclass
 class Decoded:
-    """What one way of decoding took and gave, over all rounds."""
+    """Times and results of one way of decoding, over all rounds."""
 
     seconds_per_token: list[float] = field(default_factory=list)
     cycles: list[Cycle] = field(default_factory=list)
@@ -170,7 +170,7 @@ def judged(
 
 
 def heard(said: Sequence[Verdict]) -> dict[str, object]:
-    """What the judge understood, all voices together, and how often speech did not end by itself."""
+    """Word errors, all voices together, and the number of runaway utterances."""
     edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     traces = [synthesis.trace.decoding for one in said for synthesis in one.syntheses]
     row: dict[str, object] = {"word error rate": edits / words, "errors": edits, "words": words}

@@ -1,4 +1,4 @@
-"""What the benches of masked models share: their options, the model, its setting."""
+"""Shared by benches of masked models: options, model, setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What techniques cost a masked model in quality: words, timbre and codes, against plain synthesis.
+"""Quality cost of techniques for a masked model: words, timbre and codes, against plain synthesis.
 
 Timbre is measured against the original speech of the same sentence, in the voice itself and, as a ruler, in the other
 shipped voice (:mod:`engine.measure.timbre`); a learned judge of speakers has to be downloaded and is asked by studies

@@ -28,7 +28,7 @@ DEPENDENCIES = ("librosa==0.11.0", "torchaudio==2.11.0", "torchdiffeq==0.2.5", "
 """What the official model files import and Paretone lacks. All that the whole package asks for (Gradio, wandb, datasets
 and the like) is three gigabytes that no model needs."""
 SHARED = ("numpy", "torch")
-"""What must stay as Paretone has it."""
+"""Packages that must keep Paretone's versions."""
 _READY = "paretone-ready.txt"
 _CONNECTION = ("connection", "name resolution", "name or service", "network is unreachable", "timed out", "proxy")
 

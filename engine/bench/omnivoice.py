@@ -89,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class _Taken:
-    """What takes in one way took."""
+    """Times of takes in one way."""
 
     last: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)

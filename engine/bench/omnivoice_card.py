@@ -65,7 +65,7 @@ DEFINITION = (
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured, where, and how graphs are recorded there."""
+    """The measurement: model, device, and recording of graphs."""
 
     config: MaskedConfig
     decoder: HiggsConfig

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class _Heard:
-    """What was measured of one way of speaking."""
+    """Measurements of one way of speaking."""
 
     first: list[float] = field(default_factory=list)
     last: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What every bench reports, as a table for people and as one JSON object for machines."""
+"""Report of a bench, as a table for people and as one JSON object for machines."""
 
 from __future__ import annotations
 

@@ -169,6 +169,6 @@ def _rungs(
 
 
 def _heard(title: str, said: Sequence[Verdict]) -> dict[str, object]:
-    """What the judge understood, both voices together."""
+    """Word errors, both voices together."""
     edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     return {"rung": title, "word error rate": edits / words, "errors": edits, "words": words}

@@ -34,7 +34,7 @@ OURS = (
     view,
     roofline,
 )
-"""Those that belong to no technique."""
+"""Commands that belong to no technique."""
 
 
 def commands() -> tuple[ModuleType, ...]:

@@ -59,7 +59,7 @@ def request(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def result(trained: Trained) -> Result:
-    """What came of it."""
+    """The result of a training for the command line."""
     data = {
         "checkpoint": trained.checkpoint,
         **dict(trained.figures),

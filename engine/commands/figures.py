@@ -10,7 +10,7 @@ from engine.models.base import Synthesis
 from engine.setting.take import Metrics, Take
 
 OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
-"""Those of :class:`engine.setting.take.Metrics` that need no baseline."""
+"""Figures of :class:`engine.setting.take.Metrics` that need no baseline."""
 
 
 def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
@@ -40,7 +40,7 @@ def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
 
 
 def heard_line(row: Mapping[str, float | None]) -> str:
-    """What a take sounds like by itself, as a sentence; ``row`` has the figures of :data:`OF_ITS_OWN`."""
+    """Loudness and clipping of a take, as a sentence; ``row`` has the figures of :data:`OF_ITS_OWN`."""
     if row["loudness"] is None:
         return "It is silent."
     clipped = f"{row['clipping']:.2%} of it clips" if row["clipping"] else "nothing clips"

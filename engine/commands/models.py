@@ -18,7 +18,7 @@ SUMMARY = "List models, voices and techniques, with licences."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """What to list."""
+    """Add the arguments."""
     parser.add_argument("--techniques", action="store_true", help="list techniques and their knobs only")
 
 

@@ -36,7 +36,7 @@ BUNDLED = tuple(
 
 
 def recipes() -> tuple[Recipe, ...]:
-    """What techniques train, then the bundled models."""
+    """Trainings of techniques, then of the bundled models."""
     found = [
         Recipe(one.NAME.removeprefix(f"{NAME} "), one.SUMMARY, one.declare, one.run)
         for one in technique_commands()

@@ -1,1 +1,1 @@
-"""What is drawn: plots as plain descriptions, the scales and marks they share, and writing them as SVG. Free of Qt."""
+"""Plots as plain descriptions, the scales and marks they share, and writing them as SVG. Free of Qt."""

@@ -1,4 +1,4 @@
-"""What points look like: a colour and a shape for each name, so that colour alone tells nothing; both halves of a point
+"""Looks of points: a colour and a shape for each name, so that colour alone tells nothing; both halves of a point
 that goes by two names. Free of Qt."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FILLED, HOLLOW, DOTTED = "filled", "hollow", "dotted"
 SHAPES = ("circle", "square", "triangle", "diamond", "hexagon", "down")
 """As many as share no factor with the colours, so that no two of 42 names look alike."""
 STAR = "star"
-"""Of points that go by no name."""
+"""Glyph of points without a name."""
 _CORNERS = {
     "square": (4, math.pi / 4, 1.18),
     "triangle": (3, math.pi / 2, 1.3),

@@ -11,7 +11,7 @@ import numpy as np
 _PADDING = 0.05
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MANTISSAS = (tuple(range(1, 10)), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
-"""What is marked of each decade of a logarithmic axis, from the closest marks to the widest."""
+"""Marks per decade of a logarithmic axis, from the densest to the sparsest."""
 _FEW = 3
 """With fewer marks than this, a logarithmic axis has those of an even one: it spans less than a decade."""
 _NEAREST = 0.75

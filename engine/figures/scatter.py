@@ -31,7 +31,7 @@ class Dimension:
 
     @property
     def towards(self) -> str:
-        """What stands at that end of the axis that is better."""
+        """Label at the better end of the axis."""
         return {HIGHER: "better →", NEITHER: ""}.get(self.better, "← better")
 
 
@@ -46,9 +46,9 @@ class Scatter:
     up: np.ndarray = field(default_factory=lambda: np.empty((0, 3)), repr=False)
     glyphs: tuple[Glyph, ...] = field(default=(), repr=False)
     labels: tuple[str, ...] = field(default=(), repr=False)
-    """What stands next to a point, where there is room; ``""`` for nothing."""
+    """Label of a point, drawn where there is room; ``""`` for none."""
     tips: tuple[str, ...] = field(default=(), repr=False)
-    """What is said where a point is pointed at; none if the caller asks for it."""
+    """Tooltips of points; none if the caller makes them."""
     front: tuple[int, ...] = ()
     """The points that no other one beats in both figures, from left to right."""
     strands: tuple[tuple[int, ...], ...] = ()

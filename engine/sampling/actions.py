@@ -1,4 +1,4 @@
-"""What a layer can do at a step instead of computing. Torch-free."""
+"""Actions of a layer at a step: compute, reuse or share. Torch-free."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class SkipAction(IntEnum):
-    """What a layer does at a step. Official strategy tables write these names."""
+    """Action of a layer at a step. Official strategy tables write these names."""
 
     NONE = 0
     """Compute both modules for all branches."""

@@ -20,7 +20,7 @@ Check = Callable[[], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be continued, and for how long.
+    """A request to a decoding loop: the prompt, and the number of tokens.
 
     ``embedded`` (1, prompt, hidden) stands at ``positions`` (prompt,), the tokens to come from ``first_position`` on.
     Before ``minimum`` tokens no stop id can come, after ``maximum`` decoding ends without one.
@@ -41,12 +41,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Cycle:
-    """What one turn of a decoding loop committed."""
+    """Tokens committed by one cycle of a decoding loop."""
 
     tokens: tuple[int, ...]
     """Codes; a stop id is not among them."""
     drafted: tuple[int, ...] = ()
-    """What the draft proposed, a stop id included."""
+    """The draft's proposal, including a stop id."""
     accepted: int = 0
     """How many of these stayed."""
     fate: str = "decoded"
@@ -58,7 +58,7 @@ class Cycle:
     """Whether a stop id ended speech."""
     draft_seconds: float = 0.0
     target_seconds: float = 0.0
-    """What drafting and the model's own pass took, the prompt's in the first cycle included."""
+    """Seconds of drafting and of the model's pass, including the prompt's in the first cycle."""
 
 
 Decoding = Generator[Cycle, None, None]

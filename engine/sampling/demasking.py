@@ -29,7 +29,7 @@ from engine.sampling.demasking_schedule import Block, CommitPlan
 TOP_SHARE = 0.1
 """Share of a codebook that codes are drawn from where they are drawn at all."""
 SMALLEST = 1e-10
-"""What keeps logarithms of uniform numbers finite, as upstream."""
+"""Keeps logarithms of uniform numbers finite, as upstream."""
 
 
 class Guide(Enum):
@@ -51,7 +51,7 @@ class Rules:
     """Strength g: log-probabilities are c + g (c − u), normalised again."""
     shift: float = 0.1
     layer_penalty: float = 5.0
-    """What a candidate's log-probability loses for every codebook before its own."""
+    """Penalty on a candidate's log-probability per codebook before its own."""
     position_temperature: float = 5.0
     """How much chance decides which cells are committed; 0: none."""
     class_temperature: float = 0.0
@@ -59,7 +59,7 @@ class Rules:
 
 
 class Predictor(Protocol):
-    """What scores the codes of a canvas."""
+    """Scores the codes of a canvas."""
 
     normalised: bool
     """Whether its scores are log-probabilities already."""
@@ -103,7 +103,7 @@ class SeededNoise:
 
 
 class Canvas:
-    """What is being filled in. All tensors are (codebooks, frames)."""
+    """A canvas being filled in. All tensors are (codebooks, frames)."""
 
     def __init__(self, codebooks: int, frames: int, mask: int, device: torch.device) -> None:
         self.mask = mask
@@ -111,7 +111,7 @@ class Canvas:
         self.order = torch.full((codebooks, frames), -1, dtype=torch.int16, device=device)
         """The step, from 0, that committed each code; −1: none has yet."""
         self.probability = torch.zeros(codebooks, frames, device=device)
-        """Of each code when it was committed, after guidance."""
+        """Probability of each code when it was committed, after guidance."""
 
     @property
     def codebooks(self) -> int:

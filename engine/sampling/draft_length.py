@@ -16,7 +16,7 @@ GROWTH, MOST_GROWTH = 0.07, 0.15
 """What one more token adds to a target pass over none, as is supposed at first, and at most: what is measured while the
 machine is disturbed may be anything."""
 FORGETTING = 0.98
-"""What an acceptance counts for a cycle later."""
+"""Weight of an acceptance after one cycle."""
 TRIED_EVERY, TRIED = 8, 2
 """In every n-th cycle the draft is longer by this number of tokens, which shows what one more adds to a target pass."""
 
@@ -79,7 +79,7 @@ class AdaptiveLength:
         self._length = max(range(1, self._longest + 1), key=pace)
 
     def _measured_growth(self) -> float:
-        """What one more token adds to a target pass over none, from those of the lengths that came often enough."""
+        """Cost of one more token in a target pass, from the lengths that occurred often enough."""
         times: dict[int, list[float]] = {}
         for rows, seconds in self._target:
             times.setdefault(rows, []).append(seconds)
@@ -90,5 +90,5 @@ class AdaptiveLength:
         return min(max(slope / base, 0.0), MOST_GROWTH) if base > 0 else self._growth
 
     def _level(self) -> float:
-        """What a target pass over none would take, by what the last ones took."""
+        """Time of a target pass without drafts, estimated from the last passes."""
         return median(seconds / (1 + self._growth * rows) for rows, seconds in list(self._target)[-MEMORY:])

@@ -1,4 +1,4 @@
-"""What speculative decoding should gain, by the acceptance of drafted tokens and what a draft pass costs. Torch-free.
+"""Predicted gain of speculative decoding, from acceptance and the cost of a draft pass. Torch-free.
 
 Source: Leviathan et al., arXiv 2211.17192, section 3.1 to 3.4.
 """

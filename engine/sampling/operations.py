@@ -1,4 +1,4 @@
-"""What a backbone evaluation costs. Torch-free."""
+"""Operations of a backbone evaluation. Torch-free."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class OperationCounts:
     """
 
     attention: float
-    """Of one layer's attention module: q, k, v and output projections and both attention products."""
+    """Operations of one layer's attention module: q, k, v and output projections and both attention products."""
     feed_forward: float
-    """Of one layer's feed-forward module."""
+    """Operations of one layer's feed-forward module."""
     fixed: float
-    """Of the input and output layers, which no technique skips."""
+    """Operations of the input and output layers, which no technique skips."""
     layers: int
     branches: int
 

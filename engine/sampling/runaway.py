@@ -25,7 +25,7 @@ SHORTEST_EXCESS_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Runaway:
-    """What was noticed."""
+    """The detected runaway."""
 
     kind: str
     """``repetition`` or ``length``."""

@@ -1,1 +1,1 @@
-"""What a front end talks to: messages, the engine thread, and the executor that carries commands out."""
+"""Interface for front ends: messages, the engine thread, and the executor that carries out commands."""

@@ -1,4 +1,4 @@
-"""What an artefact was made for: it serves only where all of this is equal. Torch-free."""
+"""Compatibility of an artefact: it can be used only if all of this is equal. Torch-free."""
 
 from __future__ import annotations
 

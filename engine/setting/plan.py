@@ -116,12 +116,12 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Plan:
-    """What all families have in common."""
+    """Fields common to all families."""
 
     options: Values
     """The sampler options in force."""
     reference: Values
-    """Those of the same setting without techniques: what savings are counted against."""
+    """Options of the same setting without techniques, the reference for savings."""
     fingerprint: str
     """SHA-256 of the weights that run, hexadecimal."""
     compatibility: Compatibility
@@ -147,7 +147,7 @@ class FlowPlan(Plan):
     """The plan of a model that goes from noise to speech."""
 
     weights: WeightSet | None = None
-    """What takes the place of the model's own weights."""
+    """Weights that replace the model's own."""
     branches: int = 1
     reference_branches: int = 1
     stepper: Part | None = None
@@ -187,11 +187,11 @@ class LanguagePlan(Plan):
     """The plan of a model that decodes token by token."""
 
     weights: StudentWeights | None = None
-    """What takes the place of the model's own weights."""
+    """Weights that replace the model's own."""
     layers: tuple[int, ...] | None = None
     """Which of the model's layers run, in order, where not all do."""
     draft: DraftWeights | StudentWeights | None = None
-    """What proposes tokens."""
+    """The draft model that proposes tokens."""
     sampler: Part | None = None
     """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
     :class:`engine.sampling.tokens.TokenSampler`; returns another."""

@@ -1,4 +1,4 @@
-"""What studies need beyond the core: extras, and what to do if one is missing. Torch-free."""
+"""Optional packages for studies, and messages if one is missing. Torch-free."""
 
 from __future__ import annotations
 

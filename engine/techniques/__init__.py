@@ -40,7 +40,7 @@ __all__ = [
 
 
 def wording(difference: Difference) -> str:
-    """What a difference is of, in words for people: "DiTReducio, Threshold δ"."""
+    """Name of a difference for people, such as "DiTReducio, Threshold δ"."""
     name, _, knob = difference.what.partition(".")
     found = find(name) if difference.technique else None
     if found is None or not knob:

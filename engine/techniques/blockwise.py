@@ -53,7 +53,7 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
 
 
 def blocks(knobs: Values) -> Blocks:
-    """What the knobs mean."""
+    """Description of the knobs."""
     return Blocks(
         int(knobs["block"]),
         int(knobs["first_block"]),
@@ -92,7 +92,7 @@ def remarks(knobs: Values) -> tuple[str, ...]:
 
 
 def text_kept(every: int) -> str:
-    """What is said of a take whose text and reference were computed at every n-th step of a block."""
+    """Note for a take whose text and reference were computed at every n-th step of a block."""
     return (
         f"Text and reference were computed at the first and every {ordinal(every)} step of a block only, which is an "
         "unpublished approximation."

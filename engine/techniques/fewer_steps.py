@@ -26,7 +26,7 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(knobs: Values) -> tuple[str, ...]:
-    """What few steps cost."""
+    """Remark on few steps."""
     if knobs["steps"] >= FEWEST_ADVISED:
         return ()
     return (

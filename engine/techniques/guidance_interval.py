@@ -30,7 +30,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
 
 
 def describe(knobs: Values) -> str:
-    """What is guided."""
+    """Description of the guided steps."""
     steps = knobs["steps"]
     return (
         f"all branches at the first {steps} steps, one afterwards"

@@ -24,7 +24,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
 
 
 def describe(knobs: Values) -> str:
-    """What computes in which precision."""
+    """Description of the precision."""
     precision = knobs["precision"]
     if precision == "float32":
         return "everything in float32"

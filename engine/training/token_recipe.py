@@ -26,7 +26,7 @@ LAYER_MATRICES = LayerMatrices("layers.")
 
 @dataclass(frozen=True)
 class TokenOptions(LearningOptions):
-    """What a run can change."""
+    """Options of a run."""
 
     positions: int = 1_600
     """Of one step, text and speech and padding."""

@@ -33,7 +33,7 @@ MEANINGS = {
     BONUS: "sampled by the target model after a fully accepted draft",
     DECODED: "sampled by the model without a draft",
 }
-"""What the fates of tokens mean."""
+"""Meanings of the outcomes of tokens."""
 REJECTED = "rejected"
 REJECTED_MEANING = "drafted but not used: rejected, or after a rejected one"
 _LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
@@ -116,7 +116,7 @@ class TokenStrip(CursorCanvas):
 
     @property
     def lines(self) -> int:
-        """Of how many lines the strip is."""
+        """Number of lines of the strip."""
         return len(self._lines)
 
     def move_cursor(self, index: int) -> None:

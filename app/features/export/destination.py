@@ -42,7 +42,7 @@ class DestinationDialog(QDialog):
         return True
 
     def problem(self) -> tuple[str, str]:
-        """What forbids the path that was typed, and what is to be known of it, as sentences or ``""``."""
+        """Why the typed path is invalid, and a remark on it, as sentences or ``""``."""
         raise NotImplementedError
 
     def export(self) -> None:

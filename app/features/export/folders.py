@@ -1,4 +1,4 @@
-"""What is to be known of a folder before something is written into it."""
+"""Checks of a folder before writing into it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine import files
 
 
 def folder_problem(text: str) -> tuple[str, str]:
-    """What forbids the folder that was typed, and what is to be known of it, as sentences or ``""``."""
+    """Why the typed folder is invalid, and a remark on it, as sentences or ``""``."""
     if not text.strip():
         return "Type a folder.", ""
     path = Path(text.strip())

@@ -1,4 +1,4 @@
-"""What listening tests came to: the latest first, each with what it does not say."""
+"""Results of listening tests, latest first, each with its limits."""
 
 from __future__ import annotations
 

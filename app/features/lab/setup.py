@@ -43,7 +43,7 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class Choice:
-    """What the user chose."""
+    """The user's choice."""
 
     method: str
     source: str
@@ -219,7 +219,7 @@ class LabSetup(QWidget):
 
     @property
     def choice(self) -> Choice:
-        """What is chosen now."""
+        """The current choice."""
         items = (self.ticks.item(row) for row in range(self.ticks.count()))
         return Choice(
             self.method.currentData(),

@@ -1,4 +1,4 @@
-"""What each layer is worth, as bars with their intervals, and which layers stay: a lane for every measure.
+"""Importance of each layer as bars with intervals, and the kept layers: a lane for every measure.
 
 Layers go by the numbers that they have in the checkpoint, from 0. Mouse: a click on a layer keeps or removes it. Keys:
 left and right, Home and End choose a layer, Space or Enter keeps or removes it, up and down keep one layer more or
@@ -30,7 +30,7 @@ LANES = {
 _DEPTH_KEYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _BAR = 0.62
-"""Of the room for a layer, how much its bar takes."""
+"""Width of a bar as a share of the room for its layer."""
 _LEFT, _RIGHT, _SWITCHES, _TITLE = 4.2, 0.5, 2.9, 1.35
 """In heights of the font: room for the numbers of the axis and on the right, for the row of switches below, and for a
 lane's title."""
@@ -87,7 +87,7 @@ class LayerBars(Chart):
 
     @property
     def measures(self) -> tuple[LayerImportance, ...]:
-        """What is drawn, from top to bottom."""
+        """The drawn measures, from top to bottom."""
         if self._record is None:
             return ()
         return tuple(one for one in map(self._record.measure, LANES) if one is not None)

@@ -1,4 +1,4 @@
-"""What the colours of a spectrogram mean."""
+"""Colour scale of a spectrogram."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ _NAMED = 0.02
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
 _SHAPES = {"A": "circle", "B": "square"}
-"""Told apart without colour, too."""
+"""Line styles, distinguishable without colour."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class RooflinePlot(Chart):
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """What is drawn, A's first."""
+        """The drawn points, A's first."""
         return self._points
 
     @property
@@ -316,7 +316,7 @@ class RooflinePlot(Chart):
 
 
 def _precisions(report: RooflineReport) -> tuple[str, ...]:
-    """Those that components compute in, float32 first."""
+    """Precisions of the components, float32 first."""
     used = {one.precision for _, one in report.components() if one.precision and one.work.operations}
     return tuple(sorted(used, key=lambda one: (one != "float32", one)))
 

@@ -18,7 +18,7 @@ from engine.measure.roofline.report import RooflineReport
 ENDINGS = ("svg", "png", "csv")
 WIDTH, PLOT = 1200, 470
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
-"""Of the sheet's width, for each column of the table."""
+"""Share of the sheet's width for each column of the table."""
 
 Reports = dict[str, RooflineReport | None]
 

@@ -92,5 +92,5 @@ class Figures(QWidget):
                 label.setAccessibleName(f"{figures[0]}, {self.COLUMNS[column - 1][0]}: {figures[column]}")
 
     def texts(self, row: int) -> list[str]:
-        """What a row shows."""
+        """The texts of a row."""
         return [label.text() for label in self._rows[row]]

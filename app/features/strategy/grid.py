@@ -199,7 +199,7 @@ def _paint_difference(
 
 
 class Legend(QWidget):
-    """What the colours, letters and hatches mean."""
+    """Legend of colours, letters and hatches."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

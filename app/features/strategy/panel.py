@@ -193,7 +193,7 @@ class StrategyPanel(QWidget):
         self.grid.set_reason(reason)
 
     def set_operations(self, operations: OperationCounts | None) -> None:
-        """What an evaluation of the backbone costs, to predict the ops ratio."""
+        """Operations of a backbone evaluation, to predict the ops ratio."""
         self._operations = operations
         self._show_figures()
 

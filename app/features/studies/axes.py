@@ -1,4 +1,4 @@
-"""What a study varies: a line for each option or knob, with its values typed, and whether the technique is left out."""
+"""Axes of a study: a line for each option or knob, with its values, and whether to compare without the technique."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Line(QWidget):
 
     @property
     def varied(self) -> Varied:
-        """What is filled in."""
+        """The entered values."""
         owner = self.owner.currentData()
         knob, without = self.knob.currentData(), self.without.isChecked() and owner != _MODEL
         return Varied(owner, knob, self.values.text() if knob else "", without)
@@ -158,7 +158,7 @@ class AxesEditor(QWidget):
 
     @property
     def varied(self) -> tuple[Varied, ...]:
-        """What is filled in."""
+        """The entered values."""
         return tuple(line.varied for line in self.lines)
 
     def _remove(self, line: _Line) -> None:

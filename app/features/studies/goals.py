@@ -1,4 +1,4 @@
-"""What a search looks for: goals, bounds that it keeps to, and how many settings it may try."""
+"""Goals of a search: objectives, bounds, and the number of settings to try."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class GoalsEditor(QWidget):
 
     @property
     def filled_in(self) -> Goals:
-        """What is filled in."""
+        """The entered values."""
         names = tuple(combo.currentData() for combo in self.goals if combo.currentData())
         return Goals(names, tuple(line.filled_in for line in self.bounds), self.trials.value())
 

@@ -12,7 +12,7 @@ _OPEN, _RECENT, _CHOSEN = "studies/open", "studies/recent", "studies/chosen"
 
 
 class StudiesMemory:
-    """What the Studies presenter keeps in ``settings``."""
+    """Settings kept by the Studies presenter."""
 
     def __init__(self, settings: QSettings) -> None:
         self._settings = settings

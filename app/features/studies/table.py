@@ -34,7 +34,7 @@ class StudyModel(QAbstractTableModel):
         self._rows: tuple[Row, ...] = ()
         self._metrics: tuple[Metric, ...] = ()
         self._over = ""
-        """What intervals are over, in the singular."""
+        """Unit of the intervals, in the singular."""
 
     def show_summary(self, summary: StudySummary | None) -> None:
         """Show the settings of a study, with what was measured of them; what only changed stays where it is."""
@@ -65,7 +65,7 @@ class StudyModel(QAbstractTableModel):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """What is shown of every setting, in the order of the columns."""
+        """Figures of every setting, in the order of the columns."""
         return self._metrics
 
     def row(self, key: str) -> Row | None:
@@ -214,7 +214,7 @@ class StudyTable(QTableView):
                 return
 
     def texts(self) -> list[list[str]]:
-        """What every row shows, in the order shown."""
+        """The rows, in the order shown."""
         columns = range(self._sorted.columnCount())
         return [
             [str(self._sorted.index(line, column).data()) for column in columns]

@@ -1,4 +1,4 @@
-"""What can be chosen as an axis of the trade-off view, the values of points on it, and why a point has none. Free of
+"""Axes of the trade-off view, the values of points on them, and why a point has none. Free of
 Qt."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Axis:
         return self.name.startswith(LISTENING)
 
     def label(self, ratios: bool) -> str:
-        """What stands next to the axis."""
+        """The axis title."""
         if ratios and self.takes_ratios:
             return f"{self.title} ÷ baseline’s"
         return f"{self.title} ({self.unit})" if self.unit else self.title
@@ -71,7 +71,7 @@ class Axis:
         return Estimate(found.value / other.value, low, high, found.n, found.clusters)
 
     def floor(self, point: Point, ratios: bool) -> Estimate | None:
-        """What the judge of ``point`` makes of the reference speech, if that has a place on it."""
+        """The judge's score of the reference speech for ``point``, if this axis shows it."""
         return None if ratios and self.takes_ratios else point.floors.get(self.name)
 
     def why_not(self, point: Point, ratios: bool) -> str:

@@ -1,4 +1,4 @@
-"""What is known of the point that is looked at: its figures, its settings difference, and what can be done with it."""
+"""Details of the selected point: figures, difference of its setting, and actions."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class TradeoffDetails(QWidget):
 
     @property
     def text(self) -> str:
-        """What it says, as rich text."""
+        """The details, as rich text."""
         return self._text.text()
 
     def _choose_sentence(self, row: int) -> None:

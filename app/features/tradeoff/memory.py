@@ -1,4 +1,4 @@
-"""What the trade-off view shows, and how, as words that are kept between starts. Free of Qt."""
+"""The trade-off view's choices, as text that is kept between starts. Free of Qt."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _ZOOM = 1.5
 _WHEEL_ZOOM = 1.2
 """For one notch."""
 _SHIFT = 0.2
-"""Of the section's length."""
+"""Share of the section's length."""
 
 
 class TradeoffPlot(Chart):
@@ -130,7 +130,7 @@ class TradeoffPlot(Chart):
 
     @property
     def scene(self) -> Scene:
-        """What is shown."""
+        """The drawn scene."""
         return self._scene
 
     @property
@@ -381,7 +381,7 @@ class TradeoffPlot(Chart):
         return not all(axes_at(self.frame, place))
 
     def _show_cursor(self, place: QPointF) -> None:
-        """What a drag would do."""
+        """The effect of a drag."""
         shape = Qt.CursorShape.ArrowCursor
         if self._moved_from is not None and all(self._moves):
             shape = Qt.CursorShape.ClosedHandCursor

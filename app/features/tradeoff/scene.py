@@ -123,7 +123,7 @@ class Pool:
 
     @cached_property
     def voices(self) -> tuple[str, ...]:
-        """Those that can be heard."""
+        """The playable points."""
         return tuple(dict.fromkeys(voice for one in self.points for voice in one.voices))
 
     @cached_property
@@ -168,7 +168,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is shown. Arrays go with ``points``."""
+    """The drawn scene. Arrays go with ``points``."""
 
     options: PlotOptions = PlotOptions()
     points: tuple[Point, ...] = ()
@@ -212,7 +212,7 @@ class Scene:
 
 
 def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
-    """What ``pool`` shows."""
+    """The scene of ``pool``."""
     x_axis, y_axis = options.axes
     x, y = (pool.values(one, options.ratios) for one in options.axes)
     own = pool.own
@@ -271,7 +271,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
 
 
 def _floors(points: Sequence[Point], one: Axis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
-    """What the judges of ``points`` make of the reference speech, each figure once, from the lowest."""
+    """Judges' scores of the reference speech for ``points``, each once, ascending."""
     if one.name not in VERDICTS:
         return ()
     found = {floor.value for point in points if (floor := one.floor(point, ratios)) is not None}

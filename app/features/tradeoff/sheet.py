@@ -63,7 +63,7 @@ def _title(shown: Scene) -> str:
 
 
 def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
-    """What the figure is of, in lines."""
+    """Description of the figure, in lines."""
     own = [one for one in shown.points if not one.published]
     sources = dict.fromkeys(f"{one.source} ({one.model})" for one in own)
     found = [f"{counts(shown)}. {'; '.join(sources)}. {datetime.now(UTC):%Y-%m-%d}."]

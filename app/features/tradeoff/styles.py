@@ -1,4 +1,4 @@
-"""What points of the trade-off view look like: a colour and a shape for each technique, both halves of a point that
+"""Looks of points in the trade-off view: a colour and a shape for each technique, both halves of a point that
 engages two; settings of studies filled, single takes hollow, published results dotted. And all of it as a scatter
 plot."""
 
@@ -38,7 +38,7 @@ class Looks(Glyphs):
 
 
 def described(shown: Scene, looks: Looks) -> Scatter:
-    """What is drawn of ``shown``."""
+    """The drawn part of ``shown``."""
     x, y = (
         _dimension(one, shown.options.ratios, logarithmic, floors)
         for one, logarithmic, floors in zip(shown.options.axes, shown.logarithmic, shown.floors, strict=True)

@@ -156,7 +156,7 @@ class TransferPanel(QWidget):
         self._show()
 
     def set_own(self, utterances: tuple[Utterance, ...]) -> None:
-        """What the present table was calibrated on, as far as it is known."""
+        """Sentences that the current table was calibrated on, if known."""
         self._own = utterances
         self._show()
 
@@ -171,7 +171,7 @@ class TransferPanel(QWidget):
         self._show()
 
     def show_report(self, report: TransferReport | None) -> None:
-        """What was measured; ``None`` puts it away."""
+        """Show the report; ``None`` clears it."""
         self._report = report
         rows = [] if report is None else [("own", one) for one in report.calibrated]
         rows += [] if report is None else [("unseen", one) for one in report.unseen]
@@ -199,7 +199,7 @@ class TransferPanel(QWidget):
 
     @property
     def advised(self) -> tuple[Utterance, ...]:
-        """What the report advises to calibrate on: the table's own sentences and those that it serves worse."""
+        """The report's advice for calibration: the table's own sentences and the badly served ones."""
         report = self._report
         if report is None:
             return ()

@@ -1,4 +1,4 @@
-"""What DiTReducio measures: how far a skip moves the backbone's output."""
+"""DiTReducio's error: how far a skip moves the backbone's output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a calibration measured, and the tables that follow from it at other thresholds.
+"""Record of a calibration, and the tables derived from it at other thresholds.
 
 Acceptance is sequential: a trial's error was measured with every earlier decision in force. So a table at another
 threshold follows *exactly* only while all its decisions are the recorded ones. From the first decision that differs on,
@@ -72,7 +72,7 @@ class CalibrationRecord:
     similarities: np.ndarray = field(repr=False, compare=False)
     """(layers, steps) diagonal similarity of the check phase."""
     sentences: tuple[Sentence, ...] = ()
-    """What it was calibrated on."""
+    """Sentences of the calibration."""
     combine: str = "worst"
     """How the errors of several sentences were combined."""
     seed: int = 0

@@ -1,4 +1,4 @@
-"""What DiTReducio can be asked to prepare and measure, and what comes back. Torch-free and picklable."""
+"""DiTReducio's requests and results: calibration, transfer. Torch-free and picklable."""
 
 from __future__ import annotations
 

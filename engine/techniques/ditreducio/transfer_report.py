@@ -80,7 +80,7 @@ class TransferReport:
 
     @property
     def verdict(self) -> str:
-        """What came out, in words."""
+        """The verdict, in words."""
         if not self.calibrated:
             return (
                 f"On {len(self.unseen)} sentences: {_words(self.unseen)}. Whether that is more than on the sentences "

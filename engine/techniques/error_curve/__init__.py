@@ -53,7 +53,7 @@ def _scheduled(changes: Sequence[float], threshold: float) -> tuple[SkipAction, 
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
-    """What the measured curve allows is reused."""
+    """Reuse what the measured curve allows."""
     if plan.options.get("solver", "euler") != "euler":
         raise SettingError("An error curve has one value per Euler step; choose the Euler solver.")
     cache = Part.of("engine.techniques.error_curve.measuring:evaluators", threshold=float(knobs["threshold"]))
@@ -61,7 +61,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def describe(knobs: Values) -> str:
-    """What the threshold means."""
+    """Description of the threshold."""
     return f"a module type is reused while its outputs change by less than {knobs['threshold']:.0%}"
 
 

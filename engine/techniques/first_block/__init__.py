@@ -22,7 +22,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
 
 
 def describe(knobs: Values) -> str:
-    """What the threshold means."""
+    """Description of the threshold."""
     return f"the other layers are left out until the first one's output has changed by {knobs['threshold']:.0%}"
 
 

@@ -73,7 +73,7 @@ class GuidanceFreeWeights:
 
     @property
     def name(self) -> str:
-        """What the exported file is called."""
+        """Name of the exported file."""
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
     def contents(self) -> dict[str, bytes]:

@@ -60,7 +60,7 @@ def equivalent_guidance(weight: float) -> float:
 
 @dataclass(frozen=True)
 class GuidanceFreeOptions(Rated):
-    """What a run can change."""
+    """Options of a run."""
 
     weight: float
     method: str = MODEL_GUIDANCE

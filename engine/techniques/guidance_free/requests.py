@@ -1,4 +1,4 @@
-"""What CFG-free can be asked to train. Torch-free and picklable."""
+"""CFG-free's training request. Torch-free and picklable."""
 
 from __future__ import annotations
 

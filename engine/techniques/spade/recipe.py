@@ -30,7 +30,7 @@ RECOVERED = "recovered"
 
 @dataclass(frozen=True)
 class StudentOptions(TokenOptions):
-    """What a run can change."""
+    """Options of a run."""
 
     retained: tuple[int, ...] = ()
     """The teacher's layers that the student starts from."""

@@ -1,4 +1,4 @@
-"""What SPADE can be asked to measure and train, and what comes back. Torch-free and picklable."""
+"""SPADE's requests and results: measuring, training. Torch-free and picklable."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Student(Companion):
 
     @classmethod
     def of(cls, request: StudentRequest) -> Student:
-        """What ``request`` asks for."""
+        """The options of ``request``."""
         options = StudentOptions(
             **request.token_options, retained=request.retained, relative_latents=request.relative_latents
         )

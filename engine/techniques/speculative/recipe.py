@@ -31,7 +31,7 @@ from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe, l
 
 @dataclass(frozen=True)
 class DraftOptions(TokenOptions):
-    """What a run can change. Raises :class:`engine.errors.SettingError` for shares that are none."""
+    """Options of a run. Raises :class:`engine.errors.SettingError` for shares that are none."""
 
     lower: int = 2
     """How many of the lowest layers it has; these are trained."""

@@ -1,4 +1,4 @@
-"""What speculative decoding can be asked to train. Torch-free and picklable."""
+"""Speculative decoding's training request. Torch-free and picklable."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ class DraftRequest(CompanionRequest):
     spoken_share: float = 0.2
     """Of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5
-    """Of what would be rejected, in that rest."""
+    """Share of the rejection rate in that rest."""
     initial: str = ""
     """File of a draft of the same layers to start from."""

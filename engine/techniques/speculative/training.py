@@ -36,7 +36,7 @@ class Draft(Companion):
 
     @classmethod
     def of(cls, request: DraftRequest) -> Draft:
-        """What ``request`` asks for."""
+        """The options of ``request``."""
         options = DraftOptions(
             **request.token_options,
             lower=request.lower,

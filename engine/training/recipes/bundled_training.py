@@ -61,7 +61,7 @@ class BundledTraining:
 
 @dataclass(frozen=True)
 class BundledModel:
-    """What came of it."""
+    """A trained model: its export, steps and seconds."""
 
     folder: Path
     steps: int

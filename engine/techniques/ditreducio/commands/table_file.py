@@ -45,7 +45,7 @@ def with_table(
 
 
 def read(path: str) -> object:
-    """What stands in a strategy table's file. Raises :class:`ProfileError`."""
+    """Content of a strategy table's file. Raises :class:`ProfileError`."""
     try:
         return json.loads(Path(path).read_bytes())
     except OSError as error:

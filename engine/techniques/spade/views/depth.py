@@ -1,4 +1,4 @@
-"""What fewer layers save: figure 3 of the SPADE paper, memory by depth, and with it the time of a token.
+"""Savings of fewer layers: figure 3 of the SPADE paper, memory by depth, and with it the time of a token.
 
 Memory is counted by shapes: every weight that decoding needs at a depth, at the precision of the tables, with a cache
 for the tokens of the sentence. Times are measured on layers that were only left out; a recovered student of a depth

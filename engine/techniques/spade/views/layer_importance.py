@@ -1,4 +1,4 @@
-"""What each layer is worth, by word errors and by cosine: figure 2 of the SPADE paper, as it was measured."""
+"""Importance of each layer, by word errors and by cosine: figure 2 of the SPADE paper, as it was measured."""
 
 from __future__ import annotations
 
