@@ -138,7 +138,7 @@ def test_a_recording_without_latents_is_refused_with_what_to_do(model: MegaSpeec
     assert str(raised.value) == (
         "The public release of MegaTTS 3 has no encoder for new recordings, and mine.wav has no latents: the file "
         f"{tmp_path / 'mine.npy'} is missing. Put the latents that were released with this recording there, choose one "
-        "of the released voices, or put an encoder file of your own at wavvae/model_only_last.ckpt in the model's "
+        "of the released voices, or put your own encoder file at wavvae/model_only_last.ckpt in the model's "
         "folder."
     )
 
