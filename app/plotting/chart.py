@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import QColor, QFocusEvent, QFont, QPainter, QResizeEvent
-from PySide6.QtWidgets import QGraphicsRectItem, QGraphicsTextItem, QSizePolicy, QWidget
+from PySide6.QtGui import QAction, QColor, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import QGraphicsRectItem, QGraphicsScene, QGraphicsTextItem, QSizePolicy, QWidget
 
 from app.plotting.cursor_canvas import CursorCanvas
 from app.plotting.frame import Frame, pen
 from app.plotting.scaled_view import ScaledView
+from app.plotting.table_twin import TableTwin
 from app.shell.theme import Colours
 
 _ON_TOP = 1000.0
 
 
 class Chart(CursorCanvas):
-    """Subclasses say what is drawn in :attr:`frame`, and read it in words; mouse and keys are theirs.
+    """Subclasses say what is drawn in :attr:`frame`, and read it in words; mouse and keys are theirs. Ctrl+C copies
+    every chart as a table, T shows that in a window.
 
     On paper it is made for one drawing, and its points stay shapes.
     """
@@ -32,6 +34,8 @@ class Chart(CursorCanvas):
         # The widget has mouse and keys.
         self.view.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.view.setBackground(QColor(colours.base))
+        # A few items, most of which change together.
+        self.view.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)
         self.on_paper = on_paper
         self.frames: list[Frame] = []
         self.frame = self.add_frame()
@@ -43,6 +47,13 @@ class Chart(CursorCanvas):
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(name)
+        self._twin: TableTwin | None = None
+        if not on_paper:
+            self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+            for text, act in (("Copy as table\tCtrl+C", self.copy), ("Show as table\tT", self.show_table)):
+                action = QAction(text, self)
+                action.triggered.connect(act)
+                self.addAction(action)
 
     def add_frame(self) -> Frame:
         """One more frame; :meth:`arrange` gives it its place."""
@@ -68,6 +79,22 @@ class Chart(CursorCanvas):
         self._focus.setVisible(self.framed and self.hasFocus())
         self._focus.setPen(pen(self.colours.accent, 2))
         self._focus.setRect(self.view.range.adjusted(1, 1, -1, -1))
+
+    # --- As a table --------------------------------------------------------------------------------------------------
+    def show_table(self) -> None:
+        """What is drawn, as a table in a window."""
+        if self._twin is None:
+            self._twin = TableTwin(self)
+        self._twin.show_text(self.accessibleName(), self.as_text())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_T and not event.modifiers():
+            self.show_table()
+        else:
+            super().keyPressEvent(event)
+
+    def _is_own(self, event: QKeyEvent) -> bool:
+        return (event.key() == Qt.Key.Key_T and not event.modifiers()) or super()._is_own(event)
 
     # --- Look and size -----------------------------------------------------------------------------------------------
     @property

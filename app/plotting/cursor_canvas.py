@@ -60,9 +60,13 @@ class CursorCanvas(QWidget):
             painter.setPen(QPen(QColor(ink), width))
             painter.drawRect(cell.adjusted(-1, -1, 0, 0))
 
+    def copy(self) -> None:
+        """Copy everything as text."""
+        QGuiApplication.clipboard().setText(self.as_text())
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
-            QGuiApplication.clipboard().setText(self.as_text())
+            self.copy()
         else:
             super().keyPressEvent(event)
 

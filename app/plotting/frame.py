@@ -183,8 +183,7 @@ class Frame(pg.GraphicsWidget):
         self.colours, self.on_paper = colours, on_paper
         self.margins = QMarginsF(0.0, 0.8, 1.2, 2.7)
         """Room around the view, in heights of the font; on the left what the axis needs, at least."""
-        self.bordered = True
-        """Whether a line runs around the view."""
+        self._bordered = True
         self.title_left, self.title_top = 0.0, 0.35
         """Where its title begins, in pixels; and how far below the edge, in heights of the font."""
         self.across, self.up = Scale(), Scale()
@@ -213,11 +212,16 @@ class Frame(pg.GraphicsWidget):
         self.setFont(font)
         for axis in (self.bottom, self.left):
             axis.set_look(colours, font)
-        self.view.setBorder(pen(colours.border) if self.bordered else None)
+        self.set_bordered(self._bordered)
         self._title.setFont(font)
         self._title.setBrush(QColor(colours.text))
         self._title.ground = QColor(colours.base)
         self.arrange()
+
+    def set_bordered(self, bordered: bool) -> None:
+        """Whether a line runs around the view."""
+        self._bordered = bordered
+        self.view.setBorder(pen(self.colours.border) if bordered else None)
 
     def entitle(self, *texts: str) -> None:
         """Write the first of ``texts`` that has room above the view, or what there is room for of the last."""

@@ -37,6 +37,7 @@ class Layer(QGraphicsObject):
         if it is clipped, in heights of the font."""
         super().__init__(frame)
         self.frame, self._still, self._overhang = frame, still, overhang
+        self._bounds = frame.rect()
         self.setZValue(z)
         if still is not None:
             still.layers.append(self)
@@ -44,7 +45,9 @@ class Layer(QGraphicsObject):
         frame.changed.connect(self._frame_changed)
 
     def _frame_changed(self) -> None:
+        # A scene must hear of other bounds before they are so.
         self.prepareGeometryChange()
+        self._bounds = self.frame.rect()
         self.redraw()
 
     def redraw(self) -> None:
@@ -55,7 +58,7 @@ class Layer(QGraphicsObject):
             self.update()
 
     def boundingRect(self) -> QRectF:
-        return self.frame.rect()
+        return self._bounds
 
     def paint(self, painter: QPainter, _option: object, _widget: QWidget | None = None) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

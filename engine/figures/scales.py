@@ -61,7 +61,7 @@ class Scale:
     def share(self, values: np.ndarray) -> np.ndarray:
         """How far along the axis, from 0 to 1."""
         first, last = self.ends
-        return (self.even(values) - first) / (last - first)
+        return (self.even(values) - first) / ((last - first) or 1.0)
 
     # --- Sections ----------------------------------------------------------------------------------------------------
     def _from(self, first: float, last: float) -> Scale:
@@ -91,7 +91,10 @@ class Scale:
 
     # --- Marks -------------------------------------------------------------------------------------------------------
     def ticks(self, most: int) -> tuple[float, ...]:
-        """At most this many round numbers, or, on a logarithmic axis, such that lie as far apart as those would."""
+        """At most this many round numbers, or, on a logarithmic axis, such that lie as far apart as those would. An
+        axis without length, or one that is upside down, has its first number only."""
+        if self.high <= self.low:
+            return (self.low,)
         found = next((one for one in self._decades() if self._apart(one, most)), ()) if self.logarithmic else ()
         return found if len(found) >= _FEW else self._even(max(most, 4) if self.logarithmic else most)
 

@@ -42,7 +42,8 @@ class AcceptancePlot(Chart):
         super().__init__("Acceptance by position of the draft", colours, parent)
         self._positions: tuple[PositionAcceptance, ...] = ()
         frame = self.frame
-        frame.margins, frame.bordered = QMarginsF(0.0, 0.5, 0.5, 2.5), False
+        frame.margins = QMarginsF(0.0, 0.5, 0.5, 2.5)
+        frame.set_bordered(False)
         frame.bottom.entitle(Dimension("position of the draft"))
         frame.left.between = 1.3
         self._bars, self._whiskers, self._reached = Blocks(frame, 1), Beams(frame, 2), Points(frame, 3)
@@ -108,7 +109,8 @@ class RunningPlot(CurveChart):
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         x, y = Dimension("seconds of audio", "Second"), Dimension("")
         super().__init__("Tokens per target pass", x, y, colours, parent)
-        self.frame.margins, self.frame.bordered = QMarginsF(0.0, 0.5, 1.2, 2.5), False
+        self.frame.margins = QMarginsF(0.0, 0.5, 1.2, 2.5)
+        self.frame.set_bordered(False)
         self.frame.left.between = 1.3
         self._points: tuple[tuple[float, ...], tuple[float, ...], float] = (), (), 0.0
 

@@ -61,7 +61,8 @@ class LayerBars(Chart):
         self._pressed: int | None = None
         self._lanes = [_Lane(self.add_frame()) for _ in LANES]
         foot = self.frame
-        foot.margins, foot.bordered = QMarginsF(_LEFT, 0.0, _RIGHT, 0.0), False
+        foot.margins = QMarginsF(_LEFT, 0.0, _RIGHT, 0.0)
+        foot.set_bordered(False)
         foot.left.set_names([(1.0, "Kept"), (0.0, "Layer")])
         foot.bottom.hide()
         self._switches = _Switches(foot)
@@ -211,8 +212,8 @@ class LayerBars(Chart):
         self._place_cursor()
 
     def _bare_middle(self) -> float:
-        """Where words above the cut hide least: in the middle of the longest run of layers that go, whose bars end
-        below it."""
+        """Where words above the cut hide least, as a layer: in the middle of the longest run of layers that go, whose
+        bars end below it."""
         runs: list[list[int]] = [[]]
         for layer in range(self._layers):
             if layer in self._retained:
@@ -220,7 +221,7 @@ class LayerBars(Chart):
             else:
                 runs[-1].append(layer)
         longest = max(runs, key=len) or [0]
-        return (self._column(longest[0]).left() + self._column(longest[-1]).right()) / 2
+        return (longest[0] + longest[-1]) / 2
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -258,7 +259,8 @@ class _Lane:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        frame.margins, frame.bordered = QMarginsF(_LEFT, _TITLE, _RIGHT, 0.35), False
+        frame.margins = QMarginsF(_LEFT, _TITLE, _RIGHT, 0.35)
+        frame.set_bordered(False)
         frame.title_top = 0.07
         frame.bottom.hide()
         frame.left.between = 2.6
@@ -268,7 +270,7 @@ class _Lane:
         self._shown: LayerImportance | None = None
         self._cut: tuple[float, str] | None = None
         self.middle = 0.0
-        """Where words about the cut stand."""
+        """Where words about the cut stand, as a layer."""
         frame.changed.connect(self._measure_beams)
 
     def show(
@@ -314,7 +316,7 @@ class _Lane:
             if count:
                 yield self._above(frame.place(layer, (one.high or one.values)[layer]), "↻")
         if self._cut is not None:
-            place = QPointF(self.middle, float(frame.to_y(max(self._cut[0], frame.up.low))))
+            place = frame.place(self.middle, max(self._cut[0], frame.up.low))
             label = self._above(place, self._cut[1])
             yield Label(label.text, colours.danger, label.spots, always=True, ground=True)
 

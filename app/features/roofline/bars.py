@@ -36,7 +36,7 @@ class Waterfall(Chart):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         frame = self.frame
         frame.margins = QMarginsF(0.5, 3.2, _NUMBERS, 2.6)
-        frame.bordered = False
+        frame.set_bordered(False)
         frame.bottom.spell = lambda seconds: tick_text(1e3 * seconds)
         self._bars, self._floors = Blocks(frame, 1), Blocks(frame, 2)
         self._legend, self._numbers = Legend(frame, 3), Labels(frame, 4, share=0.85)

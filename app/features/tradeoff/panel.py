@@ -173,7 +173,7 @@ class TradeoffPanel(QWidget):
         details.keep_wanted.connect(lambda: self._ask(self.keep_wanted))
         details.use_wanted.connect(lambda: self._ask(self.use_wanted))
         details.only_wanted.connect(self._show_only_selected)
-        plot.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        copying = plot.actions()[0]
         for button in (
             details.hear_button,
             details.a_button,
@@ -183,10 +183,10 @@ class TradeoffPanel(QWidget):
         ):
             action = QAction(button.text().replace("&", ""), plot)
             action.triggered.connect(button.click)
-            plot.addAction(action)
+            plot.insertAction(copying, action)
         everything = QAction("Show everything", plot)
         everything.triggered.connect(plot.show_everything)
-        plot.addAction(everything)
+        plot.insertAction(copying, everything)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_points(self, points: Sequence[Point]) -> None:

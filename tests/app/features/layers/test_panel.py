@@ -77,7 +77,11 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
     order = [one.measure for one in bars.measures]
     assert dashes(order.index(DIVERGENCE)) > 0
     assert dashes(order.index(WORD_ERROR)) == dashes(order.index(COSINE)) == 0
-    assert bars._bare_middle() == pytest.approx(bars._column(1).right()), "its words stand between layers 1 and 2"
+    (spot,) = (spot for label, spot in bars._lanes[1]._words.placed if label.text.startswith("cut"))
+    assert spot.center().x() == pytest.approx(bars._column(1).right()), "its words stand between layers 1 and 2"
+    bars.resize(bars.width() // 2, bars.height())
+    (spot,) = (spot for label, spot in bars._lanes[1]._words.placed if label.text.startswith("cut"))
+    assert spot.center().x() == pytest.approx(bars._column(1).right()), "in every size"
 
 
 def test_keys_choose_toggle_and_cut(panel: LayersPanel) -> None:

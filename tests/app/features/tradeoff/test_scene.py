@@ -203,6 +203,11 @@ def test_scales_have_room_and_round_numbers() -> None:
         assert 1 <= len(Scale(0.0, high).ticks(5)) <= 6
 
 
+def test_a_scale_without_length_or_upside_down_is_no_error() -> None:
+    for scale in (Scale(2.0, 2.0), Scale(2.0, 2.0, True), Scale(5.0, 1.0)):
+        assert scale.ticks(5) == (scale.low,) and np.isfinite(scale.share(np.array([1.0, 2.0]))).all()
+
+
 def test_logarithmic_scales_are_even_in_decades() -> None:
     scale = Scale.of(np.array([0.01, 10.0, 0.0, -1.0, np.nan]), logarithmic=True)
     assert scale.low < 0.01 and scale.high > 10.0, "what has no logarithm does not count"

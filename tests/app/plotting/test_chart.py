@@ -1,0 +1,137 @@
+"""What every chart has: a table twin, words that keep clear of each other, and a look that follows theme and font."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.features.decoding.plots import AcceptancePlot, RunningPlot
+from app.features.layers.layer_bars import LayerBars
+from app.features.roofline.bars import Waterfall
+from app.features.roofline.plot import RooflinePlot
+from app.plotting.chart import Chart
+from app.plotting.layers import Label, Labels, beside
+from app.plotting.plots import whole_numbers
+from app.plotting.table_twin import TableTwin
+from app.shell.theme import DARK, LIGHT
+from engine.figures.scales import Scale
+from engine.measure.decoding import PositionAcceptance
+from tests.app.features.layers.test_panel import RECORD
+from tests.app.features.roofline.test_panel import report
+
+
+class Plain(Chart):
+    """Axes and nothing else."""
+
+    def cursor_text(self) -> str:
+        return "Nothing"
+
+    def as_text(self) -> str:
+        return "x\ty\n1\t2"
+
+
+def made(kind: type[Chart]) -> Chart:
+    chart = Plain("Plain", LIGHT) if kind is Plain else kind(LIGHT)
+    match chart:
+        case RooflinePlot() | Waterfall():
+            chart.show_reports({"A": report(), "B": None})
+        case LayerBars():
+            chart.show_layers(4, RECORD, (0, 3))
+        case AcceptancePlot():
+            chart.show_positions([PositionAcceptance(place, 10, 8, 4) for place in range(3)])
+        case RunningPlot():
+            chart.show_points((0.5, 1.0), (2.0, 3.0), 2.5)
+    return chart
+
+
+@pytest.mark.parametrize("kind", [Plain, RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])
+def test_every_chart_can_be_read_as_a_table(qtbot: QtBot, kind: type[Chart]) -> None:
+    chart = made(kind)
+    qtbot.addWidget(chart)
+    chart.show()
+    QTest.keyClick(chart, Qt.Key.Key_T)
+    twin = chart.findChild(TableTwin)
+    lines = [line.split("\t") for line in chart.as_text().splitlines()]
+    shown = [[twin.table.item(row, place).text() for place in range(len(lines[0]))] for row in range(len(lines) - 1)]
+    assert shown == lines[1:] and shown
+    assert twin.table.accessibleName() == chart.accessibleName() and chart.accessibleName()
+    QTest.keyClick(twin, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == chart.as_text()
+    QTest.keyClick(twin.table, Qt.Key.Key_Escape)
+    assert not twin.isVisible()
+
+
+@pytest.mark.parametrize("kind", [RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])
+def test_theme_and_font_are_followed_and_the_focus_is_seen(qtbot: QtBot, kind: type[Chart]) -> None:
+    chart = made(kind)
+    qtbot.addWidget(chart)
+    chart.resize(500, 360)
+    chart.show()
+    chart.activateWindow()
+    qtbot.waitUntil(chart.isActiveWindow)
+    chart.clearFocus()
+    light = chart.grab().toImage()
+    chart.set_colours(DARK)
+    assert chart.grab().toImage().pixelColor(1, 1).lightness() < 60 < light.pixelColor(1, 1).lightness()
+    chart.set_colours(LIGHT)
+    assert chart.grab().toImage() == light
+    chart.setFocus()
+    qtbot.waitUntil(chart.hasFocus)
+    focused = chart.grab().toImage()
+    chart.clearFocus()
+    assert chart.grab().toImage() != focused
+    font = chart.font()
+    font.setPointSizeF(1.5 * font.pointSizeF())
+    before = chart.frame.em
+    chart.setFont(font)
+    assert chart.frame.em > 1.3 * before
+
+
+def test_words_keep_clear_of_each_other_of_points_and_of_the_edge(qtbot: QtBot) -> None:
+    chart = made(Plain)
+    qtbot.addWidget(chart)
+    chart.resize(400, 300)
+    chart.frame.set_scales(Scale(0.0, 10.0), Scale(0.0, 10.0))
+    chart.show()
+    places = [chart.frame.place(*one) for one in ((5, 5), (5.2, 5.1), (5.1, 4.9), (0.1, 9.9), (9.9, 0.1))]
+    words = Labels(chart.frame, 1)
+    words.labels = lambda: [
+        Label(f"word {number}", LIGHT.text, partial(beside, place, 8.0)) for number, place in enumerate(places)
+    ]
+    words.covers = lambda spot: any(spot.contains(place) for place in places)
+    spots = [spot for _, spot in words.placed]
+    assert len(spots) >= 4
+    assert not any(one.intersects(other) for one, other in itertools.combinations(spots, 2))
+    assert all(chart.frame.area.adjusted(-1, -1, 1, 1).contains(one) for one in spots)
+    words.labels = lambda: [Label("must", LIGHT.text, lambda _size: [QRectF(-50, -50, 10, 10)], always=True)]
+    words.redraw()
+    assert [spot.topLeft() for _, spot in words.placed] == [QPointF(-50, -50)], "what must stand stands anywhere"
+
+
+def test_a_frame_maps_figures_both_ways_up(qtbot: QtBot) -> None:
+    chart = made(Plain)
+    qtbot.addWidget(chart)
+    chart.resize(400, 300)
+    chart.show()
+    frame = chart.frame
+    frame.left.choose = partial(whole_numbers, 1.0, 4.0)
+    for across, up in ((Scale(1.0, 100.0, True), Scale(0.0, 4.0)), (Scale(0.0, 4.0), Scale(22.5, 0.5))):
+        frame.set_scales(across, up)
+        corner = frame.place(across.low, up.low)
+        assert (corner - frame.area.bottomLeft()).manhattanLength() < 1e-6
+        even = float(across.even(np.array(across.high))), float(up.even(np.array(up.high)))
+        view = frame.view.mapToParent(frame.view.mapFromView(QPointF(*even)))
+        assert (view - frame.place(across.high, up.high)).manhattanLength() < 1.5, "curves lie where points lie"
+
+
+def test_whole_numbers_are_evenly_apart_and_begin_with_one() -> None:
+    assert whole_numbers(1.0, 16.0, 20) == [float(one) for one in range(1, 17)]
+    assert whole_numbers(1.0, 22.0, 8) == [1.0, 4.0, 7.0, 10.0, 13.0, 16.0, 19.0, 22.0]
+    assert whole_numbers(3.0, 5.0, 10) == [3.0, 4.0, 5.0]
