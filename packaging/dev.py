@@ -92,6 +92,8 @@ _FONTS = (Need("fonts-dejavu-core", "/usr/share/fonts/*/*/DejaVuSans.ttf"),)
 _FOR_TESTS = (
     Need("flite", "flite"),
     Need("fonts-noto-cjk", "/usr/share/fonts/*/*/NotoSansCJK-Regular.ttc"),
+    Need("g++", "g++"),
+    Need("git", "git"),
     Need("pulseaudio", "pulseaudio"),
     Need("pulseaudio-utils", "parec"),
     Need("xauth", "xauth"),

@@ -21,6 +21,8 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
 pytest.importorskip("accelerate")
+SHORT = 0.04
+"""Minutes of the processor: some dozen steps of the toy model."""
 
 
 @pytest.fixture
@@ -30,7 +32,10 @@ def panel(window: MainWindow, tmp_path: Path) -> TrainingPanel:
     window.features["training"].propose(0.5)
     made = window.panels["training"]
     made.manifest.setText(str(toy_manifest(tmp_path)))
-    made.minutes.setValue(0.1)
+    # Less than the least that a person is offered.
+    made.minutes.setDecimals(2)
+    made.minutes.setMinimum(SHORT)
+    made.minutes.setValue(SHORT)
     return made
 
 
@@ -91,7 +96,7 @@ def test_a_cancelled_training_can_be_gone_on_with(panel: TrainingPanel, window: 
     assert "Resume continues from the checkpoint" in panel.state
     assert not panel.start_button.isEnabled()
     reached = panel.curves.steps[-1]
-    panel.minutes.setValue(0.1)
+    panel.minutes.setValue(SHORT)
     outcome, sentence = press(window, panel.resume_button, qtbot)
     assert outcome is Outcome.FINISHED, sentence
     assert panel.curves.steps[-1] >= reached
