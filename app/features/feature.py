@@ -23,6 +23,8 @@ class Feature:
     """What makes its presenter, as ``"package.module:Class"``, so that declaring a feature imports nothing."""
     places: tuple[Place, ...] = ()
     """The docks of its panels; none for a feature of actions and dialogs."""
+    training: str = ""
+    """What it offers to train, as ``"package.module:TRAINING"``; see :mod:`app.features.training.model`."""
     technique: str = ""
     """The name of the technique that it belongs to. Only the folders of such features may know that technique."""
 

@@ -47,7 +47,7 @@ class Presenter(QObject):
         """Show live figures of a synthesis, at most twelve times a second."""
 
     def show_reports(self, events: Sequence[Event]) -> None:
-        """Show what a calibration reported since the last call, at most twelve times a second."""
+        """Show what preparations reported since the last call, at most twelve times a second."""
 
     def refresh(self) -> None:
         """Show the present state: enable what can be done, and say why the rest cannot."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from app.listening import anchors
 from app.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
-from app.state.comparison import keeps_timing, technique_text
+from app.state.differences import keeps_timing, technique_text
 from engine.audio.resampling import resample
 from engine.errors import SettingError
 from engine.measure.loudness import matching_gains

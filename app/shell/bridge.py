@@ -1,8 +1,9 @@
 """From the engine's thread to Qt's: events become signals.
 
 What begins, ends or cannot be repeated crosses as a queued signal, one by one. Figures that come faster than eyes can
-follow wait in a deque that is drained twelve times a second: the latest figure of each kind wins, layer trials are
-all kept. Draining costs 0.6 µs a message against 11 µs for a signal, so a fast engine never floods the window.
+follow wait in a deque that is drained twelve times a second: the latest figure of each kind wins, reports of
+preparations are all kept. Draining costs 0.6 µs a message against 11 µs for a signal, so a fast engine never floods
+the window.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import deque
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from engine.session.messages import Event, Progress, SimilarityMeasured, Telemetry, TrialDone
+from engine.session.messages import Event, PreparationReport, Progress, Telemetry
 
 DRAIN_MILLISECONDS = 83
 """Twelve times a second."""
@@ -27,8 +28,7 @@ class Bridge(QObject):
     progress = Signal(object)
     """The latest :class:`Progress`."""
     reports = Signal(object)
-    """A tuple of what a calibration reported since the last emission: the latest :class:`SimilarityMeasured`, and every
-    :class:`TrialDone`."""
+    """A tuple of every :class:`PreparationReport` since the last emission."""
 
     _arrived = Signal(object)
     _figures_wait = Signal()
@@ -43,7 +43,7 @@ class Bridge(QObject):
 
     def post(self, event: Event) -> None:
         """Hand over ``event``."""
-        if isinstance(event, Telemetry | Progress | TrialDone | SimilarityMeasured):
+        if isinstance(event, Telemetry | Progress | PreparationReport):
             first = not self._figures
             self._figures.append(event)
             if first:
@@ -58,12 +58,10 @@ class Bridge(QObject):
         reports: list[Event] = []
         while self._figures:
             event = self._figures.popleft()
-            if isinstance(event, TrialDone):
+            if isinstance(event, PreparationReport):
                 reports.append(event)
             else:
                 latest[type(event)] = event
-        if SimilarityMeasured in latest:
-            reports.insert(0, latest[SimilarityMeasured])
         for kind, signal in ((Progress, self.progress), (Telemetry, self.telemetry)):
             if kind in latest:
                 signal.emit(latest[kind])

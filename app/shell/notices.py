@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMainWindow
 from app.shell.banner import Banner
 from app.shell.docks import add_bar
 from app.state.jobs import Job, Jobs, Kind, Outcome
-from engine.session.messages import CalibrationReady, EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
+from engine.session.messages import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
 
 class Level(IntEnum):
@@ -120,13 +120,6 @@ class Notices(QObject):
                 self.note(event.sentence, Level.ERROR)
                 if event.details:
                     self.note(event.details, Level.DETAIL)
-            case CalibrationReady():
-                record = event.record
-                self.note(
-                    f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials "
-                    f"in {event.seconds:.1f} s; {record.table.skipped_share:.0%} skip at threshold "
-                    f"{record.threshold:g}"
-                )
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:

@@ -29,16 +29,16 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     window.resize(*PICTURE_SIZE)
     window.docks.default_layout()
     await until(lambda: window.is_built, window)
-    await until(lambda: window.state.ready or not window.jobs.busy, window)
-    if not window.state.ready:
+    await until(lambda: window.state.selection.ready or not window.jobs.busy, window)
+    if not window.state.selection.ready:
         raise PlainError(window.notices.banner.text or "The bundled model could not be loaded.")
-    say(f"Device: {window.state.info.device} · {window.state.machine}")
+    say(f"Device: {window.state.selection.info.device} · {window.state.machine.title}")
     if steps:
-        window.state.set_option("steps", steps)
+        window.state.selection.set_option("steps", steps)
     for action in (window.action.baseline, window.action.calibrate, window.action.accelerated):
         say(f"{action.text().replace('&', '')}…")
         await perform(window, action)
-    take_a, take_b = window.state.take_a, window.state.take_b
+    take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b
     if take_a is None or take_b is None:
         raise PlainError("No takes were made.")
     window.docks.go_to("listen")

@@ -28,7 +28,6 @@ from app.shell.notices import Notices
 from app.shell.status_line import StatusLine
 from app.shell.theme import Scheme, Theme
 from app.state.app_state import AppState
-from app.state.calibration_store import CalibrationStore
 from app.state.jobs import Jobs, Kind
 from engine.session.messages import Command, Event, ShutDown
 
@@ -84,7 +83,7 @@ class MainWindow(QMainWindow):
 
         self.bridge = Bridge(self)
         self.jobs = Jobs(self._submit, self)
-        self.state = AppState(self.jobs, CalibrationStore(data_folder / "calibrations"), self)
+        self.state = AppState(self.jobs, self)
         self.action = Actions(self, self.state.undo_stack)
         self.docks = Docks(self, [place for feature in features for place in feature.places])
         self.status = StatusLine(self, self.jobs)
@@ -132,26 +131,24 @@ class MainWindow(QMainWindow):
             bridge.progress.connect(presenter.show_progress)
             bridge.telemetry.connect(presenter.show_telemetry)
             bridge.reports.connect(presenter.show_reports)
-        state.problem.connect(notices.warn)
-        state.model_changed.connect(lambda: self.docks.suit(state.entry.family))
+        state.selection.model_changed.connect(lambda: self.docks.suit(state.selection.entry.family))
         action.failed.connect(notices.warn)
         action.bind(action.default_layout, self.docks.default_layout)
         action.unlock.toggled.connect(self.docks.unlock)
         action.bind(action.message, notices.go_to_message)
         action.bind(action.keys, lambda: pages.show_keys(self))
         action.bind(action.first_steps, lambda: pages.show_first_steps(self))
-        action.bind(action.about, lambda: pages.show_about(self, state.machine))
+        action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
         action.bind(action.quit, self.close)
         self.qt_said.connect(notices.note_qt, Qt.ConnectionType.QueuedConnection)
         self.unexpected_happened.connect(notices.unexpected, Qt.ConnectionType.QueuedConnection)
         self.theme.changed.connect(self._follow_theme)
         # Last, so that whoever else hears of a change has taken it in.
         for signal in (
-            state.engine_changed,
-            state.model_changed,
-            state.selection_changed,
-            state.table_changed,
-            state.comparison_changed,
+            state.machine.changed,
+            state.selection.model_changed,
+            state.selection.changed,
+            state.comparison.changed,
             self.jobs.began,
             self.jobs.ended,
             *(presenter.changed for presenter in self.features),
@@ -172,14 +169,14 @@ class MainWindow(QMainWindow):
         self.docks.family = str(settings.value("family", ""))
         self.docks.restore(settings.value("layout"))
         self.notices.say("")
-        self.state.recall(str(settings.value("selection", "")))
+        self.state.selection.recall(str(settings.value("selection", "")))
 
     def _save(self) -> None:
         self._settings.setValue("theme", self.theme.scheme.value)
         self._settings.setValue("geometry", self.saveGeometry())
         self._settings.setValue("layout", self.docks.saved())
         self._settings.setValue("family", self.docks.family)
-        self._settings.setValue("selection", self.state.remembered())
+        self._settings.setValue("selection", self.state.selection.remembered())
         self._settings.sync()
 
     # --- First paint, then the rest ---------------------------------------------------------------------------------
@@ -204,7 +201,7 @@ class MainWindow(QMainWindow):
         self._engine.start()
         for presenter in self.features:
             presenter.engine_starts()
-        self.state.load_model(self.state.model_id)
+        self.state.loading.load_model(self.state.selection.model_id)
 
     @Slot()
     def _build_next(self) -> None:
@@ -236,7 +233,7 @@ class MainWindow(QMainWindow):
         """First the state, then who shows it, then its end."""
         self.notices.record(event)
         self.status.follow(event)
-        self.state.handle(event)
+        self.state.follow(event)
         for presenter in self.features:
             presenter.follow(event)
         self.jobs.handle(event)
@@ -247,8 +244,8 @@ class MainWindow(QMainWindow):
         for presenter in self.features:
             presenter.refresh()
         state, running = self.state, self.jobs.running
-        self._menus.refresh(state.model_id, not running or running[0].kind is Kind.LOAD)
-        self._menus.show_devices(state.devices, state.device_wanted)
+        self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
+        self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
 
     @Slot()
     def _follow_theme(self) -> None:

@@ -1,8 +1,7 @@
 """What is selected: model, voice, text, sampler options, techniques and their knobs, with signals and without widgets.
 
-The application's state is built in layers, each of which knows those below it: this selection, the strategy table that
-belongs to it (:mod:`app.state.strategy_state`), what can be done with both and why not (:mod:`app.state.availability`),
-and doing it (:mod:`app.state.app_state`).
+What can be done with it is said by :mod:`app.state.availability`; what techniques were prepared with is kept by
+:mod:`app.state.artefacts`.
 """
 
 from __future__ import annotations
@@ -10,20 +9,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
+from app.state.artefacts import Artefacts
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import ModelInfo, TrainedWeights, Voice
+from engine.sampling.schedules import time_grid
 from engine.setting.knobs import Knob, Values, checked, defaults
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Setting
+from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
-from engine.techniques import applying_to, technique, techniques
+from engine.techniques import applying_to, options_in_force, technique, techniques
 from engine.techniques.base import Technique
 from engine.techniques.trained import fitting
 
-DITREDUCIO = "ditreducio"
 SEED_LIMIT = 2**31 - 1
 
 
@@ -32,11 +32,17 @@ class Selection(QObject):
 
     model_changed = Signal()
     """Another model was chosen, or it finished loading."""
-    selection_changed = Signal()
-    """Voice, text, sampler options, techniques, knobs or seed changed."""
+    conditions_changed = Signal()
+    """Something changed that artefacts depend on: model, sampler options, techniques or knobs. Those who keep artefacts
+    follow; everybody else hears :attr:`changed` after that."""
+    changed = Signal()
+    """Voice, text, sampler options, techniques, knobs, seed or an artefact changed."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, artefacts: Artefacts, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._artefacts = artefacts
+        self._announcing = False
+        artefacts.changed.connect(self._artefact_changed)
         self.model_id = catalogue.MODELS[0].id
         self.model_folder = ""
         self.model_variant = ""
@@ -53,10 +59,49 @@ class Selection(QObject):
         self._weights: dict[str, str] = {}
         """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
 
-    def _find_table(self) -> None:
-        """Called when something changed that a strategy table depends on."""
+    def announce(self, model: bool = False) -> None:
+        """Say that conditions changed, and the chosen or loaded ``model`` with them."""
+        self._announcing = True
+        try:
+            self.conditions_changed.emit()
+            if model:
+                self.model_changed.emit()
+        finally:
+            self._announcing = False
+        self.changed.emit()
+
+    @Slot()
+    def _artefact_changed(self) -> None:
+        if not self._announcing:
+            self.changed.emit()
 
     # --- Model --------------------------------------------------------------------------------------------------------
+    def choose_model(
+        self,
+        model: str,
+        folder: str,
+        variant: str,
+        device: str,
+        info: ModelInfo | None,
+        options: Values,
+        voice: Voice | None,
+    ) -> None:
+        """Select a model, loaded (``info``) or not yet, with those of ``options`` that it knows, and ``voice`` where it
+        has that."""
+        self.model_id, self.model_folder, self.model_variant, self.device_wanted = model, folder, variant, device
+        self.info = info
+        self.options = self._options_like(options)
+        if voice in self.voices:
+            self.voice = voice
+        if self.voice is None or self.voice not in self.voices:
+            self.voice = next(iter(self.voices), None)
+        self.announce(model=True)
+
+    def set_info(self, info: ModelInfo) -> None:
+        """The chosen model was loaded, or has new weights."""
+        self.info = info
+        self.announce(model=True)
+
     @property
     def entry(self) -> catalogue.CatalogueEntry:
         """The chosen model's entry in the catalogue."""
@@ -101,7 +146,7 @@ class Selection(QObject):
         for one in self.voices:
             if one.id == voice:
                 self.voice = one
-                self.selection_changed.emit()
+                self.changed.emit()
                 return
         raise SettingError(f"There is no voice {voice!r}; choose one of {', '.join(one.id for one in self.voices)}.")
 
@@ -114,13 +159,13 @@ class Selection(QObject):
         """Speak ``text``."""
         if text != self.text:
             self.text = text
-            self.selection_changed.emit()
+            self.changed.emit()
 
     def set_seed(self, seed: int) -> None:
         """Use ``seed`` for the noise of the next syntheses."""
         if seed != self.seed:
             self.seed = seed
-            self.selection_changed.emit()
+            self.changed.emit()
 
     def set_seed_locked(self, locked: bool) -> None:
         """Keep the seed (locked), or draw a new one before each baseline."""
@@ -132,8 +177,7 @@ class Selection(QObject):
         if self.options.get(name) == value:
             return
         self.options = checked(self.sampler_knobs, self.options.replace(**{name: value}), self.entry.title)
-        self._find_table()
-        self.selection_changed.emit()
+        self.announce()
 
     def is_engaged(self, name: str) -> bool:
         """Whether the technique takes part in accelerated takes."""
@@ -143,20 +187,21 @@ class Selection(QObject):
         """Switch a technique on or off for accelerated takes."""
         if self._engaged[name] != on:
             self._engaged[name] = on
-            self._find_table()
-            self.selection_changed.emit()
+            self.announce()
 
     def knobs(self, name: str) -> Values:
         """The knob values of a technique."""
         return self._knobs[name]
 
     def set_knob(self, name: str, knob: str, value: object) -> None:
-        """Change one knob of a technique."""
+        """Change one knob of a technique. One that an artefact follows is changed together with that."""
+        source = self._artefacts.source(name)
+        if source is not None and source.set_knob(knob, value):
+            return
         if self._knobs[name][knob] == value:
             return
         self._knobs[name] = checked(technique(name).knobs, self._knobs[name].replace(**{knob: value}), name)
-        self._find_table()
-        self.selection_changed.emit()
+        self.announce()
 
     def fitting_weights(self, name: str) -> tuple[TrainedWeights, ...]:
         """The trained weights of the loaded model that a technique can engage with, the usual ones first."""
@@ -172,7 +217,34 @@ class Selection(QObject):
         """Engage a technique with the weights that have this fingerprint; ``""`` for the usual ones."""
         if self._weights.get(name, "") != fingerprint:
             self._weights[name] = fingerprint
-            self.selection_changed.emit()
+            self.changed.emit()
+
+    def put_knobs(self, name: str, **values: object) -> None:
+        """Change knobs of a technique without telling anyone: for who changes its artefact and tells of both."""
+        self._knobs[name] = checked(technique(name).knobs, self._knobs[name].replace(**values), name)
+
+    @property
+    def setting(self) -> Setting:
+        """The setting with the engaged techniques, with the same seed as the baseline."""
+        setting = self.baseline_setting
+        for one in self.techniques:
+            if self.is_engaged(one.name):
+                artefact = self._artefacts.fingerprint(one.name) or self.chosen_weights(one.name)
+                setting = setting.with_technique(Engaged(one.name, self._knobs[one.name], artefact))
+        return setting
+
+    @property
+    def options_in_force(self) -> Values:
+        """The sampler options of accelerated takes: those selected, as the engaged techniques change them."""
+        try:
+            return options_in_force(self.setting)
+        except SettingError:
+            return self.options  # What stands in the way is told where the technique is.
+
+    @property
+    def step_times(self) -> tuple[float, ...]:
+        """The flow time at which each step of an accelerated take begins; empty where the options make no grid."""
+        return grid_times(self.options_in_force)[:-1]
 
     @property
     def baseline_setting(self) -> Setting:
@@ -197,8 +269,7 @@ class Selection(QObject):
             if entry is not None:
                 self._knobs[one.name] = checked(one.knobs, entry.knobs, one.name)
                 self._weights[one.name] = entry.artefact
-        self._find_table()
-        self.selection_changed.emit()
+        self.announce()
 
     # --- Between sessions ---------------------------------------------------------------------------------------------
     def remembered(self) -> str:
@@ -238,8 +309,17 @@ class Selection(QObject):
                 self._engaged[one.name] = bool(saved["engaged"][one.name])
             except (KeyError, TypeError, SettingError):
                 continue
-        self.selection_changed.emit()
+        self.changed.emit()
 
 
 def _lists(data: object, length: int) -> Iterable[list]:
     return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []
+
+
+def grid_times(options: Mapping[str, object]) -> tuple[float, ...]:
+    """The flow times from noise to speech that ``options`` make; none where they make no grid."""
+    try:
+        times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
+    except (KeyError, SettingError):
+        return ()
+    return tuple(float(time) for time in times)

@@ -13,7 +13,7 @@ from PySide6.QtGui import QAction, QUndoStack
 
 
 def undo_action(stack: QUndoStack, title: str, owner: QObject) -> QAction:
-    """Undoes the last command of ``stack``, whose name stands behind ``title``; of ``owner``."""
+    """Undoes the last command of ``stack``, whose name follows ``title``; of ``owner``."""
     action = _StackAction(title, owner, stack.undo, stack.canUndo(), stack.undoText())
     stack.canUndoChanged.connect(action.setEnabled)
     stack.undoTextChanged.connect(action.name)
@@ -41,7 +41,7 @@ class _StackAction(QAction):
 
     def name(self, command: str) -> None:
         """Says which command it is about; an empty name says none."""
-        self.setText(f"{self._title} {command}".rstrip())
+        self.setText(f"{self._title}: {command}" if command else self._title)
 
     def _run(self) -> None:
         self._slot()

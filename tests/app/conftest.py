@@ -87,6 +87,8 @@ def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> Iterator[Mai
     """A shown window whose panels are built and whose small model is loaded."""
     made = make_window()
     made.show()
-    qtbot.waitUntil(lambda: made.is_built and made.state.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(
+        lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
     yield made
     close(made, qtbot)

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
+from app.features.guidance.model import GuidanceWeights
+from app.features.strategy.calibration_store import CalibrationStore
+from app.features.strategy.state import StrategyState
 from app.state.app_state import AppState
-from app.state.calibration_store import CalibrationStore
 from app.state.jobs import Jobs
 from engine.models.base import ModelInfo, OperationCounts
-from engine.session.messages import CalibrationReady, Command, ModelLoaded
+from engine.session.messages import Command, ModelLoaded, Prepared
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Take, Trace
+from engine.techniques.ditreducio.record import CalibrationRecord
+from engine.techniques.ditreducio.requests import Calibrated
 from tests.app.records import LAYERS, STEPS, record
 
 INFO = ModelInfo(
@@ -27,10 +31,18 @@ class Presenter:
 
     def __init__(self, folder: Path) -> None:
         self.sent: list[Command] = []
-        self.state = AppState(Jobs(self.sent.append), CalibrationStore(folder))
-        self.state.load_model("f5-mini")
-        self.state.handle(ModelLoaded(1, replace(INFO, knobs=self.state.sampler_knobs), 0.1))
-        self.state.set_option("steps", STEPS)
+        self.state = AppState(Jobs(self.sent.append))
+        self.strategy = StrategyState(self.state, CalibrationStore(folder))
+        GuidanceWeights(self.state)
+        self.state.loading.load_model("f5-mini")
+        self.state.follow(ModelLoaded(1, replace(INFO, knobs=self.state.selection.sampler_knobs), 0.1))
+        self.state.selection.set_option("steps", STEPS)
+
+    def calibrated(self, found: CalibrationRecord) -> None:
+        """A calibration ends with ``found``."""
+        event = Prepared(2, "ditreducio", Calibrated(found, OPERATIONS, 1.0))
+        self.state.follow(event)
+        self.strategy.follow(event)
 
     def take(self, setting: Setting, name: str = "one", text: str = "A text.", mel: float = 0.0) -> Take:
         """A finished take."""
@@ -41,5 +53,5 @@ class Presenter:
 
 def calibrated(presenter: Presenter) -> AppState:
     """The presenter's state once a calibration is there."""
-    presenter.state.handle(CalibrationReady(2, record(), OPERATIONS, 1.0))
+    presenter.calibrated(record())
     return presenter.state

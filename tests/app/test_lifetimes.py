@@ -25,7 +25,7 @@ def _is_ours(one: QObject) -> bool:
 def test_a_presenter_that_is_gone_hears_of_no_more_takes(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
     window = make_window()
     window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     presenter = window.features["tradeoff"]
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
         window.close()
@@ -44,7 +44,7 @@ def test_a_window_may_end_in_any_order(make_window: Callable[..., MainWindow], q
     stack, for one, says while it ends that it has nothing left to undo."""
     window = make_window()
     window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     for name in ("one", "another"):
         window.state.undo_stack.push(QUndoCommand(name))
     window.action.undo.trigger()

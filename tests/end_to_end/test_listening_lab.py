@@ -81,8 +81,8 @@ def test_abx_by_keyboard(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_pat
     qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
     assert player.rate == RATE
     takes = [_take("a", PLAIN, 220, 0.2), _take("b", REDUCED, 310, 0.05)]
-    window.state.set_a(takes[0])
-    window.state.set_b(takes[1])
+    window.state.comparison.set_a(takes[0])
+    window.state.comparison.set_b(takes[1])
 
     def press(key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
         qtbot.keyClick(QApplication.focusWidget() or window, key, modifier)

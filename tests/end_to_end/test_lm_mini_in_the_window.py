@@ -30,12 +30,13 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
     qapp.setQuitOnLastWindowClosed(False)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
+    strategy = window.features["strategy"].state
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()
     window.activateWindow()
     state = window.state
-    qtbot.waitUntil(lambda: window.is_built and state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.is_built and state.selection.ready, timeout=PATIENCE_MILLISECONDS)
 
     def outcome_of(press: Callable[[], object]) -> tuple[str, str]:
         qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
@@ -43,45 +44,45 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
             press()
         return blocker.args[1].value, blocker.args[2]
 
-    assert outcome_of(lambda: state.load_model(MODEL))[0] == "finished"
-    assert (state.info.id, state.info.family) == (MODEL, "language")
-    assert {one.name for one in state.techniques} == {"compilation", "graphs", "spade", "speculative"}
+    assert outcome_of(lambda: state.loading.load_model(MODEL))[0] == "finished"
+    assert (state.selection.info.id, state.selection.info.family) == (MODEL, "language")
+    assert {one.name for one in state.selection.techniques} == {"compilation", "graphs", "spade", "speculative"}
     temperature = window.panels["setup"].sampler.editor("temperature")
     temperature.setFocus()
     temperature.selectAll()
     qtbot.keyClicks(temperature, "0")
     qtbot.keyClick(temperature, Qt.Key.Key_Return)
-    assert state.setting.options["temperature"] == 0
-    state.set_text("Rice is often served in round bowls.")
+    assert state.selection.setting.options["temperature"] == 0
+    state.selection.set_text("Rice is often served in round bowls.")
     pieces: list[AudioReady] = []
     window.bridge.happened.connect(lambda event: pieces.append(event) if isinstance(event, AudioReady) else None)
 
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))[0] == "finished"
-    baseline = state.take_a
+    baseline = state.comparison.take_a
     assert len(pieces) > 1, "it is heard while it is decoded"
     assert baseline.trace.decoding is not None
-    assert state.operations is None
-    assert state.compatibility() is None
+    assert state.cost.operations is None
+    assert strategy.compatibility() is None
 
-    state.engage("speculative", True)
-    assert state.why_not_accelerate() == ""
+    state.selection.engage("speculative", True)
+    assert state.availability.why_not_accelerate() == ""
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
-    accelerated = state.take_b
+    accelerated = state.comparison.take_b
     # Greedy decoding says the same with a draft and without.
     assert accelerated.trace.decoding.tokens == baseline.trace.decoding.tokens
     assert np.abs(accelerated.samples - baseline.samples).max() <= 1e-4
     assert accelerated.measurements.target_passes < baseline.measurements.target_passes
 
-    state.engage("speculative", False)
-    state.engage("spade", True)
+    state.selection.engage("speculative", False)
+    state.selection.engage("spade", True)
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
-    assert state.take_b.measurements.ops_ratio < 0.7
-    assert state.take_b.trace.decoding.tokens != baseline.trace.decoding.tokens
+    assert state.comparison.take_b.measurements.ops_ratio < 0.7
+    assert state.comparison.take_b.trace.decoding.tokens != baseline.trace.decoding.tokens
 
     # A recording of one's own is answered with a sentence, and the window goes on.
     own = Voice("own:me.wav", "me", baseline.voice, "Some words.")
-    state.add_voice(own)
-    ended, sentence = outcome_of(state.synthesise_baseline)
+    state.selection.add_voice(own)
+    ended, sentence = outcome_of(state.synthesis.synthesise_baseline)
     assert ended == "failed"
     assert "mean spectrum" in sentence
 

@@ -45,8 +45,8 @@ def test_pick_calibrate_synthesise_switch_export(
     window.resize(1440, 900)
     window.show()
     window.activateWindow()
-    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
-    assert window.state.info.id == "f5-mini"
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    assert window.state.selection.info.id == "f5-mini"
 
     def wait_for_job(press) -> None:
         # The model is ready a moment before its loading has ended, and that end must not be taken for the new job's.
@@ -58,7 +58,7 @@ def test_pick_calibrate_synthesise_switch_export(
     # Pick: a voice from the list, a sentence by typing, four steps.
     window.panels["setup"].voice.setFocus()
     qtbot.keyClick(window.panels["setup"].voice, Qt.Key.Key_Down)
-    assert window.state.voice.id == "rms"
+    assert window.state.selection.voice.id == "rms"
     window.panels["setup"].text.setFocus()
     window.panels["setup"].text.selectAll()
     qtbot.keyClicks(window.panels["setup"].text, "The salt breeze came.")
@@ -67,21 +67,24 @@ def test_pick_calibrate_synthesise_switch_export(
     steps.selectAll()
     qtbot.keyClicks(steps, "4")
     qtbot.keyClick(steps, Qt.Key.Key_Return)
-    assert window.state.options["steps"] == 4
+    assert window.state.selection.options["steps"] == 4
 
     # Baseline by its key, calibration by a click, accelerated by its key.
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))
-    assert window.state.take_a.text == "The salt breeze came."
+    assert window.state.comparison.take_a.text == "The salt breeze came."
     wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))
-    assert (window.state.table.layers, window.state.table.steps) == (window.state.info.layers, 4)
-    assert window.panels["strategy"].table == window.state.table
+    assert (window.features["strategy"].state.table.layers, window.features["strategy"].state.table.steps) == (
+        window.state.selection.info.layers,
+        4,
+    )
+    assert window.panels["strategy"].table == window.features["strategy"].state.table
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))
-    baseline, accelerated = window.state.take_a, window.state.take_b
+    baseline, accelerated = window.state.comparison.take_a, window.state.comparison.take_b
     assert accelerated.setting.baseline == baseline.setting
-    assert accelerated.measurements.ops_ratio == pytest.approx(window.state.predicted_ops_ratio)
+    assert accelerated.measurements.ops_ratio == pytest.approx(window.state.cost.ops_ratio)
     assert accelerated.measurements.ops_ratio < 1
     assert accelerated.log_mel_distance > 0
-    assert window.state.comparison_warning() == ""
+    assert window.state.comparison.warning() == ""
     assert len(window.features["takes"].library) == 2
 
     # Look at one cell's attention.
@@ -134,7 +137,7 @@ def test_pick_calibrate_synthesise_switch_export(
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     profile = Profile.load(path)
     assert profile.setting == accelerated.setting
-    assert profile.artefact("table") == window.state.table
+    assert profile.artefact("table") == window.features["strategy"].state.table
     assert profile.evidence.metrics["ops_ratio"] == accelerated.measurements.ops_ratio
 
     window.notices.say("")

@@ -32,12 +32,13 @@ def test_three_branches_from_baseline_to_attention(
     write_bundled(tmp_path / "models" / MODEL)
     settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
     window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
+    strategy = window.features["strategy"].state
     window.theme.apply(Scheme.LIGHT)
     window.resize(1440, 900)
     window.show()
     window.activateWindow()
     state = window.state
-    qtbot.waitUntil(lambda: window.is_built and state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.is_built and state.selection.ready, timeout=PATIENCE_MILLISECONDS)
 
     def wait_for_job(press: Callable[[], object]) -> None:
         qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
@@ -45,8 +46,8 @@ def test_three_branches_from_baseline_to_attention(
             press()
         assert blocker.args[1].value == "finished", blocker.args[2]
 
-    wait_for_job(lambda: state.load_model(MODEL, str(tmp_path / "models" / MODEL)))
-    assert (state.info.id, state.info.branches, state.info.layers) == (MODEL, 3, LAYERS)
+    wait_for_job(lambda: state.loading.load_model(MODEL, str(tmp_path / "models" / MODEL)))
+    assert (state.selection.info.id, state.selection.info.branches, state.selection.info.layers) == (MODEL, 3, LAYERS)
     setup = window.panels["setup"]
     assert {"intelligibility", "similarity", "overshoot"} <= {knob.name for knob in setup.sampler.knobs}
     steps = setup.sampler.editor("steps")
@@ -54,25 +55,25 @@ def test_three_branches_from_baseline_to_attention(
     steps.selectAll()
     qtbot.keyClicks(steps, "4")
     qtbot.keyClick(steps, Qt.Key.Key_Return)
-    state.set_knob("ditreducio", "threshold", 0.5)
-    state.set_text("Rice is often served in round bowls.")
+    state.selection.set_knob("ditreducio", "threshold", 0.5)
+    state.selection.set_text("Rice is often served in round bowls.")
 
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))
     wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))
-    assert (state.table.layers, state.table.steps) == (LAYERS, 4)
-    assert state.table.skipped_share > 0
-    assert state.operations.branches == 3
-    predicted = state.predicted_ops_ratio
+    assert (strategy.table.layers, strategy.table.steps) == (LAYERS, 4)
+    assert strategy.table.skipped_share > 0
+    assert state.cost.operations.branches == 3
+    predicted = state.cost.ops_ratio
     assert f"{predicted:.1%}" in setup._cost.text()
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))
-    baseline, accelerated = state.take_a, state.take_b
+    baseline, accelerated = state.comparison.take_a, state.comparison.take_b
     assert accelerated.measurements.ops_ratio == pytest.approx(predicted)
     assert accelerated.samples.shape == baseline.samples.shape
     assert not np.array_equal(accelerated.samples, baseline.samples)
     assert accelerated.log_mel_distance > 0
-    assert state.comparison_warning() == ""
+    assert state.comparison.warning() == ""
 
-    wait_for_job(lambda: state.capture_attention(1, 2))
+    wait_for_job(lambda: window.features["attention"].capture(1, 2))
     attention = window.panels["attention"]
     shown = [plot for plot in attention._plots if not plot.isHidden()]
     assert [title.text().partition("<br>")[0] for title in attention._titles[: len(shown)]] == [
@@ -82,10 +83,10 @@ def test_three_branches_from_baseline_to_attention(
     ]
 
     # A recording that it cannot use is answered with a sentence, and the window goes on.
-    state.set_text("Wie geht es dir heute, und was ist das für ein Buch?")
+    state.selection.set_text("Wie geht es dir heute, und was ist das für ein Buch?")
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-        state.synthesise_baseline()
+        state.synthesis.synthesise_baseline()
     assert "looks like German" in blocker.args[2]
 
     close(window, qtbot)

@@ -10,9 +10,14 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter
 from app.features.services import Services
+from app.features.strategy.presenter import StrategyPresenter
+from app.features.strategy.state import NAME, running_reports
+from app.state.availability import require
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
-from engine.session.messages import AttentionCaptured, Event, SimilarityMeasured
+from engine.session.messages import AttentionCaptured, CaptureAttention, Event
+from engine.techniques import problem
+from engine.techniques.ditreducio.requests import Similarities
 
 if TYPE_CHECKING:
     from app.features.attention.panel import AttentionPanel
@@ -24,12 +29,13 @@ class AttentionPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._state = state = services.state
+        self._strategy = services.features.find(StrategyPresenter).state
         self._theme = services.theme
         self.attention: AttentionPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"attention": self._build_attention}
-        for signal in (state.table_changed, state.model_changed):
+        for signal in (self._strategy.changed, state.selection.model_changed):
             signal.connect(self._show_similarities)
-        state.model_changed.connect(self._forget_capture)
+        state.selection.model_changed.connect(self._forget_capture)
         state.jobs.ended.connect(self._job_ended)
 
     def _build_attention(self) -> QWidget:
@@ -44,31 +50,40 @@ class AttentionPresenter(Presenter):
     def _show_similarities(self) -> None:
         if self.attention is None:
             return
-        state = self._state
-        self.attention.set_times(state.step_times)
-        steps = state.options_in_force.get("steps")
-        if state.record is not None and state.record.table.steps == steps:
-            self.attention.set_similarities(state.record.similarities, state.record.cut)
-        elif state.info is not None and steps is not None:
-            self.attention.set_layout(state.info.layers, int(steps))
+        state, record = self._state, self._strategy.record
+        self.attention.set_times(state.selection.step_times)
+        steps = state.selection.options_in_force.get("steps")
+        if record is not None and record.table.steps == steps:
+            self.attention.set_similarities(record.similarities, record.cut)
+        elif state.selection.info is not None and steps is not None:
+            self.attention.set_layout(state.selection.info.layers, int(steps))
 
     @Slot()
     def _forget_capture(self) -> None:
         """A captured map does not outlive its model."""
-        if self.attention is not None and not self._state.ready:
+        if self.attention is not None and not self._state.selection.ready:
             self.attention.clear_capture()
 
     def follow(self, event: Event) -> None:
         """Show a captured map of the model that is loaded."""
-        if isinstance(event, AttentionCaptured) and self.attention is not None and self._state.ready:
+        if isinstance(event, AttentionCaptured) and self.attention is not None and self._state.selection.ready:
             self.attention.show_capture(event.capture)
 
     def show_reports(self, events: Sequence[Event]) -> None:
         """Show the similarities of a running calibration; those of one that has ended are passed over."""
-        for event in events:
-            running = self._state.jobs.find(event.job) is not None
-            if isinstance(event, SimilarityMeasured) and running and self.attention is not None:
-                self.attention.set_similarities(event.similarities)
+        reports = running_reports(events, self._state.jobs)
+        similarities = [one for one in reports if isinstance(one, Similarities)]
+        if similarities and self.attention is not None:
+            self.attention.set_similarities(similarities[-1].values)
+
+    def capture(self, layer: int, step: int) -> None:
+        """Look at the attention of one layer at one step. Raises :class:`SettingError` when it cannot be done."""
+        state, chosen = self._state, self._state.selection
+        require(state.availability.why_not_synthesise())
+        # On the grid in force, so that its steps are those of the strategy table.
+        text, voice, setting = chosen.text, chosen.voice, chosen.setting.without(NAME)
+        require(problem(chosen.info, setting) or "")
+        state.jobs.start(Kind.ATTENTION, lambda job: CaptureAttention(job, text, voice, setting, layer, step))
 
     @Slot(int, int)
     def _capture(self, layer: int, step: int) -> None:
@@ -76,7 +91,7 @@ class AttentionPresenter(Presenter):
             self.attention.show_failure(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
             return
         try:
-            self._state.capture_attention(layer, step)
+            self.capture(layer, step)
         except PlainError as error:
             self.attention.show_failure(str(error))
         else:

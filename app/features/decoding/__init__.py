@@ -11,4 +11,5 @@ FEATURE = Feature(
     "app.features.decoding.presenter:DecodingPresenter",
     (Place("decoding", "Decoding", Region.CENTRE, (LANGUAGE,)),),
     technique="speculative",
+    training="app.features.decoding.training:TRAINING",
 )

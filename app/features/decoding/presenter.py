@@ -29,7 +29,7 @@ class DecodingPresenter(Presenter):
         self._theme = services.theme
         self.decoding: DecodingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
-        services.state.comparison_changed.connect(self._show_takes)
+        services.state.comparison.changed.connect(self._show_takes)
 
     def _build_decoding(self) -> QWidget:
         from app.features.decoding.panel import DecodingPanel
@@ -44,4 +44,4 @@ class DecodingPresenter(Presenter):
     @Slot()
     def _show_takes(self) -> None:
         if self.decoding is not None:
-            self.decoding.set_takes(self._state.take_a, self._state.take_b)
+            self.decoding.set_takes(self._state.comparison.take_a, self._state.comparison.take_b)

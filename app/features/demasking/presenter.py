@@ -35,13 +35,15 @@ class DemaskingPresenter(Presenter):
         """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
         self.demasking: DemaskingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
-        services.state.comparison_changed.connect(self._show_takes)
+        services.state.comparison.changed.connect(self._show_takes)
 
     def refresh(self) -> None:
         if self.demasking is None:
             return
         waiting = self._state.jobs.why_wait
-        reasons = (self._why_not(one) or waiting for one in (self._state.take_a, self._state.take_b))
+        reasons = (
+            self._why_not(one) or waiting for one in (self._state.comparison.take_a, self._state.comparison.take_b)
+        )
         self.demasking.set_reasons(*reasons)
 
     def _why_not(self, take: Take | None) -> str:
@@ -49,19 +51,19 @@ class DemaskingPresenter(Presenter):
         state = self._state
         if take is None:
             return "This side has no take."
-        if not state.ready or state.info is None:
+        if not state.selection.ready or state.selection.info is None:
             return "The model is not loaded yet."
-        if state.info.id != take.setting.model:
+        if state.selection.info.id != take.setting.model:
             return f"The take was made with {take.setting.model!r}; load that model to hear its canvas."
         if self._voice(take) is None:
             return f"The voice {take.voice!r} of the take is gone; choose it again in Setup."
         return ""
 
     def _take(self, side: str) -> Take | None:
-        return self._state.take_a if side == "A" else self._state.take_b
+        return self._state.comparison.take_a if side == "A" else self._state.comparison.take_b
 
     def _voice(self, take: Take) -> Voice | None:
-        return next((one for one in self._state.voices if one.id == take.voice), None)
+        return next((one for one in self._state.selection.voices if one.id == take.voice), None)
 
     def follow(self, event: Event) -> None:
         """Play what was decoded."""
@@ -87,7 +89,7 @@ class DemaskingPresenter(Presenter):
     @Slot()
     def _show_takes(self) -> None:
         if self.demasking is not None:
-            self.demasking.set_takes(self._state.take_a, self._state.take_b)
+            self.demasking.set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
 
     def decode(self, side: str, passage: int, step: int) -> None:
         """Decode a passage of ``"A"`` or ``"B"`` as it stood behind ``step``, and play it. Raises :class:`PlainError`

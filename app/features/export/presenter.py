@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 
+from app.features.export.model import ProfileExport
 from app.features.presenter import Presenter
 from app.features.services import Services
 from app.state.jobs import Kind
@@ -35,8 +36,8 @@ class ExportPresenter(Presenter):
         actions.bind(actions.export_weights, self._ask_which_weights)
 
     def refresh(self) -> None:
-        action, reason = self._actions.export_profile, self._state.why_not_accelerate()
-        action.setEnabled(self._state.ready and not reason)
+        action, reason = self._actions.export_profile, self._state.availability.why_not_accelerate()
+        action.setEnabled(self._state.selection.ready and not reason)
         action.setToolTip(reason or action.statusTip())
         action, reason = self._actions.export_weights, self.why_no_weights()
         action.setEnabled(not reason)
@@ -44,8 +45,8 @@ class ExportPresenter(Presenter):
 
     def why_no_weights(self) -> str:
         """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
-        info = self._state.info
-        if not self._state.ready or info is None:
+        info = self._state.selection.info
+        if not self._state.selection.ready or info is None:
             return "The model is not loaded yet."
         if not info.students and not info.drafts:
             return f"{info.title} has no student or draft to export; train one in the Training panel."
@@ -62,7 +63,7 @@ class ExportPresenter(Presenter):
 
     def write(self, path: Path) -> None:
         """Export the present setting to ``path`` without asking. Raises :class:`PlainError` when it cannot be done."""
-        self._state.write_profile(path)
+        ProfileExport(self._state).write(path)
         self._tell(str(path))
 
     def _ask_where_to_write(self) -> None:
@@ -79,7 +80,7 @@ class ExportPresenter(Presenter):
         reason = self.why_no_weights()
         if reason:
             raise SettingError(reason)
-        dialog = WeightsDialog(self._state.info, self._window)
+        dialog = WeightsDialog(self._state.selection.info, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(self._export_weights)
         dialog.open()
@@ -87,8 +88,10 @@ class ExportPresenter(Presenter):
     @Slot(str, str, str)
     def _export_weights(self, kind: str, file: str, folder: str) -> None:
         state = self._state
-        settings = Values({name: value for name, value in state.knobs(speculative.NAME).items() if name != "draft"})
-        model, place = state.model_id, state.model_folder
+        settings = Values(
+            {name: value for name, value in state.selection.knobs(speculative.NAME).items() if name != "draft"}
+        )
+        model, place = state.selection.model_id, state.selection.model_folder
         state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
 
     @Slot(str)

@@ -9,8 +9,9 @@ from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
+from app.features.export.model import ProfileExport
 from app.state.app_state import AppState
-from app.state.comparison import technique_text
+from app.state.differences import technique_text
 from engine import files
 from engine.errors import PlainError
 from engine.export.targets import Target, targets
@@ -29,6 +30,7 @@ class ProfileDialog(DestinationDialog):
     def __init__(self, state: AppState, parent: QWidget | None = None) -> None:
         super().__init__("Export profile", parent)
         self._state = state
+        self._export = ProfileExport(state)
         for title, text in self._contents():
             label = QLabel(text, wordWrap=True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -53,17 +55,15 @@ class ProfileDialog(DestinationDialog):
 
     def _contents(self) -> list[tuple[str, str]]:
         state = self._state
-        info, table = state.info, state.table
+        info = state.selection.info
         rows = []
         if info is not None:
             rows.append(("Model", f"{info.title}, {info.variant}, SHA-256 {info.fingerprint[:16]}…"))
-        rows.append(("Setting", f"{technique_text(state.setting)}, seed {state.seed}"))
-        rows.append(("Sampler", ", ".join(f"{name} {value}" for name, value in state.options.items())))
-        if table is not None and state.setting.techniques:
-            rows.append(
-                ("Strategy table", f"{table.layers} × {table.steps}, {table.skipped_share:.0%} skip; {table.origin}")
-            )
-        take = state.evidence
+        rows.append(("Setting", f"{technique_text(state.selection.setting)}, seed {state.selection.seed}"))
+        rows.append(("Sampler", ", ".join(f"{name} {value}" for name, value in state.selection.options.items())))
+        if state.selection.setting.techniques:
+            rows.extend(one.origin for one in state.artefacts.sources if one.origin is not None)
+        take = self._export.evidence
         if take is None:
             rows.append(("Evidence", "none: synthesise this setting first"))
         else:
@@ -78,7 +78,9 @@ class ProfileDialog(DestinationDialog):
 
     def _proposals(self) -> list[str]:
         """A name for each entry of the list."""
-        name = "-".join([self._state.model_id, *(one.technique for one in self._state.setting.techniques)])
+        name = "-".join(
+            [self._state.selection.model_id, *(one.technique for one in self._state.selection.setting.techniques)]
+        )
         return [f"{name}.json", *(f"{name}-for-{one.name}" for one in targets())]
 
     @Slot(int)
@@ -115,7 +117,7 @@ class ProfileDialog(DestinationDialog):
 
     def _folder(self, target: Target) -> tuple[str, str]:
         """What forbids the target and the chosen folder, and what is to be known of it."""
-        reason = self._state.why_not_export(target)
+        reason = self._export.why_not(target)
         return (reason, "") if reason else folder_problem(self.path.text())
 
     @Slot()
@@ -123,9 +125,9 @@ class ProfileDialog(DestinationDialog):
         path, target = Path(self.typed), self._chosen
         try:
             if target is None:
-                self._state.write_profile(path)
+                self._export.write(path)
             else:
-                self._state.export(target, path)
+                self._export.export(target, path)
         except PlainError as error:
             self.note.setText(str(error))
             return

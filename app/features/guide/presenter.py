@@ -25,10 +25,10 @@ class GuidePresenter(Presenter):
 
     def refresh(self) -> None:
         state, running = self._state, self._state.jobs.running
-        accelerated = state.take_b is not None and bool(state.take_b.setting.techniques)
+        accelerated = state.comparison.take_b is not None and bool(state.comparison.take_b.setting.techniques)
         done = (
-            state.take_a is not None and not state.take_a.setting.techniques,
-            state.table is not None and not state.table_problem(),
+            state.comparison.take_a is not None and not state.comparison.take_a.setting.techniques,
+            any(one.artefact is not None and not one.problem() for one in state.artefacts.sources),
             accelerated,
             self._listening.compared and accelerated,
             self._export.exported,
@@ -38,9 +38,9 @@ class GuidePresenter(Presenter):
             instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
         elif running:
             instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
-        elif not state.ready:
+        elif not state.selection.ready:
             instead = "The model is not loaded. Choose one under <b>Model</b> on the left."
-        elif done[0] and not accelerated and not state.setting.techniques:
+        elif done[0] and not accelerated and not state.selection.setting.techniques:
             instead = "<b>Next:</b> engage a technique on the left, then speak the same sentence with it."
-        calibrated = any(one.prepared_by == "calibration" for one in state.techniques)
+        calibrated = any(one.prepared_by == "calibration" for one in state.selection.techniques)
         self.guide.show_progress(done, instead, () if calibrated else (self._calibrate,))

@@ -148,7 +148,7 @@ class LabPresenter(Presenter):
 
     def _compared(self) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
         """A and B as conditions and an item, and why they make no test."""
-        takes = [one for one in (self._state.take_a, self._state.take_b) if one is not None]
+        takes = [one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None]
         found = conditions(one.setting for one in takes)
         if len(takes) < 2:
             return found, (), "Choose two takes as A and B first."
@@ -176,7 +176,7 @@ class LabPresenter(Presenter):
         plan, problem = self._planned(choice)
         cannot = problem or plan.why_not()
         graded = "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
-        warning = self._state.comparison_warning() if choice.source == COMPARED and not cannot else ""
+        warning = self._state.comparison.warning() if choice.source == COMPARED and not cannot else ""
         setup.show_plan(
             plan, cannot or self._why_not_now(), cannot or (graded if choice.method == CCR else ""), warning
         )
@@ -215,7 +215,9 @@ class LabPresenter(Presenter):
 
     def _loader(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """Gives takes' sounds by their ids, in any thread; A and B need not be in the library."""
-        known = {one.id: one for one in (self._state.take_a, self._state.take_b) if one is not None}
+        known = {
+            one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
+        }
         guests, load_guest, library = {one.id for one in self._guests}, self._load_guest, self._kept.library
 
         def load(take: str) -> tuple[np.ndarray, int]:

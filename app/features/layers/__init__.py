@@ -11,4 +11,5 @@ FEATURE = Feature(
     "app.features.layers.presenter:LayersPresenter",
     (Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),),
     technique="spade",
+    training="app.features.layers.training:TRAINING",
 )

@@ -27,7 +27,7 @@ class _KeepEdit(QUndoCommand):
     def __init__(self, state: AppState, text: str, **values: object) -> None:
         super().__init__(text)
         self._state = state
-        self._before = {name: state.knobs(spade.NAME)[name] for name in ("depth", "layers")}
+        self._before = {name: state.selection.knobs(spade.NAME)[name] for name in ("depth", "layers")}
         self._after = self._before | values
         self._by_depth = "depth" in values
 
@@ -48,7 +48,7 @@ class _KeepEdit(QUndoCommand):
 
     def _put(self, values: dict[str, object]) -> None:
         for name, value in values.items():
-            self._state.set_knob(spade.NAME, name, value)
+            self._state.selection.set_knob(spade.NAME, name, value)
 
 
 def layers_of(info: ModelInfo | None) -> int:
@@ -68,28 +68,28 @@ class LayerChoice(QObject):
         super().__init__(parent)
         self._state = state
         self.record: ImportanceRecord | None = None
-        state.model_changed.connect(self.look)
+        state.selection.model_changed.connect(self.look)
 
     @property
     def layers(self) -> int:
         """How many the loaded model has, if it is one whose layers can be left out; else 0."""
-        return layers_of(self._state.info)
+        return layers_of(self._state.selection.info)
 
     @property
     def depth(self) -> int:
         """How many are to stay where they are not chosen by hand."""
-        return min(int(self._state.knobs(spade.NAME)["depth"]), self.layers)
+        return min(int(self._state.selection.knobs(spade.NAME)["depth"]), self.layers)
 
     @property
     def by_hand(self) -> bool:
         """Whether layers were chosen by hand."""
-        return bool(self._state.knobs(spade.NAME)["layers"])
+        return bool(self._state.selection.knobs(spade.NAME)["layers"])
 
     @property
     def retained(self) -> tuple[int, ...]:
         """The layers that stay, in order; all of them where nothing says which to leave out."""
         if self.by_hand:
-            listed = spade.parsed_layers(str(self._state.knobs(spade.NAME)["layers"]))
+            listed = spade.parsed_layers(str(self._state.selection.knobs(spade.NAME)["layers"]))
             return tuple(layer for layer in listed if layer < self.layers)
         if self.record is None or self.record.layers != self.layers:
             return tuple(range(self.layers))
@@ -117,14 +117,14 @@ class LayerChoice(QObject):
 
     def take_up(self, record: ImportanceRecord) -> None:
         """Use what was just measured, if it is of the loaded checkpoint."""
-        info = self._state.info
+        info = self._state.selection.info
         if info is not None and record.checkpoint == info.fingerprint:
             self.record = record
             self.measured.emit()
 
     def look(self) -> None:
         """Look for what was measured of the loaded checkpoint."""
-        info = self._state.info
+        info = self._state.selection.info
         before, self.record = self.record, None
         if info is not None and self.layers:
             checkpoint = Path(info.checkpoint)

@@ -20,10 +20,10 @@ from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import Utterance
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR
-from engine.session.messages import Event, LayersMeasured, MeasureImportance, Prepared, Progress
+from engine.session.messages import Event, Prepare, Prepared, Progress
 from engine.setting.setting import Engaged
 from engine.techniques import problem, spade
-from engine.techniques.spade import requests
+from engine.techniques.spade.requests import ImportanceRequest, LayersMeasured
 from engine.techniques.spade.views import depth
 
 if TYPE_CHECKING:
@@ -59,19 +59,19 @@ class LayersPresenter(Presenter):
     def why_not(self) -> str:
         """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
         state = self._state
-        if not state.ready or state.info is None:
+        if not state.selection.ready or state.selection.info is None:
             return "The model is not loaded yet."
         if not self.choice.layers:
-            return f"{state.info.title} decodes no tokens; load a speech language model to remove layers."
+            return f"{state.selection.info.title} decodes no tokens; load a speech language model to remove layers."
         return ""
 
     def _why_not_hear(self, stage: str) -> str:
         state = self._state
         if self.why_not():
             return self.why_not()
-        knobs = state.knobs(spade.NAME).replace(recovery=stage)
-        setting = state.baseline_setting.with_technique(Engaged(spade.NAME, knobs))
-        return state.why_not_synthesise() or problem(state.info, setting) or ""
+        knobs = state.selection.knobs(spade.NAME).replace(recovery=stage)
+        setting = state.selection.baseline_setting.with_technique(Engaged(spade.NAME, knobs))
+        return state.availability.why_not_synthesise() or problem(state.selection.info, setting) or ""
 
     def _build_layers(self) -> QWidget:
         from app.features.layers.panel import LayersPanel
@@ -82,7 +82,7 @@ class LayersPresenter(Presenter):
         self.layers.depth_wanted.connect(self.choice.set_depth)
         self.layers.importance_wanted.connect(self.choice.choose_by_importance)
         self.layers.hear_wanted.connect(lambda stage: attempt(lambda: self.hear(stage)))
-        self.layers.training_wanted.connect(lambda: find(TrainingPresenter).propose_student(self.choice.retained))
+        self.layers.training_wanted.connect(self._train)
         self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
         self.layers.study_wanted.connect(lambda sentences: find(StudiesPresenter).new_of_layers(sentences))
         self.layers.saving_wanted.connect(lambda: find(ViewsPresenter).open(depth.VIEW.name))
@@ -90,11 +90,16 @@ class LayersPresenter(Presenter):
         self.refresh()
         return self.layers
 
+    @Slot()
+    def _train(self) -> None:
+        """Have Training propose a student of the layers that stay."""
+        kept = self.choice.retained
+        training = self._features.find(TrainingPresenter)
+        training.propose(spade.NAME, layers=",".join(map(str, kept)), depth=len(kept))
+
     def follow(self, event: Event) -> None:
         """Show what was measured."""
-        if isinstance(event, LayersMeasured):
-            self.choice.take_up(event.record)
-        elif isinstance(event, Prepared) and isinstance(event.result, requests.LayersMeasured):
+        if isinstance(event, Prepared) and isinstance(event.result, LayersMeasured):
             self.choice.take_up(event.result.record)
 
     @Slot(object)
@@ -106,14 +111,17 @@ class LayersPresenter(Presenter):
     def measure(self, plan: MeasurePlan) -> None:
         """Measure what each layer is worth. Raises :class:`PlainError` when it cannot be done."""
         state = self._state
-        reason = self.why_not() or state.why_not_synthesise()
+        reason = self.why_not() or state.availability.why_not_synthesise()
         if reason:
             raise SettingError(reason)
         measures = (DIVERGENCE, COSINE, *([WORD_ERROR] if plan.word_errors else []))
-        spoken = tuple(Utterance(text, state.voice) for text in catalogue.harvard_sentences()[: plan.sentences])
-        setting = state.baseline_setting
+        spoken = tuple(
+            Utterance(text, state.selection.voice) for text in catalogue.harvard_sentences()[: plan.sentences]
+        )
+        setting = state.selection.baseline_setting
         self.layers.begin()
-        job = state.jobs.start(Kind.LAYERS, lambda job: MeasureImportance(job, setting, spoken, measures))
+        request = ImportanceRequest(setting, spoken, measures)
+        job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
         self._job = job.number
 
     @Slot(object, object, str)
@@ -126,6 +134,6 @@ class LayersPresenter(Presenter):
         """Speak with the layers that stay, at this stage of recovery. Raises :class:`PlainError` when it cannot be
         done."""
         state = self._state
-        state.set_knob(spade.NAME, "recovery", stage)
-        state.engage(spade.NAME, True)
-        state.synthesise_accelerated()
+        state.selection.set_knob(spade.NAME, "recovery", stage)
+        state.selection.engage(spade.NAME, True)
+        state.synthesis.synthesise_accelerated()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.features.presenter import Presenter
 from app.features.services import Services
 from app.shell.notices import Level
-from app.state.comparison import keeps_timing
+from app.state.differences import keeps_timing
 from app.state.jobs import Job, Kind, Outcome
 from engine.session.messages import AudioReady, Event
 from engine.techniques import wording
@@ -55,11 +55,11 @@ class ListenPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
         self._actions.bind(self._actions.compare, self._compare)
         self._actions.bind(self._actions.play, self._play)
-        self._state.comparison_changed.connect(self._show_takes_to_hear)
+        self._state.comparison.changed.connect(self._show_takes_to_hear)
         self._state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
-        sides = self._state.take_a, self._state.take_b
+        sides = self._state.comparison.take_a, self._state.comparison.take_b
         some = any(take is not None for take in sides)
         actions = self._actions
         can_play = some and self.listen is not None and not self.listen.lent
@@ -88,23 +88,24 @@ class ListenPresenter(Presenter):
     def _show_takes_to_hear(self) -> None:
         if self.listen is None:
             return
-        state = self._state
-        self.listen.set_take("A", state.take_a)
-        self.listen.set_take("B", state.take_b)
-        self.listen.set_aligned(all(one is None or keeps_timing(one.setting) for one in (state.take_a, state.take_b)))
+        compared = self._state.comparison
+        takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
+        self.listen.set_take("A", compared.take_a)
+        self.listen.set_take("B", compared.take_b)
+        self.listen.set_aligned(all(keeps_timing(one.setting) for one in takes))
         self._show_warning()
-        shown = [f"{wording(one)}: {one.left} → {one.right}" for one in state.differences()]
+        shown = [f"{wording(one)}: {one.left} → {one.right}" for one in compared.differences()]
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
 
     def _show_warning(self) -> None:
         """Say what is to be known about the comparison. Where a take failed, an older one is heard."""
-        takes = {"A": self._state.take_a, "B": self._state.take_b}
+        takes = {"A": self._state.comparison.take_a, "B": self._state.comparison.take_b}
         said = [
             f"The last take {side} failed: {sentence}"
             + (f" {side} still plays the previous take." if takes[side] is not None else "")
             for side, sentence in sorted(self._failures.items())
         ]
-        self.listen.set_warning(" ".join([*said, self._state.comparison_warning()]).strip())
+        self.listen.set_warning(" ".join([*said, self._state.comparison.warning()]).strip())
 
     def _compare(self) -> None:
         """Play what is compared; while it plays, switch to the other take."""
@@ -163,7 +164,7 @@ class ListenPresenter(Presenter):
 
     @Slot(bool)
     def _heard_something(self, playing: bool) -> None:
-        both = self._state.take_a is not None and self._state.take_b is not None
+        both = self._state.comparison.take_a is not None and self._state.comparison.take_b is not None
         if playing and both and not self._streaming:
             self._note_compared()
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.shell.theme import Colours, style_plot
-from app.state.comparison import STREAMING_MEANING, speed_of_b, streaming_text
+from app.state.differences import STREAMING_MEANING, speed_of_b, streaming_text
 from engine.session.messages import Telemetry
 from engine.setting.take import Measurements, Take
 

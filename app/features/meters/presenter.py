@@ -26,8 +26,8 @@ class MetersPresenter(Presenter):
         self._theme = services.theme
         self.meters: MetersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
-        services.state.take_added.connect(self._show_take)
-        services.state.comparison_changed.connect(self._show_comparison)
+        services.state.synthesis.take_added.connect(self._show_take)
+        services.state.comparison.changed.connect(self._show_comparison)
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the live figures of a running job; those of one that has ended are passed over."""
@@ -36,7 +36,7 @@ class MetersPresenter(Presenter):
 
     def refresh(self) -> None:
         if self.meters is not None:
-            self.meters.show_device(self._state.device_title)
+            self.meters.show_device(self._state.loading.device_title)
 
     def _build_meters(self) -> QWidget:
         from app.features.meters.panel import MetersPanel
@@ -54,4 +54,4 @@ class MetersPresenter(Presenter):
     @Slot()
     def _show_comparison(self) -> None:
         if self.meters is not None:
-            self.meters.show_comparison(self._state.take_a, self._state.take_b)
+            self.meters.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.plotting.chart import Chart
 from app.plotting.layers import Block, Blocks, Entry, Label, Labels, Legend
 from app.shell.theme import Colours
-from app.state.comparison import speed_of_b
+from app.state.differences import speed_of_b
 from app.widgets.side_buttons import SIDES
 from engine.figures.scales import Scale, tick_text
 from engine.figures.scatter import Dimension

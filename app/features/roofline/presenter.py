@@ -13,7 +13,6 @@ from app.features.presenter import Presenter
 from app.features.services import Services
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
-from app.state.selection import DITREDUCIO
 from engine.errors import SettingError
 from engine.models.base import Utterance
 from engine.session.messages import EngineStatus, Event, MeasureRoofline, Progress, RooflineMeasured
@@ -47,12 +46,12 @@ class RooflinePresenter(Presenter):
             return
         state = self._state
         waiting = state.jobs.why_wait
-        self.roofline.set_model(state.info.id if state.ready and state.info is not None else "")
+        self.roofline.set_model(state.selection.model_id if state.selection.ready else "")
         self.roofline.set_reasons(self._why_not("A") or waiting, self._why_not("B") or waiting)
 
     def _why_not(self, side: str) -> str:
         state = self._state
-        return state.why_not_synthesise() if side == "A" else state.why_not_accelerate()
+        return state.availability.why_not_synthesise() if side == "A" else state.availability.why_not_accelerate()
 
     def follow(self, event: Event) -> None:
         """Show what was measured, and what the measurement is at."""
@@ -88,14 +87,14 @@ class RooflinePresenter(Presenter):
         reason = self._why_not(side)
         if reason:
             raise SettingError(reason)
-        setting = state.baseline_setting if side == "A" else state.setting
-        artefacts = (state.table,) if state.table is not None and setting.engaged(DITREDUCIO) else ()
-        utterance = Utterance(state.text, state.voice)
+        setting = state.selection.baseline_setting if side == "A" else state.selection.setting
+        artefacts = state.artefacts.of(setting)
+        utterance = Utterance(state.selection.text, state.selection.voice)
         self._side, self._trace = side, trace
         self.roofline.begin(side)
         path = "" if trace is None else str(trace)
         job = state.jobs.start(
-            Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, path)
+            Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, trace=path)
         )
         self._job = job.number
 
@@ -109,7 +108,7 @@ class RooflinePresenter(Presenter):
 
     @Slot(str)
     def _ask_where_to_write(self, ending: str) -> None:
-        model = self._state.model_id
+        model = self._state.selection.model_id
         file_dialogs.ask_where_to_write(
             self._window, "Write the roofline", _KINDS[ending], f"roofline-{model}.{ending}", self._write
         )
@@ -126,5 +125,5 @@ class RooflinePresenter(Presenter):
         def chosen(path: Path) -> None:
             self._actions.attempt(lambda: self.measure(side, trace=path))
 
-        name = f"trace-{self._state.model_id}.json"
+        name = f"trace-{self._state.selection.model_id}.json"
         file_dialogs.ask_where_to_write(self._window, "Write a Chrome trace", _TRACE, name, chosen)

@@ -31,7 +31,6 @@ from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, Voice
-from engine.models.cosyvoice2.config import INSTRUCTION
 from engine.techniques import spade, speculative
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
@@ -46,8 +45,8 @@ class SetupPanel(QWidget):
     """A sentence about a choice that cannot be made."""
     download_wanted = Signal(str)
     """The user wants to fetch the model with this id."""
-    training_wanted = Signal(float)
-    """The user wants CFG-free weights of this guidance weight w trained."""
+    training_wanted = Signal(str, object)
+    """The user wants something trained for this technique, with these knobs."""
 
     def __init__(self, state: AppState, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,9 +78,9 @@ class SetupPanel(QWidget):
             one.rebuilt.connect(self._order_tabs)
         self._pending_text = QTimer(self, singleShot=True, interval=150)
         self._pending_text.timeout.connect(self._take_over_text)
-        state.model_changed.connect(self._show_model)
-        state.selection_changed.connect(self._show_selection)
-        state.table_changed.connect(self._show_cost)
+        state.selection.model_changed.connect(self._show_model)
+        state.selection.changed.connect(self._show_selection)
+        state.cost.changed.connect(self._show_cost)
         self._show_model()
 
     # --- Building ---------------------------------------------------------------------------------------------------
@@ -175,10 +174,10 @@ class SetupPanel(QWidget):
         self.seed.setAccessibleName("Seed of the noise")
         self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.seed.valueChanged.connect(self._state.set_seed)
+        self.seed.valueChanged.connect(self._state.selection.set_seed)
         self.seed_lock = QCheckBox("&Lock")
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
-        self.seed_lock.toggled.connect(self._state.set_seed_locked)
+        self.seed_lock.toggled.connect(self._state.selection.set_seed_locked)
         label = QLabel("Se&ed")
         label.setBuddy(self.seed)
         row = QHBoxLayout()
@@ -206,7 +205,7 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _show_model(self) -> None:
-        entry, info = self._state.entry, self._state.info
+        entry, info = self._state.selection.entry, self._state.selection.info
         self.model.setCurrentIndex(self.model.findData(entry.id))
         self._official.setVisible(not entry.bundled)
         self.transcript.setVisible(not entry.released_voices)
@@ -225,29 +224,29 @@ class SetupPanel(QWidget):
     @Slot()
     def _show_selection(self) -> None:
         state = self._state
-        ids = [one.id for one in state.voices]
+        ids = [one.id for one in state.selection.voices]
         if ids != [self.voice.itemData(index) for index in range(self.voice.count())]:
             self.voice.clear()
-            for one in state.voices:
+            for one in state.selection.voices:
                 self.voice.addItem(one.title, one.id)
-        if state.voice is not None:
-            self.voice.setCurrentIndex(self.voice.findData(state.voice.id))
-            without = HEARD if state.entry.released_voices else "No transcript yet."
-            self._voice_note.setText(f"“{state.voice.transcript}”" if state.voice.transcript else without)
+        if state.selection.voice is not None:
+            self.voice.setCurrentIndex(self.voice.findData(state.selection.voice.id))
+            without = HEARD if state.selection.entry.released_voices else "No transcript yet."
+            self._voice_note.setText(
+                f"“{state.selection.voice.transcript}”" if state.selection.voice.transcript else without
+            )
         else:
-            self._voice_note.setText(state.why_no_voice())
-        if self.text.toPlainText() != state.text and not self._pending_text.isActive():
+            self._voice_note.setText(state.availability.why_no_voice())
+        if self.text.toPlainText() != state.selection.text and not self._pending_text.isActive():
             with QSignalBlocker(self.text):
-                self.text.setPlainText(state.text)
+                self.text.setPlainText(state.selection.text)
         with QSignalBlocker(self.seed), QSignalBlocker(self.seed_lock):
-            self.seed.setValue(state.seed)
-            self.seed_lock.setChecked(state.seed_locked)
-        self.sampler.set_knobs(state.sampler_knobs, state.options, state.sampler_defaults)
-        if "guidance" in state.options:
-            self.sampler.set_reason("guidance", state.why_no_guidance())
-        if INSTRUCTION.name in state.options:
-            self.sampler.set_reason(INSTRUCTION.name, state.why_no_instruction())
-        self._grid.show_options(state.options)
+            self.seed.setValue(state.selection.seed)
+            self.seed_lock.setChecked(state.selection.seed_locked)
+        self.sampler.set_knobs(state.selection.sampler_knobs, state.selection.options, state.selection.sampler_defaults)
+        for name in state.selection.options:
+            self.sampler.set_reason(name, state.availability.why_no_effect(name))
+        self._grid.show_options(state.selection.options)
         self.techniques.show_selection()
         self._show_cost()
 
@@ -255,22 +254,22 @@ class SetupPanel(QWidget):
     def _show_cost(self) -> None:
         state = self._state
         self.techniques.show_reasons()
-        reason = state.why_no_guidance()
-        self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.notes)))))
+        reason = state.availability.why_no_effect("guidance")
+        self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.availability.notes)))))
         self._notes.setVisible(bool(self._notes.text()))
-        set_look(self._notes, "warning" if state.notes else "muted")
-        if state.entry.family == LANGUAGE:
+        set_look(self._notes, "warning" if state.availability.notes else "muted")
+        if state.selection.entry.family == LANGUAGE:
             self._cost.setText(f"<b>Cost</b> {_token_cost(state)}")
             return
-        ratio = state.predicted_ops_ratio
-        steps = state.options_in_force.get("steps")
+        ratio = state.cost.ops_ratio
+        steps = state.selection.options_in_force.get("steps")
         evaluations = f"{steps} steps" if steps is not None else "the model's default number of steps"
-        if not state.setting.techniques:
+        if not state.selection.setting.techniques:
             text = f"<b>Cost</b> {evaluations}, every module computed; no technique engaged."
-        elif (problem := state.why_not_accelerate()) and state.ready and state.table is not None:
+        elif (problem := state.availability.why_not_accelerate()) and state.selection.ready and state.artefacts.at_hand:
             text = f"<b>Cost</b> {evaluations}. {problem}"
         elif ratio is None:
-            counted = state.entry.family != FLOW or state.operations is not None
+            counted = state.selection.entry.family != FLOW or state.cost.operations is not None
             unknown = "after a run" if counted else "after calibration and one baseline"
             text = f"<b>Cost</b> {evaluations}; the saving is shown {unknown}."
         else:
@@ -278,8 +277,9 @@ class SetupPanel(QWidget):
                 f"<b>Cost</b> {evaluations}, <b>{ratio:.1%}</b> of the baseline's operations "
                 f"(allows {1 / ratio:.2g} × as fast)"
             )
-            measured = state.take_a.measurements if state.take_a is not None else None
-            if measured is not None and measured.seconds and state.take_a.setting == state.baseline_setting:
+            take = state.comparison.take_a
+            measured = take.measurements if take is not None else None
+            if measured is not None and measured.seconds and take.setting == state.selection.baseline_setting:
                 floor = measured.backbone_seconds * ratio + measured.seconds - measured.backbone_seconds
                 text += f", about {floor:.2f} s against {measured.seconds:.2f} s"
             text += "."
@@ -289,11 +289,11 @@ class SetupPanel(QWidget):
     @Slot()
     def _choose_model(self) -> None:
         model = self.model.currentData()
-        if model == self._state.model_id and self._state.ready:
+        if model == self._state.selection.model_id and self._state.selection.ready:
             return
         entry = catalogue.entry(model)
         if entry.available:
-            self._state.load_model(model)
+            self._state.loading.load_model(model)
         else:
             self._official.setVisible(True)
             self._model_note.setText(
@@ -307,12 +307,12 @@ class SetupPanel(QWidget):
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         model = self.model.currentData()
-        dialog.fileSelected.connect(lambda folder: self._state.load_model(model, folder))
+        dialog.fileSelected.connect(lambda folder: self._state.loading.load_model(model, folder))
         dialog.open()
 
     @Slot()
     def _choose_voice(self) -> None:
-        self._state.choose_voice(self.voice.currentData())
+        self._state.selection.choose_voice(self.voice.currentData())
 
     @Slot()
     def _ask_for_recording(self) -> None:
@@ -324,15 +324,15 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _use_recording(self) -> None:
-        path, transcript = self.recording.text().strip(), self.transcript.text().strip()
+        chosen, path, transcript = self._state.selection, self.recording.text().strip(), self.transcript.text().strip()
         if not Path(path).is_file():
             self.problem.emit(f"No recording at “{path}”; choose an audio file with Browse.")
-        elif not transcript and not self._state.entry.released_voices:
+        elif not transcript and not chosen.entry.released_voices:
             self.problem.emit("The transcript is missing: type the words spoken in the recording.")
-        elif reason := catalogue.voice_problem(Path(path), self._state.model_id, self._state.model_folder):
+        elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder):
             self.problem.emit(reason)
         else:
-            self._state.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
+            self._state.selection.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
             self._add_voice.setChecked(False)
 
     @Slot()
@@ -344,7 +344,13 @@ class SetupPanel(QWidget):
     @Slot()
     def _take_over_text(self) -> None:
         self._pending_text.stop()
-        self._state.set_text(self.text.toPlainText())
+        self._state.selection.set_text(self.text.toPlainText())
+
+    def explain_knob(self, technique: str, knob: str, tip: str) -> None:
+        """Have the status bar say ``tip`` about a knob of a technique."""
+        group = self.techniques.groups.get(technique)
+        if group is not None:
+            group.controls.editor(knob).setStatusTip(tip)
 
     def commit(self) -> None:
         """Take over what is still being typed; called before a job starts."""
@@ -354,7 +360,7 @@ class SetupPanel(QWidget):
 
     def _set_option(self, name: str, value: object) -> None:
         try:
-            self._state.set_option(name, value)
+            self._state.selection.set_option(name, value)
         except PlainError as error:
             self.problem.emit(str(error))
             self._show_selection()
@@ -362,10 +368,13 @@ class SetupPanel(QWidget):
 
 def _token_cost(state: AppState) -> str:
     """What a token costs as things are selected, as a sentence."""
-    layers, setting = state.info.layers if state.ready and state.info is not None else None, state.setting
+    layers, setting = (
+        state.selection.info.layers if state.selection.ready and state.selection.info is not None else None,
+        state.selection.setting,
+    )
     if not setting.techniques:
         return "one pass of the whole language model for each token; no technique engaged."
-    problem = state.why_not_accelerate() if layers is not None else ""
+    problem = state.availability.why_not_accelerate() if layers is not None else ""
     if problem:
         return problem
     kept, pruned = layers, setting.engaged(spade.NAME)

@@ -3,6 +3,8 @@ that cannot be done without an answer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMessageBox
 
@@ -30,7 +32,7 @@ class SetupPresenter(Presenter):
         self.setup = SetupPanel(services.state, services.theme.colours)
         self.setup.problem.connect(services.notices.warn)
         self.setup.download_wanted.connect(self._ask_to_download)
-        self.setup.training_wanted.connect(lambda weight: self._features.find(TrainingPresenter).propose(weight))
+        self.setup.training_wanted.connect(self._train)
         services.docks.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
@@ -47,23 +49,25 @@ class SetupPresenter(Presenter):
 
     def choose_device(self, device: str) -> None:
         """Load the present model on ``device``."""
-        state = self._state
-        state.load_model(state.model_id, state.model_folder, state.model_variant, device)
+        self._state.loading.reload(device)
 
     def follow(self, event: Event) -> None:
         """Note the architectures to choose from where nothing says which one a checkpoint has."""
         if isinstance(event, JobFailed):
             self._candidates = event.candidates
 
+    @Slot(str, object)
+    def _train(self, technique: str, knobs: Mapping[str, object]) -> None:
+        self._features.find(TrainingPresenter).propose(technique, **knobs)
+
     def refresh(self) -> None:
         self._actions.reload.setEnabled(not self._state.jobs.busy)
 
     def _reload(self) -> None:
-        state = self._state
-        state.load_model(state.model_id, state.model_folder, state.model_variant)
+        self._state.loading.reload()
 
     def _load_variant(self, command: LoadModel, variant: str) -> None:
-        self._state.load_model(command.model, command.folder, variant, command.device)
+        self._state.loading.load_model(command.model, command.folder, variant, command.device)
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -72,10 +76,10 @@ class SetupPresenter(Presenter):
                 command = job.command
                 self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
                 return
-            kept = self._state.info
+            kept = self._state.selection.info
             self._notices.say(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
         if job.kind is Kind.DOWNLOAD and outcome is Outcome.FINISHED:
-            self._state.load_model(job.command.model)
+            self._state.loading.load_model(job.command.model)
 
     @Slot(str)
     def _ask_to_download(self, model: str) -> None:
@@ -87,5 +91,5 @@ class SetupPresenter(Presenter):
         box.setInformativeText(f"Do you accept this licence and download them to {entry.folder}?")
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.No)
         box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
-        box.accepted.connect(lambda: self._state.download_model(model, str(entry.folder)))
+        box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
         box.open()

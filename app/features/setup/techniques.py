@@ -10,15 +10,13 @@ from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.features.setup.step_grid import StepGrid
-from app.features.training.model import GUIDANCE_FREE, lasting
 from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
-from app.state.selection import DITREDUCIO
+from app.state.availability import TrainingOffer
 from app.state.weight_labels import weights_title
 from app.widgets.knob_controls import KnobControls
 from engine.errors import PlainError
 from engine.techniques.base import Technique
-from engine.techniques.ditreducio import UNITS
 
 _GRID = {"steps", "spacing", "sway"}
 """Knobs that make a step grid."""
@@ -27,8 +25,8 @@ _GRID = {"steps", "spacing", "sway"}
 class TechniqueGroup(QGroupBox):
     """One technique. Ticking the group engages it."""
 
-    training_wanted = Signal(float)
-    """The user wants weights of this guidance weight w trained."""
+    training_wanted = Signal(str, object)
+    """The user wants something trained for this technique, with these knobs."""
     weights_chosen = Signal(str)
     """The user wants the weights with this fingerprint engaged."""
 
@@ -38,7 +36,7 @@ class TechniqueGroup(QGroupBox):
         experiment = credit == "experiment)"  # That is to be known before it is engaged.
         super().__init__(technique.title if experiment else title, checkable=True)
         self.technique = technique
-        self._missing = 0.0
+        self._offer: TrainingOffer | None = None
         paper = f"<i>{technique.paper.title}</i>, {technique.paper.reference}"
         self.setToolTip(f"<b>{technique.title}</b><br>{technique.summary}<br>{paper}")
         self.setAccessibleName(f"Engage {technique.title}")
@@ -56,7 +54,7 @@ class TechniqueGroup(QGroupBox):
         self.meaning, self.remarks, self.reason = _words("muted"), _words("muted"), _words("warning")
         self.estimate = _words("muted")
         self.train = QPushButton("&Train…")
-        self.train.clicked.connect(lambda: self.training_wanted.emit(self._missing))
+        self.train.clicked.connect(self._ask_for_training)
         self._body = QWidget()
         column = QVBoxLayout(self._body)
         column.setContentsMargins(8, 6, 8, 8)
@@ -81,46 +79,47 @@ class TechniqueGroup(QGroupBox):
 
     def show_selection(self, state: AppState) -> None:
         """Show whether the technique is engaged, and its knobs."""
-        name, engaged = self.technique.name, state.is_engaged(self.technique.name)
+        name, engaged = self.technique.name, state.selection.is_engaged(self.technique.name)
         with QSignalBlocker(self):
             self.setChecked(engaged)
         self._body.setVisible(engaged)
         set_look(self, "" if engaged else "folded")
-        knobs = state.knobs(name)
+        knobs = state.selection.knobs(name)
         self.controls.set_knobs(self.technique.knobs, knobs)
         self._show_weights(state)
         if self._has_grid:
-            self.grid.show_options(state.options_in_force, state.options)
+            self.grid.show_options(state.selection.options_in_force, state.selection.options)
         else:
             self.grid.hide()
         _say(self.meaning, _sentence(self.technique.describe(knobs)))
-        if name == DITREDUCIO:
-            self.controls.editor("threshold").setStatusTip(f"Unit of the threshold: {UNITS[str(knobs['metric'])]}")
         self.show_reason(state)
 
     def _show_weights(self, state: AppState) -> None:
         """Offer the trained weights where several fit."""
-        there, name = state.fitting_weights(self.technique.name), self.technique.name
+        there, name = state.selection.fitting_weights(self.technique.name), self.technique.name
         with QSignalBlocker(self.weights):
             self.weights.clear()
             for one in there:
                 self.weights.addItem(weights_title(one), one.fingerprint)
                 self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)
-            self.weights.setCurrentIndex(max(0, self.weights.findData(state.chosen_weights(name))))
+            self.weights.setCurrentIndex(max(0, self.weights.findData(state.selection.chosen_weights(name))))
         self.weights.setVisible(len(there) > 1)
 
     def show_reason(self, state: AppState) -> None:
         """Show what is to be known before running, and what forbids it."""
         name = self.technique.name
-        _say(self.remarks, " ".join(state.technique_remarks(name)))
-        _say(self.reason, state.technique_problem(name))
-        missing = state.missing_weight if self.technique.prepared_by == "training" else None
-        self._missing = missing or 0.0
-        self.train.setVisible(missing is not None)
-        self.train.setText(f"&Train weights for w = {self._missing:.2f}…")
-        self.train.setToolTip("Open Training to train weights for this guidance")
-        minutes = lasting(GUIDANCE_FREE.minutes(state.info)) if missing is not None and state.info is not None else ""
-        _say(self.estimate, f"This takes about {minutes} of one CPU core, far less on a GPU." if minutes else "")
+        _say(self.remarks, " ".join(state.availability.technique_remarks(name)))
+        _say(self.reason, state.availability.technique_problem(name))
+        self._offer = state.availability.training_offer(name)
+        self.train.setVisible(self._offer is not None)
+        if self._offer is not None:
+            self.train.setText(self._offer.text)
+            self.train.setToolTip(self._offer.tip)
+        _say(self.estimate, self._offer.estimate if self._offer is not None else "")
+
+    def _ask_for_training(self) -> None:
+        if self._offer is not None:
+            self.training_wanted.emit(self.technique.name, dict(self._offer.knobs))
 
 
 class TechniqueList(QWidget):
@@ -128,8 +127,8 @@ class TechniqueList(QWidget):
 
     problem = Signal(str)
     """A sentence about a value that cannot be."""
-    training_wanted = Signal(float)
-    """The user wants weights of this guidance weight w trained."""
+    training_wanted = Signal(str, object)
+    """The user wants something trained for this technique, with these knobs."""
     rebuilt = Signal()
     """As :attr:`KnobControls.rebuilt`."""
 
@@ -156,10 +155,10 @@ class TechniqueList(QWidget):
 
     def show_techniques(self) -> None:
         """Have a group for each technique of the family, and show those only."""
-        for one in self._state.techniques:
+        for one in self._state.selection.techniques:
             if one.name not in self.groups:
                 self._add(one)
-        wanted = {one.name for one in self._state.techniques}
+        wanted = {one.name for one in self._state.selection.techniques}
         for name, group in self.groups.items():
             group.setVisible(name in wanted)
 
@@ -177,15 +176,15 @@ class TechniqueList(QWidget):
         group = TechniqueGroup(one, self._colours)
         group.controls.rebuilt.connect(self.rebuilt)
         group.controls.changed.connect(lambda knob, value: self._set_knob(one.name, knob, value))
-        group.toggled.connect(lambda on: self._state.engage(one.name, on))
+        group.toggled.connect(lambda on: self._state.selection.engage(one.name, on))
         group.training_wanted.connect(self.training_wanted)
-        group.weights_chosen.connect(lambda fingerprint: self._state.choose_weights(one.name, fingerprint))
+        group.weights_chosen.connect(lambda fingerprint: self._state.selection.choose_weights(one.name, fingerprint))
         self._column.addWidget(group)
         self.groups[one.name] = group
 
     def _set_knob(self, name: str, knob: str, value: object) -> None:
         try:
-            self._state.set_knob(name, knob, value)
+            self._state.selection.set_knob(name, knob, value)
         except PlainError as error:
             self.problem.emit(str(error))
             self.groups[name].show_selection(self._state)

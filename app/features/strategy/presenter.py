@@ -12,13 +12,15 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter
 from app.features.services import Services
+from app.features.strategy.calibration_store import CalibrationStore
+from app.features.strategy.state import StrategyState, running_reports
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Kind
-from app.state.selection import DITREDUCIO
 from engine.errors import PlainError
-from engine.session.messages import Event, SimilarityMeasured, TrialDone
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.session.messages import Event, Prepared
+from engine.techniques.ditreducio.record import Trial
+from engine.techniques.ditreducio.requests import Calibrated, Similarities
 
 if TYPE_CHECKING:
     from app.features.strategy.panel import StrategyPanel
@@ -35,35 +37,40 @@ class StrategyPresenter(Presenter):
         self._docks = services.docks
         self._notices = services.notices
         self._theme = services.theme
-        self._beside: StrategyTable | None = None
+        self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations"), self)
+        self.state.trouble.connect(services.notices.warn)
         self.strategy: StrategyPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
         actions, state = services.actions, services.state
+        actions.bind(actions.calibrate, self.state.calibrate)
         actions.bind(actions.import_table, self._ask_for_table)
         actions.bind(actions.export_table, self._ask_where_to_put_table)
-        actions.bind(actions.skip_nothing, self._skip_nothing)
-        for signal in (state.table_changed, state.model_changed):
+        actions.bind(actions.skip_nothing, self.state.skip_nothing)
+        for signal in (self.state.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_table)
         state.jobs.began.connect(self._job_began)
         state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
         """Say which calibrations could not be read."""
-        for problem in self._state.calibrations.problems:
+        for problem in self.state.calibrations.problems:
             self._notices.note(problem, Level.WARNING)
 
     def refresh(self) -> None:
         state, actions = self._state, self._actions
-        actions.import_table.setEnabled(state.ready)
-        actions.export_table.setEnabled(state.table is not None)
-        actions.skip_nothing.setEnabled(state.ready and state.compatibility() is not None)
+        reason = self.state.why_not_prepare()
+        actions.calibrate.setEnabled(not reason and not state.jobs.busy)
+        actions.calibrate.setToolTip(reason or state.jobs.why_wait or actions.calibrate.statusTip())
+        actions.import_table.setEnabled(state.selection.ready)
+        actions.export_table.setEnabled(self.state.table is not None)
+        actions.skip_nothing.setEnabled(self.state.compatibility() is not None)
 
     # --- The table --------------------------------------------------------------------------------------------------
     def _build_strategy(self) -> QWidget:
         from app.features.strategy.panel import StrategyPanel
 
         self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack)
-        self.strategy.table_edited.connect(self._state.adopt_table)
+        self.strategy.table_edited.connect(self.state.adopt_table)
         self.strategy.import_wanted.connect(self._actions.import_table.trigger)
         self.strategy.export_wanted.connect(self._actions.export_table.trigger)
         self._show_table()
@@ -74,44 +81,48 @@ class StrategyPresenter(Presenter):
         """Show the strategy table and what follows from it."""
         if self.strategy is None:
             return
-        state = self._state
+        state, strategy = self._state, self.state
         # The table of another model is kept, but it says nothing about one that has none.
-        reason = state.why_no_table()
+        reason = strategy.why_no_table()
         has_one = not reason
         self.strategy.set_reason(reason)
-        self.strategy.set_operations(state.operations)
-        self.strategy.set_times(state.step_times)
-        self.strategy.set_table(state.table if has_one else None)
-        if self._beside is not None:
-            self.strategy.set_other(self._beside, "Chosen point")
+        self.strategy.set_operations(state.cost.operations)
+        self.strategy.set_times(state.selection.step_times)
+        self.strategy.set_table(strategy.table if has_one else None)
+        if strategy.beside is not None:
+            self.strategy.set_other(strategy.beside, "Chosen point")
         else:
-            self.strategy.set_other(state.other_table if has_one else None)
+            self.strategy.set_other(strategy.other_table if has_one else None)
 
-    def compare_with(self, table: StrategyTable | None) -> None:
-        """Show the table of a point that was chosen elsewhere beside the one in use; ``None`` for the usual one."""
-        if table is not self._beside:
-            self._beside = table
-            self._show_table()
+    def follow(self, event: Event) -> None:
+        """Take up a finished calibration, and log what it found."""
+        self.state.follow(event)
+        if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
+            record = event.result.record
+            self._notices.note(
+                f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
+                f"{event.result.seconds:.1f} s; {record.table.skipped_share:.0%} skip at threshold {record.threshold:g}"
+            )
 
     # --- Calibration ------------------------------------------------------------------------------------------------
     def show_reports(self, events: Sequence[Event]) -> None:
         """Show the trials of a running calibration; those of one that has ended are passed over."""
         if self.strategy is None:
             return
-        running = [event for event in events if self._state.jobs.find(event.job) is not None]
-        for event in running:
-            if isinstance(event, SimilarityMeasured):
-                self.strategy.add_similarities(event.similarities)
-        trials = tuple(event.trial for event in running if isinstance(event, TrialDone))
+        reports = running_reports(events, self._state.jobs)
+        similarities = [one for one in reports if isinstance(one, Similarities)]
+        if similarities:
+            self.strategy.add_similarities(similarities[-1].values)
+        trials = tuple(one for one in reports if isinstance(one, Trial))
         if trials:
             self.strategy.add_trials(trials)
 
     @Slot(object)
     def _job_began(self, job: Job) -> None:
         state = self._state
-        if job.kind is Kind.CALIBRATE and state.info is not None and self.strategy is not None:
+        if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
             self._docks.bring_forward("strategy")
-            self.strategy.begin_calibration(state.info.layers, int(state.options_in_force["steps"]))
+            self.strategy.begin_calibration(state.selection.info.layers, int(state.selection.options_in_force["steps"]))
 
     @Slot(object)
     def _job_ended(self, job: Job) -> None:
@@ -121,13 +132,6 @@ class StrategyPresenter(Presenter):
             self._show_table()
 
     # --- Tables from and for elsewhere ------------------------------------------------------------------------------
-    def _skip_nothing(self) -> None:
-        state = self._state
-        compatibility = state.compatibility()
-        if compatibility is not None and state.info is not None:
-            branch_skip = str(state.knobs(DITREDUCIO)["branch_skip"])
-            state.replace_table(StrategyTable.computing(compatibility, state.info.layers, branch_skip), "skip nothing")
-
     def _ask_for_table(self) -> None:
         file_dialogs.ask_for_file(
             self._window,
@@ -142,23 +146,23 @@ class StrategyPresenter(Presenter):
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise PlainError(f"{path} cannot be read ({error}).") from error
-        self._state.import_table(text, path.name)
+        self.state.import_table(text, path.name)
 
     def _ask_where_to_put_table(self) -> None:
         file_dialogs.ask_where_to_write(
             self._window,
             "Official strategy table",
             file_dialogs.JSON,
-            f"{self._state.table.steps}_{self._state.threshold:g}.json",
+            f"{self.state.table.steps}_{self.state.threshold:g}.json",
             lambda path: self._actions.attempt(lambda: self.export_table(path)),
         )
 
     def export_table(self, path: Path) -> None:
         """Write the strategy table in the official form. Raises :class:`PlainError` when it cannot be written."""
-        if self._state.table is None:
+        if self.state.table is None:
             raise PlainError("No strategy table to export yet: calibrate first.")
         try:
-            path.write_text(json.dumps(self._state.table.to_official()), encoding="utf-8")
+            path.write_text(json.dumps(self.state.table.to_official()), encoding="utf-8")
         except OSError as error:
             raise PlainError(f"{path} cannot be written ({error.strerror}); choose another folder.") from error
         self._notices.note(f"Wrote {path}")

@@ -63,9 +63,11 @@ class StudyMaking(QObject):
         from app.features.studies.maker import StudyMaker
 
         state = self._state
-        count = layers_of(state.info) if state.ready else 0
-        layers = Layers(count, state.model_folder, state.model_variant) if count > 1 else None
-        maker = StudyMaker(state.setting, state.own_voices, self._folder, why_no_search(), layers, self._window)
+        count = layers_of(state.selection.info) if state.selection.ready else 0
+        layers = Layers(count, state.selection.model_folder, state.selection.model_variant) if count > 1 else None
+        maker = StudyMaker(
+            state.selection.setting, state.selection.own_voices, self._folder, why_no_search(), layers, self._window
+        )
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         maker.check_wanted.connect(self._check)
         maker.save_wanted.connect(self._keep)

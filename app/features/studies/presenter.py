@@ -140,7 +140,7 @@ class StudiesPresenter(Presenter):
     def why_not_use(self) -> str:
         """Why no setting of the study that is shown can be put into Setup, as a sentence, or ``""``."""
         seen, state = self.summary, self._state
-        if seen is None or not seen.model or seen.model == state.model_id:
+        if seen is None or not seen.model or seen.model == state.selection.model_id:
             return ""
         return f"The study is for {seen.model}; load that model first (menu Model)."
 
@@ -359,13 +359,14 @@ class StudiesPresenter(Presenter):
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
         if row is None:
             raise StudyError("Select a setting in the study's table first.")
-        state.adopt_setting(row.setting)
-        table = None
-        if row.finished and row.setting.engaged("ditreducio"):
+        state.selection.adopt_setting(row.setting)
+        entry = state.artefacts.entry(row.setting)
+        source = state.artefacts.source(entry.technique) if entry is not None else None
+        if row.finished and source is not None:
             with Store(seen.folder, read_only=True) as store:
                 table = store.artefacts().get(key)
-        if table is not None and table.compatibility == state.compatibility():
-            state.replace_table(table, "use a study's strategy table")
+            if table is not None and source.fits(table):
+                source.adopt(table, "use a study's strategy table")
         self._notices.say(
             f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile.", "info"
         )

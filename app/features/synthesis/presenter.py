@@ -1,4 +1,4 @@
-"""The synthesis presenter: the three runs of the main job, cancelling them, and the device they run on."""
+"""The synthesis presenter: the two syntheses of the main job, cancelling them, and the device they run on."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ class SynthesisPresenter(Presenter):
         self._state = state = services.state
         self._actions = actions = services.actions
         self._status = services.status
-        actions.bind(actions.baseline, state.synthesise_baseline)
-        actions.bind(actions.calibrate, state.calibrate)
-        actions.bind(actions.accelerated, state.synthesise_accelerated)
+        actions.bind(actions.baseline, state.synthesis.synthesise_baseline)
+        actions.bind(actions.accelerated, state.synthesis.synthesise_accelerated)
         actions.bind(actions.cancel, self.cancel)
         services.status.cancel_wanted.connect(self.cancel)
 
@@ -32,11 +31,10 @@ class SynthesisPresenter(Presenter):
     def refresh(self) -> None:
         state, busy = self._state, self._state.jobs.busy
         for action, reason in (
-            (self._actions.baseline, state.why_not_synthesise()),
-            (self._actions.calibrate, state.why_not_calibrate()),
-            (self._actions.accelerated, state.why_not_accelerate()),
+            (self._actions.baseline, state.availability.why_not_synthesise()),
+            (self._actions.accelerated, state.availability.why_not_accelerate()),
         ):
             action.setEnabled(not reason and not busy)
             action.setToolTip(reason or state.jobs.why_wait or action.statusTip())
         self._actions.cancel.setEnabled(busy)
-        self._status.show_device(state.device_title, state.machine)
+        self._status.show_device(state.loading.device_title, state.machine.title)

@@ -35,7 +35,7 @@ from PySide6.QtWidgets import (
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.features.takes.wav import write_wav
 from app.shell.theme import Colours
-from app.state.comparison import differences
+from app.state.differences import differences
 from engine.errors import PlainError
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take

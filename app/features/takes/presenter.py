@@ -36,8 +36,8 @@ class TakesPresenter(Presenter):
         self._notices = services.notices
         self._opened = open_library(services.folder / "takes")
         self.takes = TakesPanel(self._opened.library, services.theme.colours)
-        self.takes.a_chosen.connect(state.set_a)
-        self.takes.b_chosen.connect(state.set_b)
+        self.takes.a_chosen.connect(state.comparison.set_a)
+        self.takes.b_chosen.connect(state.comparison.set_b)
         self.takes.rerun_wanted.connect(self._rerun)
         self.takes.problem.connect(services.notices.warn)
         self.takes.changed.connect(self.takes_changed)
@@ -47,8 +47,8 @@ class TakesPresenter(Presenter):
         actions.bind(actions.data_folder, self._open_data_folder)
         actions.set_a.triggered.connect(self.takes.set_a)
         actions.set_b.triggered.connect(self.takes.set_b)
-        state.comparison_changed.connect(self._show_comparison)
-        state.take_added.connect(self._keep_take)
+        state.comparison.changed.connect(self._show_comparison)
+        state.synthesis.take_added.connect(self._keep_take)
         state.jobs.ended.connect(self._job_ended)
 
     @property
@@ -63,7 +63,7 @@ class TakesPresenter(Presenter):
             self._offer_replacement(self._opened.problem, "warning")
 
     def refresh(self) -> None:
-        sides = self._state.take_a, self._state.take_b
+        sides = self._state.comparison.take_a, self._state.comparison.take_b
         self._actions.swap.setEnabled(all(take is not None for take in sides))
         self._actions.save_wav.setEnabled(any(take is not None for take in sides))
 
@@ -87,20 +87,20 @@ class TakesPresenter(Presenter):
 
     @Slot()
     def _show_comparison(self) -> None:
-        self.takes.show_comparison(self._state.take_a, self._state.take_b)
-        warning = self._state.comparison_warning()
+        self.takes.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)
+        warning = self._state.comparison.warning()
         if warning:
             self._notices.note(warning, Level.WARNING)
 
     @Slot(object)
     def _rerun(self, take: TakeSummary) -> None:
-        self._actions.attempt(lambda: self._state.use_setting(take))
+        self._actions.attempt(lambda: self._state.selection.use_setting(take))
         self._docks.go_to("setup")
 
     def _swap(self) -> None:
-        take_a, take_b = self._state.take_a, self._state.take_b
-        self._state.set_a(take_b)
-        self._state.set_b(take_a)
+        take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
+        self._state.comparison.set_a(take_b)
+        self._state.comparison.set_b(take_a)
 
     # --- A damaged library ------------------------------------------------------------------------------------------
     def _offer_replacement(self, problem: str, level: str) -> None:
@@ -129,7 +129,7 @@ class TakesPresenter(Presenter):
     def save_wavs(self, folder: Path) -> tuple[Path, ...]:
         """Write A and B into ``folder``. Raises :class:`PlainError` when they cannot be written."""
         written = []
-        for name, take in (("a", self._state.take_a), ("b", self._state.take_b)):
+        for name, take in (("a", self._state.comparison.take_a), ("b", self._state.comparison.take_b)):
             if take is not None:
                 path = folder / f"take-{name}-{take.id}.wav"
                 write_wav(path, take.samples, take.sample_rate)

@@ -11,7 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
-from app.state.comparison import STREAMING_MEANING, streaming_text, technique_text
+from app.state.differences import STREAMING_MEANING, streaming_text, technique_text
 from engine.measure.metrics import metric
 from engine.session.messages import Synthesise
 from engine.setting.library import TakeSummary

@@ -7,6 +7,8 @@ Ctrl+C copies the data behind the plots as tab-separated text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
@@ -46,13 +48,18 @@ class ThresholdPanel(QWidget):
 
     threshold_changed = Signal(float)
     """The user moved δ. Coalesced while dragging."""
-    table_derived = Signal(object, bool)
-    """The :class:`StrategyTable` at the δ that the user moved to, and whether it is exact."""
     calibration_wanted = Signal(float)
     """The user wants a calibration at this δ."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        colours: Colours,
+        derive: Callable[[float], Derivation | None] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """``derive`` gives what the record shown gives at a threshold, where someone else keeps that as well."""
         super().__init__(parent)
+        self._derived = derive
         self._colours = colours
         self._record: CalibrationRecord | None = None
         self._derivation: Derivation | None = None
@@ -270,11 +277,12 @@ class ThresholdPanel(QWidget):
         self._derive()
         self._show()
         self.threshold_changed.emit(threshold)
-        if self._derivation is not None:
-            self.table_derived.emit(self._derivation.table, self._derivation.exact)
 
     def _derive(self) -> None:
-        self._derivation = None if self._record is None else self._record.derive(self._threshold)
+        if self._record is None:
+            self._derivation = None
+        else:
+            self._derivation = (self._derived or self._record.derive)(self._threshold)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _axis(self, value: np.ndarray | float) -> np.ndarray | float:

@@ -10,8 +10,11 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter
 from app.features.services import Services
+from app.features.setup.presenter import SetupPresenter
+from app.features.strategy.presenter import StrategyPresenter
+from app.features.strategy.state import NAME
 from app.state.jobs import Job, Kind
-from app.state.selection import DITREDUCIO
+from engine.techniques.ditreducio import UNITS
 
 if TYPE_CHECKING:
     from app.features.threshold.panel import ThresholdPanel
@@ -23,27 +26,30 @@ class ThresholdPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._state = state = services.state
+        self._strategy = strategy = services.features.find(StrategyPresenter).state
+        self._setup = services.features.find(SetupPresenter).setup
         self._actions = services.actions
         self._theme = services.theme
         self.threshold: ThresholdPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"threshold": self._build_threshold}
-        for signal in (state.table_changed, state.model_changed):
+        for signal in (strategy.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_record)
         state.jobs.ended.connect(self._job_ended)
 
     def refresh(self) -> None:
+        state, metric = self._state, str(self._state.selection.knobs(NAME)["metric"])
+        self._setup.explain_knob(NAME, "threshold", f"Unit of the threshold: {UNITS[metric]}")
         if self.threshold is None:
             return
-        state = self._state
-        self.threshold.set_metric(str(state.knobs(DITREDUCIO)["metric"]))
-        self.threshold.set_threshold(state.threshold)
-        self.threshold.set_busy(bool(state.why_not_calibrate()) or state.jobs.busy)
+        self.threshold.set_metric(metric)
+        self.threshold.set_threshold(self._strategy.threshold)
+        self.threshold.set_busy(bool(self._strategy.why_not_prepare()) or state.jobs.busy)
 
     def _build_threshold(self) -> QWidget:
         from app.features.threshold.panel import ThresholdPanel
 
-        self.threshold = ThresholdPanel(self._theme.colours)
-        self.threshold.threshold_changed.connect(self._state.set_threshold)
+        self.threshold = ThresholdPanel(self._theme.colours, self._strategy.derive)
+        self.threshold.threshold_changed.connect(self._strategy.set_threshold)
         self.threshold.calibration_wanted.connect(self._calibrate_at)
         self._show_record()
         return self.threshold
@@ -54,14 +60,14 @@ class ThresholdPresenter(Presenter):
             return
         state = self._state
         # The record of another model is kept, but it says nothing about one that has none.
-        reason = state.why_no_table()
+        reason = self._strategy.why_no_table()
         self.threshold.set_reason(reason)
-        self.threshold.set_operations(state.operations)
-        self.threshold.set_record(None if reason else state.record)
+        self.threshold.set_operations(state.cost.operations)
+        self.threshold.set_record(None if reason else self._strategy.record)
 
     @Slot(float)
     def _calibrate_at(self, threshold: float) -> None:
-        self._state.set_threshold(threshold)
+        self._strategy.set_threshold(threshold)
         self._actions.calibrate.trigger()
 
     @Slot(object)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from app.features.takes.presenter import TakesPresenter
 from app.state.app_state import AppState
-from app.state.selection import DITREDUCIO
+from engine.setting.setting import Setting
 from engine.setting.take import Take
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 
 if TYPE_CHECKING:
     from app.features.tradeoff.points import Point, Sound
@@ -59,14 +59,14 @@ class KnownPoints:
     @property
     def setup(self) -> tuple[str, str]:
         """What the setting in Setup is known as: by studies, and the fingerprint of its strategy table."""
-        setting = self._state.setting
-        engaged = setting.engaged(DITREDUCIO)
+        setting = self._state.selection.setting
+        engaged = self._state.artefacts.entry(setting)
         return setting.bare.fingerprint, engaged.artefact if engaged is not None else ""
 
     def of_setup(self) -> list[str]:
         """The keys of the points of the setting that is in Setup, its strategy table included: of studies, and the
         newest takes."""
-        return self._of_setting.get(self.setup, [])[:_MARKED] if self._state.info is not None else []
+        return self._of_setting.get(self.setup, [])[:_MARKED] if self._state.selection.info is not None else []
 
     def of_takes(self, takes: Collection[str], shown: Collection[str]) -> set[str]:
         """The keys of the points of these takes: their own where they are among ``shown``; of those that have none
@@ -84,31 +84,28 @@ class KnownPoints:
         return own | {one.key for one in self._takes if one.candidate in settings} if settings else own
 
     # --- Strategy tables ----------------------------------------------------------------------------------------------
-    def table_of(self, point: Point) -> StrategyTable | None:
+    def table_of(self, point: Point) -> Artefact | None:
         """The strategy table that a point's takes were made with, where it is known."""
         if point.setting is None or not point.sounds:
             return None
         if point.folder is not None:
             return self.studies[point.folder].table(point.sounds[0].take)
-        engaged = point.setting.engaged(DITREDUCIO)
-        return None if engaged is None else self._known_table(engaged.artefact, engaged.knobs.get("threshold"))
+        return self._known(point.setting)
 
-    def _known_table(self, fingerprint: str, threshold: object) -> StrategyTable | None:
-        """By its fingerprint: the one in use, one of a calibration, or one of a study."""
-        state = self._state
-        tables = [state.table, *(table for read in self.studies.values() for table in read.tables.values())]
-        for record in state.calibrations.records:
-            tables.append(record.table)
-            if threshold is not None:
-                tables.append(record.derive(float(threshold)).table)
-        return next((one for one in tables if one is not None and one.fingerprint == fingerprint), None)
+    def _known(self, setting: Setting) -> Artefact | None:
+        """The artefact that ``setting`` names: one at hand, or one of a study."""
+        found, engaged = self._state.artefacts.find(setting), self._state.artefacts.entry(setting)
+        if found is not None or engaged is None:
+            return found
+        tables = (table for read in self.studies.values() for table in read.tables.values())
+        return next((one for one in tables if one.fingerprint == engaged.artefact), None)
 
     def _artefact(self, point: Point) -> str:
         """The fingerprint of the strategy table that a point's takes were made with, or ``""``."""
         if point.folder is not None:
             table = self.table_of(point)
             return "" if table is None else table.fingerprint
-        engaged = point.setting.engaged(DITREDUCIO)
+        engaged = self._state.artefacts.entry(point.setting)
         return "" if engaged is None else engaged.artefact
 
     # --- Takes --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.features.strategy.presenter import StrategyPresenter
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.known_points import KnownPoints
 from app.state.app_state import AppState
@@ -34,7 +33,6 @@ class TradeoffLinks(QObject):
         known: KnownPoints,
         state: AppState,
         takes: TakesPresenter,
-        strategy: StrategyPresenter,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
@@ -42,7 +40,6 @@ class TradeoffLinks(QObject):
         self._known = known
         self._state = state
         self._takes = takes
-        self._strategy = strategy
         self._linking = False
         self._wanted: tuple[Point, ...] = ()
         self._follow_in_takes = QTimer(self, singleShot=True, interval=0)
@@ -51,9 +48,8 @@ class TradeoffLinks(QObject):
         panel.chosen.connect(self._point_chosen)
         panel.selection_changed.connect(self._points_selected)
         takes.takes.table.selectionModel().selectionChanged.connect(self._takes_selected)
-        state.comparison_changed.connect(self.show_sides)
-        state.selection_changed.connect(self.show_setup)
-        state.table_changed.connect(self.show_setup)
+        state.comparison.changed.connect(self.show_sides)
+        state.selection.changed.connect(self.show_setup)
 
     @contextmanager
     def _linked(self) -> Iterator[None]:
@@ -67,7 +63,7 @@ class TradeoffLinks(QObject):
     # --- From here ---------------------------------------------------------------------------------------------------
     @Slot(object)
     def _point_chosen(self, point: Point | None) -> None:
-        self._strategy.compare_with(self._known.table_of(point) if point is not None else None)
+        self._state.artefacts.compare_with(self._known.table_of(point) if point is not None else None)
 
     @Slot(object)
     def _points_selected(self, points: tuple[Point, ...]) -> None:
@@ -91,7 +87,7 @@ class TradeoffLinks(QObject):
             self._panel.select(self._known.of_takes({one.id for one in selected}, self._panel.scene.index.keys()))
         point = self._panel.plot.current
         if len(selected) == 1 and point is not None:
-            self._strategy.compare_with(self._known.table_of(point))
+            self._state.artefacts.compare_with(self._known.table_of(point))
         self.followed.emit()
 
     @Slot()
@@ -99,11 +95,11 @@ class TradeoffLinks(QObject):
         """Mark A, B and what is in Setup; what stands beside a point is its difference to A."""
         from app.features.tradeoff.words import Reference
 
-        take = self._state.take_a
+        take = self._state.comparison.take_a
         reference = None if take is None else Reference("A", take.setting, take.text, take.voice)
         self._panel.set_a(reference, "" if take is None else take.id)
         sides: dict[str, str] = dict.fromkeys(self._known.of_setup(), _SETUP)
-        for side, compared in (("A", self._state.take_a), ("B", self._state.take_b)):
+        for side, compared in (("A", self._state.comparison.take_a), ("B", self._state.comparison.take_b)):
             for key in () if compared is None else self._known.of_take.get(compared.id, ()):
                 sides[key] = f"{sides[key]}/{side}" if sides.get(key, _SETUP) != _SETUP else side
         self._panel.set_marks(sides)

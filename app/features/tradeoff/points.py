@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.listening.results import ListeningScore
 from app.listening.stimuli import setting_key
-from app.state.comparison import technique_text
+from app.state.differences import technique_text
 from engine.errors import SettingError
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS

@@ -15,7 +15,6 @@ from app.features.lab.presenter import TRIALS, LabPresenter
 from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import Presenter
 from app.features.services import Services
-from app.features.strategy.presenter import StrategyPresenter
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.known_points import KnownPoints
 from app.features.tradeoff.links import TradeoffLinks
@@ -42,7 +41,6 @@ class TradeoffPresenter(Presenter):
         self._state = services.state
         self._listening = services.features.find(ListenPresenter)
         self._takes = services.features.find(TakesPresenter)
-        self._strategy = services.features.find(StrategyPresenter)
         self._lab = services.features.find(LabPresenter)
         self._studies = services.state.open_studies
         self._actions = services.actions
@@ -130,7 +128,7 @@ class TradeoffPresenter(Presenter):
         keep = use = ""
         if sound is not None and point.folder is not None and sound.take in self._known.taken:
             keep = "This take is already in Takes."
-        if point is not None and point.setting is not None and point.setting.model != state.model_id:
+        if point is not None and point.setting is not None and point.setting.model != state.selection.model_id:
             use = f"The point is from {point.model}; load that model first (menu Model)."
         return hear, keep, use
 
@@ -170,7 +168,7 @@ class TradeoffPresenter(Presenter):
         # The menu has the switches in the same order.
         for action, box in zip(self._actions.point_looks, panel.look_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
-        self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self._strategy, self)
+        self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self._point_changed)
         panel.shown.connect(self._links.show_setup)
@@ -294,7 +292,7 @@ class TradeoffPresenter(Presenter):
     def set_side(self, side: str, point: Point, sound: Sound) -> None:
         """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
         take = self._known.take_of(point, sound)
-        (self._state.set_a if side == "A" else self._state.set_b)(take)
+        (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     def keep(self, point: Point, sound: Sound) -> None:
         """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
@@ -305,9 +303,9 @@ class TradeoffPresenter(Presenter):
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
         done."""
         take, table = self._known.take_of(point, sound), self._known.table_of(point)
-        self._state.use_setting(take)
-        if table is not None and (self._state.table is None or self._state.table.fingerprint != table.fingerprint):
-            self._state.replace_table(table, f"use the table of {point.title}")
+        self._state.selection.use_setting(take)
+        if table is not None:
+            self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._docks.go_to("setup")
 
     # --- Files -------------------------------------------------------------------------------------------------------

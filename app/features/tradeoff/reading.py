@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 from app.features.tradeoff.points import Point, Scores, study_points, take_points
 from app.listening import results as listening_results
 from app.shell.background import Background
+from app.state.artefacts import prepared_entry
 from engine.errors import PlainError
 from engine.setting.library import Library, TakeSummary
 from engine.setting.setting import Setting
@@ -22,8 +23,7 @@ from engine.studies.results import results
 from engine.studies.store import Store
 from engine.studies.stored import StoredTake
 from engine.studies.study import Cell
-from engine.techniques import ditreducio
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class ReadStudy:
     """Of each setting its baseline, by their keys."""
     takes: Mapping[str, StoredTake] = field(repr=False)
     """Those that can be heard, by their ids."""
-    tables: Mapping[str, StrategyTable] = field(repr=False)
+    tables: Mapping[str, Artefact] = field(repr=False)
     """By the key of the setting that they were calibrated for."""
     damage: str = ""
 
-    def table(self, take: str) -> StrategyTable | None:
+    def table(self, take: str) -> Artefact | None:
         """The strategy table that a take was made with."""
         return self.tables.get(self.takes[take].cell.setting)
 
@@ -51,7 +51,7 @@ class ReadStudy:
         stored = self.takes[take]
         cell, title = stored.cell, self.titles[stored.cell.setting]
         setting, table = replace(self.settings[cell.setting], seed=cell.seed), self.tables.get(cell.setting)
-        engaged = setting.engaged(ditreducio.TECHNIQUE.name)
+        engaged = prepared_entry(setting)
         if engaged is not None and table is not None and not engaged.artefact:
             setting = setting.with_technique(replace(engaged, artefact=table.fingerprint))
         fidelity = ""

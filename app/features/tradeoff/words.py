@@ -9,7 +9,7 @@ from app.features.tradeoff.axes import AXES, Axis, figure_text, said
 from app.features.tradeoff.points import STUDY, TAKE, Point
 from app.features.tradeoff.scene import PlotOptions, Scene
 from app.shell.theme import Colours
-from app.state.comparison import setting_differences
+from app.state.differences import setting_differences
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER
 from engine.setting.setting import Setting

@@ -14,7 +14,7 @@ from app.plotting.palette import DASHES, series_colour
 from app.shell.theme import Colours
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
-from engine.session.messages import TrainingProgress
+from engine.training.requests import TrainingProgress
 
 DRAW_MILLISECONDS = 100
 _SMOOTHING = 25

@@ -25,14 +25,14 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.training.curves import TrainingCurves
-from app.features.training.model import TRAININGS, Plan, Training, training
+from app.features.training.model import Plan, Training, training, trainings
 from app.shell.tab_order import come_after
 from app.shell.theme import Colours, set_look
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
 from engine.errors import SettingError
-from engine.session.messages import TrainingDone, TrainingProgress
 from engine.setting.knobs import Values, checked, defaults
+from engine.training.requests import Trained, TrainingProgress
 
 CHECKPOINT = "checkpoint.pt"
 """What a run leaves in its work folder, and what it goes on from."""
@@ -58,7 +58,7 @@ class TrainingPanel(QWidget):
         self._said, self._look = "", "muted"
         self._running = ""
         self._spoken = False
-        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in TRAININGS}
+        self._values: dict[str, Values] = {one.name: defaults(one.knobs) for one in trainings()}
         self._build(colours)
         self.offer("flow")
 
@@ -72,7 +72,7 @@ class TrainingPanel(QWidget):
         self.work, self._choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
         self._controls: dict[str, KnobControls] = {}
         controls = QVBoxLayout()
-        for one in TRAININGS:
+        for one in trainings():
             made = self._controls[one.name] = KnobControls(one.title)
             made.changed.connect(self._change_knob)
             made.rebuilt.connect(self._order_tabs)
@@ -186,7 +186,7 @@ class TrainingPanel(QWidget):
     def offer(self, family: str) -> None:
         """Have the trainings in the list that models of ``family`` know; those that were there stay where there are
         none, and while one runs."""
-        offered = [one for one in TRAININGS if family in one.families]
+        offered = [one for one in trainings() if family in one.families]
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
         if self._running or not offered or listed == [one.name for one in offered]:
             return
@@ -251,24 +251,24 @@ class TrainingPanel(QWidget):
             self.curves.clear()
         self._show()
 
-    def show_progress(self, event: TrainingProgress) -> None:
+    def show_progress(self, progress: TrainingProgress) -> None:
         """A step or a validation is done."""
         if not self._running:
             return
-        self.curves.add(event)
+        self.curves.add(progress)
         self.progress.setRange(0, 1000)
-        self.progress.setValue(round(1000 * event.share))
-        left = "" if event.seconds_left is None else f", {_duration(event.seconds_left)} left"
-        self.progress.setFormat(f"Step {event.step}: {event.share:.0%}{left}")
+        self.progress.setValue(round(1000 * progress.share))
+        left = "" if progress.seconds_left is None else f", {_duration(progress.seconds_left)} left"
+        self.progress.setFormat(f"Step {progress.step}: {progress.share:.0%}{left}")
         ran = training(self._running)
         first = ran.found[0]
-        if first.name in event.validation:
-            found = first.wording(event.validation[first.name])
-            self._say(ran.progress.format(step=event.step, found=found))
+        if first.name in progress.validation:
+            found = first.wording(progress.validation[first.name])
+            self._say(ran.progress.format(step=progress.step, found=found))
 
-    def show_result(self, event: TrainingDone) -> None:
+    def show_result(self, made: Trained) -> None:
         """The weights are there."""
-        self._say(f"Done in {event.steps} steps: {event.summary} The weights are in {event.checkpoint}.", "good")
+        self._say(f"Done in {made.steps} steps: {made.summary} The weights are in {made.checkpoint}.", "good")
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
         """The training ended; ``sentence`` says why early."""
@@ -309,7 +309,6 @@ class TrainingPanel(QWidget):
         one = self.training
         self._intro.setText(one.intro)
         self.curves.show_figures(one.found)
-        self._form.setRowVisible(self._rows[self.manifest], one.takes_manifest)
         for name, controls in self._controls.items():
             controls.setVisible(name == one.name)
         self.training_chosen.emit(one.name)
@@ -335,7 +334,7 @@ class TrainingPanel(QWidget):
         earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
         missing = ""
         needed = values.get("sentences") == 0 or (one.needs_manifest and not self._spoken)
-        if one.takes_manifest and not plan.manifest and needed:
+        if not plan.manifest and needed:
             missing = "Choose a manifest: a CSV file with recordings and texts."
         elif not plan.work:
             missing = "Choose a folder for checkpoints and the log."
@@ -345,8 +344,7 @@ class TrainingPanel(QWidget):
         may = not self._running and not reason
         held = "The work folder contains an earlier run: resume it, or choose another folder."
         self.start_button.setEnabled(may and not earlier)
-        whence = "the model's own weights" if one.takes_manifest else "random weights"
-        self.start_button.setToolTip(reason or (held if earlier else f"Train from {whence}"))
+        self.start_button.setToolTip(reason or (held if earlier else "Train from the model's own weights"))
         self.resume_button.setEnabled(may and earlier)
         self.resume_button.setToolTip(reason or ("Continue from the checkpoint" if earlier else "No run to resume."))
         self.cancel_button.setEnabled(bool(self._running))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,19 +11,18 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter
 from app.features.services import Services
-from app.features.training.model import GUIDANCE_FREE, STUDENT, Place, Plan, Training, lasting, training
+from app.features.training.model import Place, Plan, training, trainings
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
-from engine.session.messages import Event, TrainingDone, TrainingProgress
-from engine.techniques import guidance_free, spade, speculative
+from engine.models.base import ModelInfo
+from engine.session.messages import Event, PreparationReport, Prepare, Prepared
+from engine.training.requests import Trained, TrainingProgress
 
 if TYPE_CHECKING:
     from app.features.training.panel import TrainingPanel
 
 _CSV = "Manifest (*.csv)"
-_LONG_MINUTES = 240
-"""Above that, what is proposed wants an explanation."""
 
 
 class TrainingPresenter(Presenter):
@@ -52,7 +51,7 @@ class TrainingPresenter(Presenter):
     def refresh(self) -> None:
         if self.training is None:
             return
-        info = self._state.info
+        info = self._state.selection.info
         if info is not None:
             self.training.offer(info.family)
             self._suggest()
@@ -61,73 +60,57 @@ class TrainingPresenter(Presenter):
     def why_not(self) -> str:
         """Why the chosen training cannot be done with the selected model, as a sentence, or ``""``."""
         state = self._state
-        if not state.ready or state.info is None:
+        if not state.selection.ready or state.selection.info is None:
             return "The model is not loaded yet."
-        chosen = self.training.training if self.training is not None else GUIDANCE_FREE
-        if state.info.family not in chosen.families:
-            return f"{state.info.title} cannot be trained here; load another model."
-        if chosen is GUIDANCE_FREE and not state.may_train:
-            return (
-                f"{state.info.title} cannot be trained here: only models of the F5-TTS family that are not CFG-free "
-                "already."
-            )
-        return ""
+        info = state.selection.info
+        chosen = self.training.training if self.training is not None else trainings()[0]
+        if info.family not in chosen.families:
+            return f"{info.title} cannot be trained here; load another model."
+        return chosen.why_not(info)
+
+    def show_reports(self, events: Sequence[Event]) -> None:
+        """Show the curves of a training."""
+        if self.training is None:
+            return
+        for event in events:
+            running = self._state.jobs.find(event.job) is not None
+            if isinstance(event, PreparationReport) and isinstance(event.report, TrainingProgress) and running:
+                self.training.show_progress(event.report)
 
     def follow(self, event: Event) -> None:
-        """Show the curves and the result of a training."""
+        """Show the result of a training."""
         if self.training is None or self._state.jobs.find(event.job) is None:
             return
-        if isinstance(event, TrainingProgress):
-            self.training.show_progress(event)
-        elif isinstance(event, TrainingDone):
-            self.training.show_result(event)
+        if isinstance(event, Prepared) and isinstance(event.result, Trained):
+            self.training.show_result(event.result)
             if event.info is not None:
-                self._make_ready(event)
-            elif not event.technique:
-                self._notices.say(event.summary, "info")
+                self._make_ready(event.technique, event.result, event.info)
 
-    def _make_ready(self, event: TrainingDone) -> None:
+    def _make_ready(self, technique: str, trained: Trained, info: ModelInfo) -> None:
         """Set what the new weights are for, so that engaging the technique is all that is left to do."""
-        state, figures = self._state, event.figures
-        there = (*event.info.weight_sets, *event.info.drafts, *event.info.students)
-        made = next((one.fingerprint for one in there if one.path == event.checkpoint), "")
-        if event.technique == guidance_free.NAME:
-            weight = float(figures["weight"])
-            state.set_knob(guidance_free.NAME, "weight", round(weight, 2))
-            self._notices.say(f"CFG-free weights for w = {weight:.2f} are ready: engage CFG-free.", "info")
-        elif event.technique == speculative.NAME:
-            state.set_knob(speculative.NAME, "draft", "trained")
-            self._notices.say(f"A draft with {figures['layers']} layers is ready: engage SSD.", "info")
-        elif event.technique == spade.NAME:
-            state.set_knob(spade.NAME, "depth", int(figures["layers"]))
-            state.set_knob(spade.NAME, "recovery", spade.RECOVERED)
-            self._notices.say(f"A student with {figures['layers']} layers is ready: engage SPADE.", "info")
-        state.choose_weights(event.technique, made)
+        there = (*info.weight_sets, *info.drafts, *info.students)
+        made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
+        knobs, sentence = training(technique).ready(trained.figures)
+        for name, value in knobs.items():
+            self._state.selection.set_knob(technique, name, value)
+        self._notices.say(sentence, "info")
+        self._state.selection.choose_weights(technique, made)
 
-    @Slot(float)
-    def propose(self, weight: float) -> None:
-        """Open Training, ready for weights of the guidance weight w = ``weight``."""
-        self._propose(GUIDANCE_FREE, weight=weight)
-
-    @Slot(object)
-    def propose_student(self, layers: tuple[int, ...]) -> None:
-        """Open Training, ready for a student of these layers."""
-        self._propose(STUDENT, layers=",".join(map(str, layers)), depth=len(layers))
-
-    def _propose(self, one: Training, **knobs: object) -> None:
+    def propose(self, technique: str, **knobs: object) -> None:
+        """Open Training, ready to train for ``technique`` with these knobs."""
         if self.training is not None:
             self._known = "", ""
-            if self._state.info is not None:
-                self.training.offer(self._state.info.family)
-                self._fitted[one.name] = self._state.info.fingerprint
-            self.training.choose(one.name, **knobs)
+            if self._state.selection.info is not None:
+                self.training.offer(self._state.selection.info.family)
+                self._fitted[technique] = self._state.selection.info.fingerprint
+            self.training.choose(technique, **knobs)
             self._suggest()
         self._docks.go_to("training")
 
     @Slot()
     def _suggest(self) -> None:
         """Propose the usual time of the chosen training, and a folder, unless the user has chosen one."""
-        info, panel = self._state.info, self.training
+        info, panel = self._state.selection.info, self.training
         if info is None or info.family not in panel.training.families:
             return
         panel.set_corpus(self._may_be_spoken)
@@ -144,35 +127,12 @@ class TrainingPresenter(Presenter):
         self._proposed = folder
         if (minutes, work) != (panel_plan.minutes, panel_plan.work):
             panel.propose(minutes, work)
-        if chosen is GUIDANCE_FREE:
-            spoken = self._may_be_spoken
-            before = (
-                " Without a manifest, flite first speaks 6,800 sentences: about twelve more minutes." if spoken else ""
-            )
-            panel.set_estimate(
-                f"{info.title} takes about {lasting(chosen.minutes(info))} of one CPU core, judging by the shipped "
-                f"weights; a GPU is far faster.{before}"
-            )
-        else:
-            panel.set_estimate(self._companion_estimate(chosen))
+        panel.set_estimate(chosen.estimate(info, self._may_be_spoken))
 
     @property
     def _may_be_spoken(self) -> bool:
         """Whether flite can speak what the model learns from."""
-        return self._state.entry.bundled
-
-    def _companion_estimate(self, chosen: Training) -> str:
-        """How long a draft or a student takes, as a sentence, or ``""``."""
-        info, usual = self._state.info, chosen.minutes(self._state.info)
-        learnt = max((one.minutes for one in info.students if one.recovered), default=0.0)
-        if chosen is STUDENT and learnt:
-            return f"The present student was trained for {lasting(learnt)} of one CPU core."
-        if chosen.takes_manifest and usual > _LONG_MINUTES:
-            return (
-                f"Estimate, scaled from LM mini by the size of {info.title}: {lasting(usual)} of one "
-                "CPU core. A GPU is far faster."
-            )
-        return ""
+        return self._state.selection.entry.bundled
 
     def start(self, plan: Plan) -> None:
         """Train. Raises :class:`PlainError` when it cannot be done."""
@@ -180,8 +140,10 @@ class TrainingPresenter(Presenter):
         if reason:
             raise SettingError(reason)
         self.training.begin(plan.resume)
-        place = Place(state.model_id, state.model_folder, state.model_variant, state.device_wanted)
-        state.jobs.start(Kind.TRAIN, lambda job: training(plan.training).command(job, place, plan))
+        chosen, one = state.selection, training(plan.training)
+        place = Place(chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted)
+        request = one.request(place, plan)
+        state.jobs.start(Kind.TRAIN, lambda job: Prepare(job, one.name, request))
 
     def _build_training(self) -> QWidget:
         from app.features.training.panel import TrainingPanel
@@ -215,7 +177,7 @@ class TrainingPresenter(Presenter):
         from app.features.training.panel import CHECKPOINT
 
         if job.kind is Kind.TRAIN and self.training is not None:
-            kept = (Path(job.command.work) / CHECKPOINT).is_file()
+            kept = (Path(job.command.request.work) / CHECKPOINT).is_file()
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             said = cancelled if outcome is Outcome.CANCELLED else sentence
             self.training.end(said, failed=outcome is Outcome.FAILED)

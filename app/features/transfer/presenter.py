@@ -10,9 +10,11 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter
 from app.features.services import Services
+from app.features.strategy.presenter import StrategyPresenter
 from engine.models import catalogue
 from engine.models.base import Utterance
-from engine.session.messages import Event, TransferMeasured
+from engine.session.messages import Event, Prepared
+from engine.techniques.ditreducio.requests import TransferMeasured
 
 if TYPE_CHECKING:
     from app.features.transfer.panel import TransferPanel
@@ -24,6 +26,7 @@ class TransferPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._state = services.state
+        self._strategy = services.features.find(StrategyPresenter).state
         self._actions = services.actions
         self._theme = services.theme
         self.transfer: TransferPanel | None = None
@@ -33,17 +36,19 @@ class TransferPresenter(Presenter):
     def refresh(self) -> None:
         if self.transfer is None:
             return
-        state = self._state
+        state, strategy = self._state, self._strategy
         waiting = state.jobs.why_wait
-        self.transfer.set_voices(state.voices)
-        self.transfer.set_own(state.calibrated_on)
-        self.transfer.set_table(state.table.fingerprint if state.table is not None else "")
-        self.transfer.set_reasons(state.why_not_transfer() or waiting, state.why_not_calibrate() or waiting)
+        self.transfer.set_voices(state.selection.voices)
+        self.transfer.set_own(strategy.calibrated_on)
+        self.transfer.set_table(strategy.table.fingerprint if strategy.table is not None else "")
+        self.transfer.set_reasons(strategy.why_not_transfer() or waiting, strategy.why_not_prepare() or waiting)
 
     def follow(self, event: Event) -> None:
         """Show what was measured."""
-        if isinstance(event, TransferMeasured) and self.transfer is not None:
-            self.transfer.show_report(event.report)
+        if self.transfer is None or not isinstance(event, Prepared):
+            return
+        if isinstance(event.result, TransferMeasured):
+            self.transfer.show_report(event.result.report)
 
     def _build_transfer(self) -> QWidget:
         from app.features.transfer.panel import TransferPanel
@@ -57,12 +62,12 @@ class TransferPresenter(Presenter):
 
     @Slot(object, str)
     def _calibrate(self, utterances: tuple[Utterance, ...], combine: str) -> None:
-        self._actions.attempt(lambda: self._state.calibrate_on(utterances, combine))
+        self._actions.attempt(lambda: self._strategy.calibrate_on(utterances, combine))
 
     @Slot(object)
     def _measure(self, utterances: tuple[Utterance, ...]) -> None:
         # Calibrations keep the first passage of a text, which is what is measured as well.
-        own = self._state.calibrated_on
+        own = self._strategy.calibrated_on
         unseen = tuple(
             one
             for one in utterances
@@ -71,4 +76,4 @@ class TransferPresenter(Presenter):
         if not unseen:
             self._actions.failed.emit("The table was already calibrated on these; tick other sentences or voices.")
             return
-        self._actions.attempt(lambda: self._state.measure_transfer(unseen))
+        self._actions.attempt(lambda: self._strategy.measure_transfer(unseen))

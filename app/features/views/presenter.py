@@ -13,7 +13,6 @@ from app.features.presenter import Presenter
 from app.features.services import Services
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
-from app.state.selection import DITREDUCIO
 from engine.errors import PlainError
 from engine.models.base import Utterance
 from engine.session.messages import ComputeView, Event, Progress, ViewComputed
@@ -49,11 +48,11 @@ class ViewsPresenter(Presenter):
             return
         state = self._state
         waiting = state.jobs.why_wait
-        info = state.info if state.ready else None
+        info = state.selection.info if state.selection.ready else None
         self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
         known = info is None or any(info.family in one.families for one in views())
         strange = "" if known else f"No view supports models like {info.title}; load another model."
-        self.views.set_reason(state.why_not_synthesise() or strange or waiting)
+        self.views.set_reason(state.availability.why_not_synthesise() or strange or waiting)
 
     def follow(self, event: Event) -> None:
         """Show a figure that was computed."""
@@ -90,13 +89,15 @@ class ViewsPresenter(Presenter):
         """Compute the view called ``name`` as things are selected. Raises :class:`PlainError` when it cannot be
         done."""
         state = self._state
-        problem = state.why_not_synthesise()
+        problem = state.availability.why_not_synthesise()
         if problem:
             raise PlainError(problem)
-        setting, record = state.baseline_setting, state.record
-        if any(one.name == DITREDUCIO for one in state.techniques):
-            setting = setting.with_technique(Engaged(DITREDUCIO, state.knobs(DITREDUCIO)))
-        utterance = Utterance(state.text, state.voice)
+        setting = state.selection.baseline_setting
+        record = next((record for source in state.artefacts.sources for record in source.records), None)
+        for one in state.selection.techniques:
+            if state.artefacts.source(one.name) is not None:
+                setting = setting.with_technique(Engaged(one.name, state.selection.knobs(one.name)))
+        utterance = Utterance(state.selection.text, state.selection.voice)
         self.views.begin(name)
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, record))
         self._job = job.number

@@ -48,10 +48,10 @@ def window(
     made = make_window(load)
     made.show()
     qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
-    made.state.load_model("lm-mini", str(root), device="cpu")
-    qtbot.waitUntil(lambda: made.state.ready and not made.jobs.busy, timeout=PATIENCE)
-    made.state.set_text(TEXT)
-    made.state.set_option("speed", 2.0)
+    made.state.loading.load_model("lm-mini", str(root), device="cpu")
+    qtbot.waitUntil(lambda: made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE)
+    made.state.selection.set_text(TEXT)
+    made.state.selection.set_option("speed", 2.0)
     yield made
     close(made, qtbot)
 
@@ -65,15 +65,15 @@ def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tupl
 
 def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot: QtBot) -> None:
     state, panel = window.state, window.panels["decoding"]
-    assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
-    qtbot.waitUntil(lambda: state.take_a is not None, timeout=PATIENCE)
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: state.comparison.take_a is not None, timeout=PATIENCE)
     assert panel.side == "A"
     assert panel.figure("tokens") == "1.00"
-    state.engage(speculative.NAME, True)
-    assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    state.selection.engage(speculative.NAME, True)
+    assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
-    trace = state.take_b.trace.decoding
-    assert panel.headline.text().startswith(f"{state.take_b.label}: {len(trace.tokens)} tokens")
+    trace = state.comparison.take_b.trace.decoding
+    assert panel.headline.text().startswith(f"{state.comparison.take_b.label}: {len(trace.tokens)} tokens")
     assert "×" in panel.figure("predicted")
     assert "×" in panel.figure("measured")
 
@@ -102,7 +102,7 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     assert choice.by_hand
     assert choice.retained == (0, 1, 2)
     panel.toggled.emit(0)
-    assert state.knobs(spade.NAME)["layers"] == "1,2"
+    assert state.selection.knobs(spade.NAME)["layers"] == "1,2"
     window.action.undo.trigger()
     window.action.undo.trigger()
     assert (choice.retained, choice.by_hand) == ((0, 2), False)
@@ -112,14 +112,14 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     assert panel.stage_buttons[spade.RECOVERED].isEnabled(), panel.stage_buttons[spade.RECOVERED].toolTip()
     outcome = ended(window, qtbot, lambda: panel.hear_wanted.emit(spade.NONE))
     assert outcome[:2] == (Kind.ACCELERATED, Outcome.FINISHED), outcome[2]
-    entry = state.take_b.setting.engaged(spade.NAME)
+    entry = state.comparison.take_b.setting.engaged(spade.NAME)
     assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
     panel.training_wanted.emit()
     assert window.panels["training"].plan(resume=False).knobs["layers"] == "0,2"
 
 
 def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
-    window.state.set_knob(speculative.NAME, "tolerance", 0.3)
+    window.state.selection.set_knob(speculative.NAME, "tolerance", 0.3)
     for choice, kind in ((0, "student"), (2, "draft")):
         window.action.export_weights.trigger()
         (dialog,) = window.findChildren(WeightsDialog)
@@ -137,7 +137,12 @@ def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_
     command = window.jobs.start(
         Kind.EXPORT,
         lambda job: ExportWeights(
-            job, "lm-mini", "student", "", str(tmp_path / "student"), model_folder=str(window.state.model_folder)
+            job,
+            "lm-mini",
+            "student",
+            "",
+            str(tmp_path / "student"),
+            model_folder=str(window.state.selection.model_folder),
         ),
     )
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
@@ -169,7 +174,7 @@ def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
     assert offered == ["speculation", "layer-importance", "depth"]
     offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
-    assert offered == ["speculative", "spade", "speech-tokenizer", "lm-mini"]
+    assert offered == ["speculative", "spade"]
     assert training.work.text().endswith("lm-mini-draft-2-0")
 
 
@@ -207,14 +212,14 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     measured = presenter.choice.record.measure(WORD_ERROR)
     assert measured != earlier and measured.utterances == 1
     assert [one.measure for one in presenter.layers.bars.measures] == [WORD_ERROR]
-    assert window.state.info.layer_order == presenter.choice.record.order
+    assert window.state.selection.info.layer_order == presenter.choice.record.order
     place = tmp_path / "own" / "models" / "lm-mini" / FILE
     assert f"into {place}" in studies.studies.state
 
 
 def test_only_models_with_layers_to_leave_out_are_studied_without_them(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.load_model("f5-mini")
-    qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE)
+    window.state.loading.load_model("f5-mini")
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
     button = window.panels["layers"].study_button
     assert not button.isEnabled()
     assert "decodes no tokens" in button.toolTip()

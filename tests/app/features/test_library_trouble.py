@@ -39,10 +39,10 @@ def test_a_library_that_another_program_locks(
 ) -> None:
     monkeypatch.setattr(database, "_PATIENCE_SECONDS", 0.05)
     window = opened(make_window, qtbot, tmp_path / "data")
-    window.state.take_added.emit(take(1))
+    window.state.synthesis.take_added.emit(take(1))
     other = sqlite3.connect(tmp_path / "data" / "takes" / DATABASE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    window.state.take_added.emit(take(2))
+    window.state.synthesis.take_added.emit(take(2))
     assert "another program is writing to it" in window.notices.banner.text
     assert window.panels["takes"].table.model().rowCount() == 1
     window.panels["takes"].table.selectRow(0)
@@ -50,7 +50,7 @@ def test_a_library_that_another_program_locks(
     assert "another program is writing to it" in window.notices.banner.text
     other.execute("ROLLBACK")
     other.close()
-    window.state.take_added.emit(take(3))
+    window.state.synthesis.take_added.emit(take(3))
     assert [one.id for one in window.features["takes"].library.summaries()] == [take(3).id, take(1).id]
 
 
@@ -67,7 +67,7 @@ def test_a_library_of_a_newer_version_is_left_alone(
     window = opened(make_window, qtbot, tmp_path / "data")
     assert "written by a newer Paretone" in window.notices.banner.text
     assert "Meanwhile, takes are kept in" in window.notices.banner.text
-    window.state.take_added.emit(take(2))
+    window.state.synthesis.take_added.emit(take(2))
     assert window.features["takes"].library.folder != folder
     assert len(window.features["takes"].library) == window.panels["takes"].table.model().rowCount() == 1
     assert (folder / DATABASE).read_bytes() == before

@@ -43,11 +43,11 @@ def window(
     made = make_window(load)
     made.show()
     qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
-    made.state.load_model("OmniVoice", str(root), device="cpu")
-    qtbot.waitUntil(lambda: made.state.ready and not made.jobs.busy, timeout=PATIENCE)
-    made.state.set_text(TEXT)
+    made.state.loading.load_model("OmniVoice", str(root), device="cpu")
+    qtbot.waitUntil(lambda: made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE)
+    made.state.selection.set_text(TEXT)
     for name, value in (("clone", False), ("steps", 6), ("post_process", False)):
-        made.state.set_option(name, value)
+        made.state.selection.set_option(name, value)
     yield made
     close(made, qtbot)
 
@@ -61,14 +61,14 @@ def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tupl
 
 def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:
     state, listen = window.state, window.features["listen"].listen
-    assert ended(window, qtbot, state.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
-    state.engage(fewer_steps.NAME, True)
-    state.set_knob(fewer_steps.NAME, "steps", 3)
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+    state.selection.engage(fewer_steps.NAME, True)
+    state.selection.set_knob(fewer_steps.NAME, "steps", 3)
     assert "after a run" in window.panels["setup"]._cost.text()
-    assert ended(window, qtbot, state.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
-    qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
-    assert len(state.take_a.samples) == len(state.take_b.samples)
-    assert state.take_b.measurements.ops_ratio == pytest.approx(0.5)
+    assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE)
+    assert len(state.comparison.take_a.samples) == len(state.comparison.take_b.samples)
+    assert state.comparison.take_b.measurements.ops_ratio == pytest.approx(0.5)
     qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.SYNC
     rates = {name: window.panels["meters"]._figures[name]._name.text() for name in ("rate", "step")}
@@ -77,29 +77,30 @@ def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: Q
 
 def test_blocks_are_spoken_and_kept(window: MainWindow, qtbot: QtBot) -> None:
     state = window.state
-    state.engage(blockwise.NAME, True)
+    state.selection.engage(blockwise.NAME, True)
     for name, value in (("first_block", 16), ("block", 16), ("first_steps", 2), ("later_steps", 3)):
-        state.set_knob(blockwise.NAME, name, value)
-    kind, outcome, sentence = ended(window, qtbot, state.synthesise_accelerated)
+        state.selection.set_knob(blockwise.NAME, name, value)
+    kind, outcome, sentence = ended(window, qtbot, state.synthesis.synthesise_accelerated)
     assert (kind, outcome) == (Kind.ACCELERATED, Outcome.FINISHED), sentence
-    qtbot.waitUntil(lambda: state.take_b is not None, timeout=PATIENCE)
-    (passage,) = state.take_b.trace.demasking.passages
+    qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE)
+    (passage,) = state.comparison.take_b.trace.demasking.passages
     assert len(passage.blocks) > 1
-    assert state.take_b.measurements.first_audio_seconds < state.take_b.measurements.seconds
+    assert state.comparison.take_b.measurements.first_audio_seconds < state.comparison.take_b.measurements.seconds
 
 
 def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
+    strategy = window.features["strategy"].state
     state, views = window.state, window.panels["views"]
-    offered = {one.name for one in state.techniques}
+    offered = {one.name for one in state.selection.techniques}
     assert offered >= {blockwise.NAME, fewer_steps.NAME, guidance_stride.NAME, "precision", "guidance_interval"}
     assert not offered & {ditreducio.TECHNIQUE.name, "steps", "speculative", "spade", "error_curve", "first_block"}
-    assert "No view looks into models like OmniVoice" in views.state
-    assert not state.why_not_synthesise()
-    reason = state.why_no_table()
+    assert "No view supports models like OmniVoice" in views.state
+    assert not state.availability.why_not_synthesise()
+    reason = strategy.why_no_table()
     assert "DiTReducio is for flow models" in reason
-    assert state.why_not_calibrate() == state.why_not_transfer() == reason
+    assert strategy.why_not_prepare() == strategy.why_not_transfer() == reason
     assert window.panels["strategy"].grid.empty_text() == window.panels["threshold"].verdict.text() == reason
-    window.panels["setup"]._grid.show_options(state.options)
+    window.panels["setup"]._grid.show_options(state.selection.options)
     assert "6 steps, schedule 0.1" in window.panels["setup"]._grid.toolTip()
 
 
@@ -120,41 +121,41 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
     state, banner = window.state, window.notices.banner
     failed, finished = (Kind.BASELINE, Outcome.FAILED), (Kind.BASELINE, Outcome.FINISHED)
 
-    state.set_text("  ")
-    assert state.why_not_synthesise() == "Type a sentence to speak first."
+    state.selection.set_text("  ")
+    assert state.availability.why_not_synthesise() == "Type a sentence to speak first."
     assert window.action.baseline.isEnabled() is False
-    state.set_text(TEXT)
+    state.selection.set_text(TEXT)
 
-    state.set_option("language", "Klingon")
-    assert ended(window, qtbot, state.synthesise_baseline)[:2] == finished
+    state.selection.set_option("language", "Klingon")
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
     qtbot.waitUntil(lambda: "does not know the language 'Klingon'" in logged(window), timeout=PATIENCE)
     assert "Klingon" in banner.text
-    state.set_option("language", "")
+    state.selection.set_option("language", "")
 
-    state.set_option("duration", 600.0)
-    assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+    state.selection.set_option("duration", 600.0)
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
     assert banner.text.startswith("A duration of 600 s is too far from what this text usually takes")
     assert cautioned(window).startswith("The last take A failed: A duration of 600 s")
-    assert cautioned(window).endswith("What is heard as A was made before it.")
-    state.set_option("duration", 0.0)
+    assert cautioned(window).endswith("A still plays the previous take.")
+    state.selection.set_option("duration", 0.0)
 
-    state.set_option("clone", True)
+    state.selection.set_option("clone", True)
     for name, seconds, level, transcript, words in (
         ("silent", 3.0, 0.0, "Some words.", "silent.wav is silent"),
         ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not sound more like the voice: cut it"),
     ):
-        state.add_voice(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
-        assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+        state.selection.add_voice(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
+        assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
         assert words in banner.text
-    state.set_option("clone", False)
+    state.selection.set_option("clone", False)
 
-    state.engage("precision", True)
-    state.set_knob("precision", "precision", "float16")
-    assert any("does not gain from float16" in note for note in state.notes)
-    state.engage("precision", False)
-    state.engage("graphs", True)
-    assert "CUDA graphs need an NVIDIA graphics card" in state.technique_problem("graphs")
-    state.engage("graphs", False)
+    state.selection.engage("precision", True)
+    state.selection.set_knob("precision", "precision", "float16")
+    assert any("does not gain from float16" in note for note in state.availability.notes)
+    state.selection.engage("precision", False)
+    state.selection.engage("graphs", True)
+    assert "CUDA graphs need an NVIDIA graphics card" in state.availability.technique_problem("graphs")
+    state.selection.engage("graphs", False)
 
     failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
     scores = MaskedRun.scores
@@ -165,12 +166,12 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
         return scores(self, *given)
 
     monkeypatch.setattr(MaskedRun, "scores", fail_once)
-    assert ended(window, qtbot, state.synthesise_baseline)[:2] == failed
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
     assert "The graphics card failed while synthesising; the model is loaded again" in banner.text
     assert cautioned(window).startswith("The last take A failed: The graphics card failed")
     qtbot.waitUntil(lambda: "was loaded again, on CPU" in logged(window), timeout=PATIENCE)
-    qtbot.waitUntil(lambda: not state.why_not_synthesise(), timeout=PATIENCE)
-    assert ended(window, qtbot, state.synthesise_baseline)[:2] == finished
+    qtbot.waitUntil(lambda: not state.availability.why_not_synthesise(), timeout=PATIENCE)
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
     assert "failed" not in cautioned(window)
 
 
@@ -178,9 +179,9 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(
     window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, panel, listen = window.state, window.panels["demasking"], window.features["listen"].listen
-    assert ended(window, qtbot, state.synthesise_baseline)[1] is Outcome.FINISHED
+    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[1] is Outcome.FINISHED
     qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
-    assert panel.passage is state.take_a.trace.demasking.passages[0]
+    assert panel.passage is state.comparison.take_a.trace.demasking.passages[0]
     qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE)
     panel.go_to(1)
     assert panel.partial_button.isEnabled(), panel.partial_button.toolTip()
@@ -208,7 +209,7 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(
         window.features["listen"].hear_sound(sound.samples, sound.sample_rate)
         listen.position_changed.emit(0.8)
         assert panel.grid._position == pytest.approx(10), "a sound of neither side, such as a study's, moves no mark"
-    state.load_model("f5-mini", device="cpu")
-    qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE)
+    state.loading.load_model("f5-mini", device="cpu")
+    qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()
     assert "load that model" in panel.partial_button.toolTip()

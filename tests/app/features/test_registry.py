@@ -54,7 +54,7 @@ class CounterPresenter(Presenter):
 
     def follow(self, event: Event) -> None:
         if isinstance(event, ModelLoaded):
-            assert self.state.info == event.info, "the state has it already"
+            assert self.state.selection.info == event.info, "the state has it already"
             self.loads += 1
             if self.panel is not None:
                 self.panel.setText(str(self.loads))
@@ -77,7 +77,7 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     presenter = window.features["counter"]
     window.show()
     qtbot.waitUntil(
-        lambda: window.is_built and window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
     assert presenter.loads == 1 and presenter.takes is window.features["takes"]
     assert window.panels["counter"] is presenter.panel and presenter.panel.text() == "1"

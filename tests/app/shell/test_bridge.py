@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.shell.bridge import Bridge
 from engine.sampling.actions import SkipAction
-from engine.session.messages import Event, JobFinished, Progress, Telemetry, TrialDone
+from engine.session.messages import Event, JobFinished, PreparationReport, Progress, Telemetry
 from engine.techniques.ditreducio.record import CALIBRATION, Trial
 
 
@@ -20,15 +20,15 @@ def telemetry(step: int) -> Telemetry:
     return Telemetry(1, 0, 1, step, 1000, 0.01, 100.0, 0.01 * step, 0.0, None, None, 0)
 
 
-def trial(layer: int) -> TrialDone:
-    return TrialDone(1, Trial(CALIBRATION, 1, layer, SkipAction.TS, 0.1, True))
+def trial(layer: int) -> PreparationReport:
+    return PreparationReport(1, "ditreducio", Trial(CALIBRATION, 1, layer, SkipAction.TS, 0.1, True))
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["before the window looks", "while it looks"])
 def test_figures_are_coalesced_and_trials_are_all_kept(qtbot: QtBot, at_once: bool) -> None:
     bridge = Bridge()
     figures: list[Telemetry] = []
-    trials: list[TrialDone] = []
+    trials: list[PreparationReport] = []
     bridge.telemetry.connect(figures.append)
     bridge.reports.connect(trials.extend)
 
@@ -44,7 +44,7 @@ def test_figures_are_coalesced_and_trials_are_all_kept(qtbot: QtBot, at_once: bo
         if at_once:
             thread.join()
     thread.join()
-    assert [one.trial.layer for one in trials] == list(range(2000))
+    assert [one.report.layer for one in trials] == list(range(2000))
     assert figures[-1].step == 1999
     # How often it looks meanwhile depends on how long the flood takes.
     assert len(figures) == 1 if at_once else [one.step for one in figures] == sorted({one.step for one in figures})

@@ -32,8 +32,9 @@ from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
-from engine.session.messages import Calibrate, Progress
+from engine.session.messages import Progress
 from engine.setting.library import DATABASE
+from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil
 from tests.app.holding import Posts
@@ -75,15 +76,15 @@ def test_takes_are_kept_and_shown(window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.load_model("f5-mini", variant="strange")
+    window.state.loading.load_model("f5-mini", variant="strange")
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert window.notices.banner.isVisible()
     assert window.notices.banner.level == "error"
     assert "loading the model" in window.notices.banner.text
     assert QApplication.activeModalWidget() is None
     assert "KeyError" in window.panels["log"].plain_text()
-    window.state.load_model("f5-mini")
-    qtbot.waitUntil(lambda: window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    window.state.loading.load_model("f5-mini")
+    qtbot.waitUntil(lambda: window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
 
 
@@ -98,7 +99,7 @@ def test_escape_cancels(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
         qtbot.keyClick(window, Qt.Key.Key_Escape)
         posts.go_on()
     assert blocker.args[1] is Outcome.CANCELLED
-    assert window.state.table is None
+    assert window.features["strategy"].state.table is None
     assert not window.jobs.busy
 
 
@@ -125,14 +126,14 @@ def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
     first.show()
     first.theme.apply(Scheme.DARK)
     first.docks["log"].hide()
-    first.state.set_text("Remember me.")
+    first.state.selection.set_text("Remember me.")
     close(first, qtbot)
     second = make_window()
     with qtbot.waitExposed(second):
         second.show()
     assert second.docks["log"].isHidden()
     assert second.theme.scheme is Scheme.DARK
-    assert second.state.text == "Remember me."
+    assert second.state.selection.text == "Remember me."
     assert second.panels["setup"].text.toPlainText() == "Remember me."
     assert not second.restoreState(second.saveState(99), 1), "another version's layout is refused"
     second._settings.setValue("layout", QByteArray(b"not a layout"))
@@ -189,7 +190,7 @@ def test_no_other_window_is_shown_while_it_is_built(
         window = make_window()
         window.show()
         window.activateWindow()
-        qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     finally:
         qapp.removeEventFilter(watch)
     assert shown == [window]
@@ -206,9 +207,9 @@ def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> Non
     stack, undo = window.panels["strategy"].undo_stack, window.action.undo
     assert not undo.isEnabled()
     stack.push(QUndoCommand("the name"))
-    assert undo.isEnabled() and undo.text() == "&Undo the name"
+    assert undo.isEnabled() and undo.text() == "&Undo: the name"
     undo.trigger()
-    assert not undo.isEnabled() and undo.text() == "&Undo" and window.action.redo.text() == "&Redo the name"
+    assert not undo.isEnabled() and undo.text() == "&Undo" and window.action.redo.text() == "&Redo: the name"
     window.action.redo.trigger()
     assert undo.isEnabled()
 
@@ -236,7 +237,7 @@ def test_tab_goes_through_everything(window: MainWindow) -> None:
 
 
 def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.set_option("steps", 128)
+    window.state.selection.set_option("steps", 128)
     window.action.calibrate.trigger()
     window.close()
     window.close()
@@ -253,11 +254,11 @@ def test_closing_during_calibration_again_and_again(make_window: Callable[..., M
         window.show()
         # The model is ready a moment before its loading has ended, and only then can anything else begin.
         qtbot.waitUntil(
-            lambda window=window: window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+            lambda window=window: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
         )
-        window.state.set_option("steps", 128)
+        window.state.selection.set_option("steps", 128)
         window.action.calibrate.trigger()
-        assert isinstance(window.jobs.running[-1].command, Calibrate)
+        assert isinstance(window.jobs.running[-1].command.request, CalibrationRequest)
         close(window, qtbot)
     qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)
 
@@ -314,7 +315,7 @@ def test_a_damaged_library_is_replaced_when_the_user_says_so(
     spoil(folder, readable)
     window = make_window()
     window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     assert "is damaged" in window.notices.banner.text
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     if not readable:
@@ -341,14 +342,14 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
 ) -> None:
     window = make_window(data=tiny_disk)
     window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     room = os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_frsize
     (tiny_disk / "ballast").write_bytes(bytes(room))
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert "the disk is full" in window.notices.banner.text
     assert window.notices.banner.level == "error"
     assert len(window.features["takes"].library) == 0
-    kept = window.state.take_a
+    kept = window.state.comparison.take_a
     assert kept is not None
     assert len(kept.samples) > 0
     qtbot.waitUntil(lambda: len(window.panels["listen"]._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
@@ -366,7 +367,7 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
     qtbot: QtBot,
 ) -> None:
     qtbot.waitUntil(lambda: window.panels["listen"].player.usable, timeout=PATIENCE_MILLISECONDS)
-    window.state.set_text("A sentence. " * 40)
+    window.state.selection.set_text("A sentence. " * 40)
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     player = window.panels["listen"].player
     qtbot.waitUntil(lambda: not player.streaming, timeout=PATIENCE_MILLISECONDS)
@@ -399,7 +400,7 @@ def test_models_without_weights_offer_folder_and_download(window: MainWindow, qt
     window.panels["setup"].model.activated.emit(index)
     assert window.panels["setup"]._download.isVisibleTo(window.panels["setup"])
     assert "CC-BY-NC-4.0" in window.panels["setup"]._model_note.text()
-    assert window.state.model_id == "f5-mini"
+    assert window.state.selection.model_id == "f5-mini"
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
@@ -428,13 +429,13 @@ def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
 ) -> None:
     window = make_window(_undecided)
     window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
-    window.state.load_model("F5TTS_v1_Base", str(tmp_path))
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
     qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
     assert QApplication.activeModalWidget() is None
     assert "F5TTS_v1_Base and F5TTS_Base alike" in window.notices.banner.text
-    assert window.state.model_id == "f5-mini"
-    assert window.state.ready, "the model from before goes on until the answer"
+    assert window.state.selection.model_id == "f5-mini"
+    assert window.state.selection.ready, "the model from before goes on until the answer"
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     qtbot.keyClick(window, Qt.Key.Key_F6)
@@ -446,35 +447,45 @@ def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
     assert not window.notices.banner.isVisible()
     command = window.jobs.running[-1].command
     assert (command.model, command.folder, command.variant) == ("F5TTS_v1_Base", str(tmp_path), "F5TTS_Base")
-    qtbot.waitUntil(lambda: window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert (window.state.model_id, window.state.model_variant) == ("F5TTS_v1_Base", "F5TTS_Base")
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert (window.state.selection.model_id, window.state.selection.model_variant) == ("F5TTS_v1_Base", "F5TTS_Base")
     close(window, qtbot)
 
 
 def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow, qtbot: QtBot) -> None:
+    strategy = window.features["strategy"].state
     state = window.state
-    state.set_option("steps", 5)
+    state.selection.set_option("steps", 5)
     run(window, window.action.baseline, qtbot)
     run(window, window.action.calibrate, qtbot)
-    info, table, operations = state.info, state.table, state.operations
+    info, table, operations = state.selection.info, strategy.table, state.cost.operations
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-        state.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
+        state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
     assert blocker.args[1] is Outcome.FAILED
     assert window.notices.banner.text.endswith("Small stays loaded.")
-    assert (state.model_id, state.model_variant, state.device_wanted) == ("f5-mini", "", "auto")
-    assert (state.info, state.table, state.operations, state.options["steps"]) == (info, table, operations, 5)
+    assert (state.selection.model_id, state.selection.model_variant, state.selection.device_wanted) == (
+        "f5-mini",
+        "",
+        "auto",
+    )
+    assert (state.selection.info, strategy.table, state.cost.operations, state.selection.options["steps"]) == (
+        info,
+        table,
+        operations,
+        5,
+    )
     assert window.panels["setup"].model.currentData() == "f5-mini"
     assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
 
 
 def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.load_model("F5TTS_Base")
-    window.state.load_model("F5TTS_v1_Base")
+    window.state.loading.load_model("F5TTS_Base")
+    window.state.loading.load_model("F5TTS_v1_Base")
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert window.state.ready
-    assert window.state.model_id == "F5TTS_v1_Base"
+    assert window.state.selection.ready
+    assert window.state.selection.model_id == "F5TTS_v1_Base"
 
 
 def test_the_device_is_named_as_the_engine_names_it(window: MainWindow) -> None:
-    assert window.status.device.text() == window.state.info.device
-    assert window.panels["meters"]._figures["device"]._value.text() == window.state.info.device
+    assert window.status.device.text() == window.state.selection.info.device
+    assert window.panels["meters"]._figures["device"]._value.text() == window.state.selection.info.device

@@ -15,11 +15,11 @@ def test_actions_follow_their_stack(qtbot) -> None:
     assert (undo.isEnabled(), redo.isEnabled(), undo.text(), redo.text()) == (False, False, "Undo", "Redo")
 
     stack.push(QUndoCommand("threshold"))
-    assert (undo.isEnabled(), undo.text()) == (True, "Undo threshold")
+    assert (undo.isEnabled(), undo.text()) == (True, "Undo: threshold")
 
     undo.trigger()
     assert stack.index() == 0
-    assert (undo.isEnabled(), redo.isEnabled(), redo.text()) == (False, True, "Redo threshold")
+    assert (undo.isEnabled(), redo.isEnabled(), redo.text()) == (False, True, "Redo: threshold")
 
     redo.trigger()
     assert stack.index() == 1
@@ -29,7 +29,7 @@ def test_actions_made_late_name_what_is_there(qtbot) -> None:
     owner, stack = QObject(), QUndoStack()
     stack.push(QUndoCommand("threshold"))
 
-    assert undo_action(stack, "Undo", owner).text() == "Undo threshold"
+    assert undo_action(stack, "Undo", owner).text() == "Undo: threshold"
 
 
 def test_a_stack_outlives_its_actions(qtbot) -> None:

@@ -12,9 +12,9 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 @pytest.mark.slow
 def test_a_captured_map_does_not_outlive_its_model(window: MainWindow, qtbot: QtBot) -> None:
     state, attention = window.state, window.panels["attention"]
-    state.capture_attention(0, 1)
+    window.features["attention"].capture(0, 1)
     qtbot.waitUntil(lambda: attention.grid._captured == (0, 1), timeout=PATIENCE_MILLISECONDS)
-    state.load_model(state.model_id)
+    state.loading.load_model(state.selection.model_id)
     assert attention.grid._captured is None
     assert "Select a cell" in attention.status
-    qtbot.waitUntil(lambda: state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)

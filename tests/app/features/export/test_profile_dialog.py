@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from app.features.export.model import ProfileExport
 from app.features.export.profile_dialog import ProfileDialog
 from engine.export.targets import F5_TTS
 from engine.session.messages import ExportProfile, TakeReady
@@ -44,9 +45,9 @@ def type_path(dialog: ProfileDialog, path: Path | str, qtbot: QtBot) -> None:
 def test_it_says_what_the_profile_will_hold(presenter: Presenter, qtbot: QtBot) -> None:
     text = contents(opened(presenter, qtbot))
     assert "Small, small, SHA-256 0000000000000000…" in text
-    assert f"{presenter.state.table.layers} × {presenter.state.table.steps}" in text
+    assert f"{presenter.strategy.table.layers} × {presenter.strategy.table.steps}" in text
     assert "synthesise this setting first" in text
-    presenter.state.handle(TakeReady(3, presenter.take(presenter.state.setting, "fast"), OPERATIONS))
+    presenter.state.follow(TakeReady(3, presenter.take(presenter.state.selection.setting, "fast"), OPERATIONS))
     assert "RTF 0.500 on cpu" in contents(opened(presenter, qtbot))
 
 
@@ -58,7 +59,7 @@ def test_return_writes_it_and_tells_where(presenter: Presenter, qtbot: QtBot, tm
         qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
     assert blocker.args == [str(path)]
     assert not dialog.isVisible()
-    assert Profile.load(path).setting == presenter.state.setting
+    assert Profile.load(path).setting == presenter.state.selection.setting
 
 
 def test_a_place_that_cannot_be_is_told_before_and_forbids_the_export(
@@ -109,7 +110,7 @@ def test_return_hands_the_export_to_the_engine(presenter: Presenter, qtbot: QtBo
     command = presenter.sent[-1]
     assert isinstance(command, ExportProfile)
     assert (command.target, command.folder) == (F5_TTS.name, str(tmp_path / "out"))
-    assert command.profile == presenter.state.profile()
+    assert command.profile == ProfileExport(presenter.state).profile()
 
 
 def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
@@ -119,8 +120,8 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
     assert not dialog.export_button.isEnabled()
     dialog.target.setCurrentIndex(dialog.target.findData(F5_TTS.name))
     assert dialog.export_button.isEnabled()
-    presenter.state.engage("first_block", True)
-    presenter.state.engage("ditreducio", False)
+    presenter.state.selection.engage("first_block", True)
+    presenter.state.selection.engage("ditreducio", False)
     again = opened(presenter, qtbot)
     again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
     assert "cannot run in the official package" in again.note.text()
@@ -143,7 +144,7 @@ def test_a_folder_is_looked_at_before(presenter: Presenter, qtbot: QtBot, tmp_pa
 def test_what_fails_while_writing_stays_in_the_dialog(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
     dialog = opened(presenter, qtbot)
     type_path(dialog, tmp_path / "profile.json", qtbot)
-    presenter.state.set_option("steps", 7)  # Its table no longer fits.
+    presenter.state.selection.set_option("steps", 7)  # Its table no longer fits.
     qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
     assert "Calibrate again" in dialog.note.text()
     assert dialog.isVisible()

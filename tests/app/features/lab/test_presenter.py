@@ -21,7 +21,7 @@ from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.errors import PlainError
 from engine.models.base import Utterance
-from engine.session.messages import AudioReady, RunStudy, TrialDone
+from engine.session.messages import AudioReady, PreparationReport, RunStudy
 from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.setting import Engaged, Setting
@@ -78,8 +78,8 @@ def window(null_sink: NullSink, quiet: MainWindow, qtbot: QtBot) -> Iterator[Mai
 
 
 def compare(window: MainWindow) -> None:
-    window.state.set_a(TAKES[0])
-    window.state.set_b(TAKES[1])
+    window.state.comparison.set_a(TAKES[0])
+    window.state.comparison.set_b(TAKES[1])
 
 
 def tick_all(window: MainWindow) -> None:
@@ -177,8 +177,8 @@ def test_a_study_on_a_cluster_is_to_be_paused_first(quiet: MainWindow) -> None:
 def test_a_choice_that_makes_no_test_says_why(quiet: MainWindow) -> None:
     setup = quiet.panels["lab"].setup
     assert "Choose two takes as A and B first." in setup.remarks.text()
-    quiet.state.set_a(TAKES[0])
-    quiet.state.set_b(replace(TAKES[2], setting=replace(PLAIN, seed=8)))
+    quiet.state.comparison.set_a(TAKES[0])
+    quiet.state.comparison.set_b(replace(TAKES[2], setting=replace(PLAIN, seed=8)))
     assert "A and B have the same setting" in setup.remarks.text()
     with pytest.raises(PlainError, match="same setting"):
         quiet.features["lab"].begin()
@@ -191,8 +191,8 @@ def test_a_choice_that_makes_no_test_says_why(quiet: MainWindow) -> None:
 
 
 def test_what_else_differs_between_a_and_b_is_said(quiet: MainWindow) -> None:
-    quiet.state.set_a(TAKES[0])
-    quiet.state.set_b(TAKES[3])
+    quiet.state.comparison.set_a(TAKES[0])
+    quiet.state.comparison.set_b(TAKES[3])
     assert quiet.panels["lab"].setup.choice.source == COMPARED
     assert "also differ in text" in quiet.panels["lab"].setup.remarks.text()
 
@@ -207,14 +207,14 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
-    window.state.load_model("f5-mini")
+    window.state.loading.load_model("f5-mini")
     assert "starts after the listening test" in window.notices.banner.text
     assert window.jobs.busy
     qtbot.wait(300)
     assert ended == [], "it waits"
     window.action.cancel.trigger()
     qtbot.waitUntil(lambda: ended == [(Kind.LOAD, Outcome.CANCELLED)], timeout=PATIENCE_MILLISECONDS)
-    window.state.load_model("f5-mini")
+    window.state.loading.load_model("f5-mini")
     answer(window)
     answer(window)
     page = window.panels["lab"].trial
@@ -233,13 +233,15 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     window: MainWindow, posts: Posts, qtbot: QtBot
 ) -> None:
     compare(window)
-    trials_done: list[TrialDone] = []
+    trials_done: list[PreparationReport] = []
     ended: list[Outcome] = []
-    window.bridge.reports.connect(lambda told: trials_done.extend(one for one in told if isinstance(one, TrialDone)))
+    window.bridge.reports.connect(trials_done.extend)
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
-    window.state.engage("ditreducio", True)
-    posts.hold_at(TrialDone)
-    window.state.calibrate_on(tuple(Utterance(f"Sentence number {one}.", window.state.voice) for one in range(12)))
+    window.state.selection.engage("ditreducio", True)
+    posts.hold_at(PreparationReport)
+    window.features["strategy"].state.calibrate_on(
+        tuple(Utterance(f"Sentence number {one}.", window.state.selection.voice) for one in range(12))
+    )
     qtbot.waitUntil(lambda: bool(trials_done), timeout=PATIENCE_MILLISECONDS)
     ask_for_a_test(window)
     qtbot.waitUntil(lambda: window.jobs.held, timeout=PATIENCE_MILLISECONDS)
@@ -256,7 +258,7 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     window.bridge.drain()
     assert len(trials_done) == before, "nothing computes while it sounds"
     assert ended == []
-    posts.hold_at(TrialDone)
+    posts.hold_at(PreparationReport)
     page.leave_button.click()
     page.leave_button.click()
     qtbot.waitUntil(lambda: len(trials_done) > before, timeout=PATIENCE_MILLISECONDS)
@@ -273,9 +275,9 @@ def test_a_take_is_finished_before_a_test_begins_and_one_need_not_wait(
     lab = window.panels["lab"]
     ended: list[Outcome] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
-    window.state.set_text("One. Two. Three. Four. Five. Six. Seven. Eight.")
+    window.state.selection.set_text("One. Two. Three. Four. Five. Six. Seven. Eight.")
     posts.hold_at(AudioReady)
-    window.state.synthesise_baseline()
+    window.state.synthesis.synthesise_baseline()
     ask_for_a_test(window)
     qtbot.waitUntil(lab._waiting.cancel_button.isVisible, timeout=PATIENCE_MILLISECONDS)
     lab._waiting.cancel_button.click()

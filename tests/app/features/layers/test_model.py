@@ -10,7 +10,6 @@ from pytestqt.qtbot import QtBot
 
 from app.features.layers.model import LayerChoice
 from app.state.app_state import AppState
-from app.state.calibration_store import CalibrationStore
 from app.state.jobs import Jobs
 from engine.errors import SettingError
 from engine.models.base import ModelInfo
@@ -39,9 +38,9 @@ RECORD = ImportanceRecord("lm-mini", "f" * 64, 4, (LayerImportance(DIVERGENCE, (
 @pytest.fixture
 def state(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppState:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    made = AppState(Jobs(lambda command: None), CalibrationStore(tmp_path / "calibrations"))
-    made.model_id = "lm-mini"
-    made.info = replace(INFO, checkpoint=str(tmp_path / "model" / "model.safetensors"))
+    made = AppState(Jobs(lambda command: None))
+    made.selection.model_id = "lm-mini"
+    made.selection.info = replace(INFO, checkpoint=str(tmp_path / "model" / "model.safetensors"))
     return made
 
 
@@ -49,8 +48,8 @@ def state(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppS
 def choice(state: AppState, tmp_path: Path) -> LayerChoice:
     RECORD.write(tmp_path / "model" / FILE)
     made = LayerChoice(state)
-    state.model_changed.emit()
-    state.set_knob(spade.NAME, "depth", 2)
+    state.selection.model_changed.emit()
+    state.selection.set_knob(spade.NAME, "depth", 2)
     return made
 
 
@@ -67,7 +66,7 @@ def test_a_layer_chosen_by_hand_decides_until_it_is_taken_back(choice: LayerChoi
     choice.toggle(1)
     assert (choice.by_hand, choice.retained) == (True, (0, 1, 3))
     choice.toggle(0)
-    assert state.knobs(spade.NAME)["layers"] == "1,3"
+    assert state.selection.knobs(spade.NAME)["layers"] == "1,3"
     state.undo_stack.undo()
     assert choice.retained == (0, 1, 3)
     choice.choose_by_importance()
@@ -93,8 +92,8 @@ def test_the_last_layer_stays(choice: LayerChoice) -> None:
 def test_a_measurement_of_another_checkpoint_is_not_taken_up(choice: LayerChoice, state: AppState) -> None:
     choice.take_up(replace(RECORD, checkpoint="0" * 64))
     assert choice.record == RECORD
-    state.info = replace(state.info, fingerprint="0" * 64)
-    state.model_changed.emit()
+    state.selection.info = replace(state.selection.info, fingerprint="0" * 64)
+    state.selection.model_changed.emit()
     assert choice.record is None
     assert choice.retained == (0, 1, 2, 3), "nothing says which to leave out"
 
@@ -102,11 +101,11 @@ def test_a_measurement_of_another_checkpoint_is_not_taken_up(choice: LayerChoice
 def test_a_damaged_measurement_is_said(choice: LayerChoice, state: AppState, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "model" / FILE).write_text("{")
     with qtbot.waitSignal(choice.problem) as problem:
-        state.model_changed.emit()
+        state.selection.model_changed.emit()
     assert FILE in problem.args[0]
 
 
 def test_models_without_tokens_have_no_layers_to_leave_out(choice: LayerChoice, state: AppState) -> None:
-    state.info = replace(state.info, family="flow")
-    state.model_changed.emit()
+    state.selection.info = replace(state.selection.info, family="flow")
+    state.selection.model_changed.emit()
     assert (choice.layers, choice.retained) == (0, ())

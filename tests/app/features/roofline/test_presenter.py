@@ -32,7 +32,7 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     presenter, panel = window.features["roofline"], window.panels["roofline"]
     assert panel.measure_buttons["A"].isEnabled()
     assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is engaged and has no table yet"
-    window.state.set_text("One. Two.")
+    window.state.selection.set_text("One. Two.")
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         panel.measure_buttons["A"].click()
         assert not panel.measure_buttons["A"].isEnabled() and panel.cancel_button.isVisibleTo(panel)
@@ -42,9 +42,9 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     assert report.notes[-1] == "Measured on the first of 2 passages."
     assert not report.setting.techniques
 
-    window.state.engage("ditreducio", False)
-    window.state.engage("steps", True)
-    window.state.set_knob("steps", "steps", 3)
+    window.state.selection.engage("ditreducio", False)
+    window.state.selection.engage("steps", True)
+    window.state.selection.set_knob("steps", "steps", 3)
     trace = tmp_path / "trace.json"
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
         presenter.measure("B", trace=trace)

@@ -11,7 +11,6 @@ from pytestqt.qtbot import QtBot
 
 from app.features.setup.panel import SetupPanel
 from app.shell.theme import LIGHT
-from app.state.selection import DITREDUCIO
 from engine.models import catalogue
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
@@ -45,9 +44,9 @@ def type_into(qtbot: QtBot, edit: QLineEdit, text: str) -> None:
 
 
 def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, presenter: Presenter) -> None:
-    assert panel.sampler.knobs == presenter.state.sampler_knobs
+    assert panel.sampler.knobs == presenter.state.selection.sampler_knobs
     assert panel.sampler.editor("steps").value() == STEPS
-    for one in presenter.state.techniques:
+    for one in presenter.state.selection.techniques:
         group = panel.techniques.groups[one.name]
         controls = group.controls
         assert one.title.startswith(group.title())
@@ -60,40 +59,41 @@ def test_every_declared_knob_has_a_control_at_its_value(panel: SetupPanel, prese
 def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
-    controls = panel.techniques.groups[DITREDUCIO].controls
+    controls = panel.techniques.groups["ditreducio"].controls
     editor, reset = controls.editor("marked"), controls.reset_button("marked")
     assert not reset.isEnabled()
     qtbot.keyClick(editor, Qt.Key.Key_Up)
-    assert presenter.state.knobs(DITREDUCIO)["marked"] == 11.0
+    assert presenter.state.selection.knobs("ditreducio")["marked"] == 11.0
     assert reset.isEnabled()
     qtbot.mouseClick(reset, Qt.MouseButton.LeftButton)
-    assert presenter.state.knobs(DITREDUCIO)["marked"] == 10.0
+    assert presenter.state.selection.knobs("ditreducio")["marked"] == 10.0
     assert editor.value() == 10.0
 
 
 def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
+    strategy = presenter.strategy
     state = calibrated(presenter)
-    reason = panel.techniques.groups[DITREDUCIO].reason
+    reason = panel.techniques.groups["ditreducio"].reason
     assert not reason.isVisibleTo(panel)
     solver = panel.sampler.editor("solver")
     qtbot.keyClick(solver, Qt.Key.Key_Down)
-    assert state.options["solver"] == "midpoint"
+    assert state.selection.options["solver"] == "midpoint"
     assert reason.isVisibleTo(panel)
     assert "choose the Euler solver" in reason.text()
-    for why_not in (state.why_not_calibrate(), state.why_not_accelerate()):
+    for why_not in (strategy.why_not_prepare(), state.availability.why_not_accelerate()):
         assert "choose the Euler solver" in why_not
-    assert state.why_not_synthesise() == ""
-    panel.techniques.groups[DITREDUCIO].setChecked(False)
+    assert state.availability.why_not_synthesise() == ""
+    panel.techniques.groups["ditreducio"].setChecked(False)
     assert not reason.isVisibleTo(panel)
 
 
 def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Presenter) -> None:
     assert "shown after calibration" in panel._cost.text()
     state = calibrated(presenter)
-    assert f"{state.predicted_ops_ratio:.1%}" in panel._cost.text()
-    panel.techniques.groups[DITREDUCIO].setChecked(False)
+    assert f"{state.cost.ops_ratio:.1%}" in panel._cost.text()
+    panel.techniques.groups["ditreducio"].setChecked(False)
     assert "no technique engaged" in panel._cost.text()
 
 
@@ -114,7 +114,7 @@ def test_an_own_recording_needs_a_file_and_its_words(
     type_into(qtbot, panel.transcript, "These are my words.")
     qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
     assert len(problems) == 2
-    voice = presenter.state.voice
+    voice = presenter.state.selection.voice
     assert (voice.id, voice.title, voice.audio) == (f"{catalogue.OWN_VOICE}{recording}", "me", str(recording))
     assert voice.transcript == "These are my words."
     assert panel.voice.currentData() == voice.id
@@ -127,44 +127,44 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     for name in ("anna.wav", "anna.npy", "without_latents.wav"):
         (tmp_path / "voices").mkdir(exist_ok=True)
         (tmp_path / "voices" / name).write_bytes(b"0")
-    presenter.state.load_model("MegaTTS3", str(tmp_path))
+    presenter.state.loading.load_model("MegaTTS3", str(tmp_path))
     assert [panel.voice.itemData(index) for index in range(panel.voice.count())] == ["anna"]
-    assert presenter.state.voice.id == "anna"
+    assert presenter.state.selection.voice.id == "anna"
     assert panel._voice_note.text() == "The model transcribes the recording itself."
     assert panel.sampler.editor("intelligibility").value() == 1.6
     assert panel.sampler.editor("similarity").value() == 2.5
-    assert {one.name for one in presenter.state.techniques} >= {DITREDUCIO, "steps", "precision"}
+    assert {one.name for one in presenter.state.selection.techniques} >= {"ditreducio", "steps", "precision"}
     assert not panel.techniques.groups["guidance_free"].isVisibleTo(panel)
-    assert panel.techniques.groups[DITREDUCIO].isVisibleTo(panel)
+    assert panel.techniques.groups["ditreducio"].isVisibleTo(panel)
     # Where there is no voice, what to do is said.
-    presenter.state.load_model("MegaTTS3", str(tmp_path / "voices"))
-    assert presenter.state.voice is None
+    presenter.state.loading.load_model("MegaTTS3", str(tmp_path / "voices"))
+    assert presenter.state.selection.voice is None
     assert "Put a recording and its latents (name.wav and name.npy) into" in panel._voice_note.text()
     # Back at the bundled model all is as it was.
-    presenter.state.load_model("f5-mini")
-    assert presenter.state.voice.id == "slt"
+    presenter.state.loading.load_model("f5-mini")
+    assert presenter.state.selection.voice.id == "slt"
     assert panel.techniques.groups["guidance_free"].isVisibleTo(panel)
 
 
 def test_an_instruction_is_typed_in_its_mode_only(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    presenter.state.load_model("CosyVoice2-0.5B", str(tmp_path))
+    presenter.state.loading.load_model("CosyVoice2-0.5B", str(tmp_path))
     line = panel.sampler.editor("instruction")
     assert not line.isEnabled() and "“With an instruction”" in line.toolTip()
     mode = panel.sampler.editor("mode")
     qtbot.keyClick(mode, Qt.Key.Key_End)
-    assert presenter.state.options["mode"] == "instruct"
+    assert presenter.state.selection.options["mode"] == "instruct"
     assert line.isEnabled()
     qtbot.keyClicks(line, "Speak softly, please.")
     qtbot.keyClick(line, Qt.Key.Key_Return)
-    assert presenter.state.options["instruction"] == "Speak softly, please."
+    assert presenter.state.selection.options["instruction"] == "Speak softly, please."
 
 
 def test_a_recording_for_megatts3_needs_latents_and_no_words(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    presenter.state.load_model("MegaTTS3", str(tmp_path / "model"))
+    presenter.state.loading.load_model("MegaTTS3", str(tmp_path / "model"))
     recording = tmp_path / "mine.wav"
     recording.write_bytes(b"0")
     panel._add_voice.setChecked(True)
@@ -175,21 +175,21 @@ def test_a_recording_for_megatts3_needs_latents_and_no_words(
     assert "has no encoder for new recordings, and mine.wav has no latents" in blocker.args[0]
     recording.with_suffix(".npy").write_bytes(b"0")
     qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
-    assert (presenter.state.voice.audio, presenter.state.voice.transcript) == (str(recording), "")
+    assert (presenter.state.selection.voice.audio, presenter.state.selection.voice.transcript) == (str(recording), "")
 
 
 def test_the_seed_and_its_lock(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     panel.seed.selectAll()
     qtbot.keyClicks(panel.seed, "123")
     qtbot.keyClick(panel.seed, Qt.Key.Key_Return)
-    assert presenter.state.seed == 123
+    assert presenter.state.selection.seed == 123
     assert panel.seed_lock.isChecked()
-    presenter.state.synthesise_baseline()
+    presenter.state.synthesis.synthesise_baseline()
     assert panel.seed.value() == 123
     qtbot.keyClick(panel.seed_lock, Qt.Key.Key_Space)
-    assert not presenter.state.seed_locked
-    presenter.state.synthesise_baseline()
-    assert panel.seed.value() == presenter.state.seed != 123
+    assert not presenter.state.selection.seed_locked
+    presenter.state.synthesis.synthesise_baseline()
+    assert panel.seed.value() == presenter.state.selection.seed != 123
 
 
 def test_what_is_still_being_typed_counts_when_a_job_starts(
@@ -198,19 +198,19 @@ def test_what_is_still_being_typed_counts_when_a_job_starts(
     panel.text.selectAll()
     qtbot.keyClicks(panel.text, "Half a sentence")
     panel.commit()
-    assert presenter.state.text == "Half a sentence"
+    assert presenter.state.selection.text == "Half a sentence"
 
 
 def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) -> None:
     """Knobs follow the technique that they are of, also those that are made when it is engaged; the sampler is last."""
-    presenter.state.engage("steps", True)
+    presenter.state.selection.engage("steps", True)
     found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
     groups, expected = panel.techniques.groups, [panel.sentences.accessibleName()]
-    for one in presenter.state.techniques:
+    for one in presenter.state.selection.techniques:
         expected.append(groups[one.name].accessibleName())
-        if presenter.state.is_engaged(one.name):
+        if presenter.state.selection.is_engaged(one.name):
             expected += [f"{one.title}: {knob.label}" for knob in one.knobs]
-    expected += [f"Sampler: {knob.label}" for knob in presenter.state.sampler_knobs]
+    expected += [f"Sampler: {knob.label}" for knob in presenter.state.selection.sampler_knobs]
     expected += [panel.seed.accessibleName(), panel.seed_lock.text()]
     start = found.index(expected[0])
     assert [name for name in found[start:] if not name.startswith("Reset ")] == expected

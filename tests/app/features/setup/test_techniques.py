@@ -12,12 +12,12 @@ from pytestqt.qtbot import QtBot
 from app.features.setup.panel import SetupPanel
 from app.features.setup.techniques import TechniqueGroup
 from app.shell.theme import LIGHT
-from app.state.selection import DITREDUCIO
 from engine.models.base import WeightSet
-from engine.session.messages import TrainingDone
+from engine.session.messages import Prepared
 from engine.setting.knobs import NO_VALUES
 from engine.techniques import technique
 from engine.techniques.resolving import NO_GUIDANCE
+from engine.training.requests import Trained
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 
@@ -39,25 +39,25 @@ def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
 
 def give_weights(presenter: Presenter) -> None:
     """As an engine does once a training has ended."""
-    info = replace(presenter.state.info, weight_sets=(TWO_THIRDS,))
-    presenter.state.handle(TrainingDone(9, "there", "guidance_free", "It learnt.", NO_VALUES, 10, 1.0, {}, info))
+    info = replace(presenter.state.selection.info, weight_sets=(TWO_THIRDS,))
+    presenter.state.follow(Prepared(9, "guidance_free", Trained("there", "It learnt.", NO_VALUES, 10, 1.0, {}), info))
 
 
 def test_a_technique_takes_one_line_until_it_is_engaged(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
-    for one in presenter.state.techniques:
+    for one in presenter.state.selection.techniques:
         group = panel.techniques.groups[one.name]
-        engaged = presenter.state.is_engaged(one.name)
+        engaged = presenter.state.selection.is_engaged(one.name)
         assert group.isChecked() is engaged
         assert group.controls.isVisibleTo(panel) is engaged
     group = panel.techniques.groups["steps"]
     group.setFocus()
     qtbot.keyClick(group, Qt.Key.Key_Space)
-    assert presenter.state.is_engaged("steps")
+    assert presenter.state.selection.is_engaged("steps")
     assert group.controls.isVisibleTo(panel)
 
 
 def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
-    presenter.state.engage("steps", True)
+    presenter.state.selection.engage("steps", True)
     group = panel.techniques.groups["steps"]
     assert group.meaning.text().startswith("7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS)")
     assert len(group.grid.times) == 8
@@ -66,66 +66,66 @@ def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, presen
     assert group.meaning.text().startswith("8 steps evenly spaced")
     assert len(group.grid.times) == 9
     assert "EPSS has tables for" in group.remarks.text()
-    assert presenter.state.options["steps"] == STEPS, "the baseline keeps its own"
+    assert presenter.state.selection.options["steps"] == STEPS, "the baseline keeps its own"
 
 
 def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
-    reason = panel.techniques.groups[DITREDUCIO].reason
-    assert state.why_not_accelerate() == ""
-    state.engage("steps", True)
+    reason = panel.techniques.groups["ditreducio"].reason
+    assert state.availability.why_not_accelerate() == ""
+    state.selection.engage("steps", True)
     assert "number of steps 4, but 7" in reason.text()
     assert reason.isVisibleTo(panel)
-    assert state.why_not_accelerate() == reason.text()
+    assert state.availability.why_not_accelerate() == reason.text()
     assert reason.text() in panel._cost.text()
-    state.set_knob("steps", "steps", STEPS)
+    state.selection.set_knob("steps", "steps", STEPS)
     assert not reason.isVisibleTo(panel)
 
 
 def test_steps_alone_are_foreseen_in_the_cost(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
-    state.engage(DITREDUCIO, False)
-    state.engage("steps", True)
-    state.set_knob("steps", "steps", 2)
-    assert state.predicted_ops_ratio == pytest.approx(2 / STEPS)
+    state.selection.engage("ditreducio", False)
+    state.selection.engage("steps", True)
+    state.selection.set_knob("steps", "steps", 2)
+    assert state.cost.ops_ratio == pytest.approx(2 / STEPS)
     assert "<b>50.0%</b>" in panel._cost.text()
     give_weights(presenter)
-    state.engage("guidance_free", True)
-    assert state.predicted_ops_ratio == pytest.approx(1 / STEPS)
+    state.selection.engage("guidance_free", True)
+    assert state.cost.ops_ratio == pytest.approx(1 / STEPS)
     assert "<b>25.0%</b>" in panel._cost.text()
 
 
 def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
     for name in ("error_curve", "first_block", "guidance_interval"):
-        state.engage(name, True)
+        state.selection.engage(name, True)
         assert "do without one" in panel.techniques.groups[name].reason.text()
-        assert panel.techniques.groups[name].reason.text() == state.why_not_accelerate()
-        state.engage(name, False)
-        assert state.why_not_accelerate() == ""
+        assert panel.techniques.groups[name].reason.text() == state.availability.why_not_accelerate()
+        state.selection.engage(name, False)
+        assert state.availability.why_not_accelerate() == ""
 
 
 def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
-    state.engage("precision", True)
-    assert any("does not gain from bfloat16" in note for note in state.notes)
+    state.selection.engage("precision", True)
+    assert any("does not gain from bfloat16" in note for note in state.availability.notes)
     assert not panel.techniques.groups["precision"].reason.isVisibleTo(panel)
-    assert state.why_not_accelerate() == "", "float32 speaks instead"
-    state.set_knob("precision", "precision", "float32")
-    assert not any("does not gain from" in note for note in state.notes)
+    assert state.availability.why_not_accelerate() == "", "float32 speaks instead"
+    state.selection.set_knob("precision", "precision", "float32")
+    assert not any("does not gain from" in note for note in state.availability.notes)
 
 
 def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     state, group = presenter.state, panel.techniques.groups["guidance_free"]
-    state.engage("guidance_free", True)
+    state.selection.engage("guidance_free", True)
     assert group.meaning.text().startswith("w = 0.67 stands for guidance g = 2.03")
     assert "no CFG-free weights for w = 0.67" in group.reason.text()
     assert group.train.isVisibleTo(panel)
     with qtbot.waitSignal(panel.training_wanted) as wanted:
         qtbot.mouseClick(group.train, Qt.MouseButton.LeftButton)
-    assert wanted.args == [0.67]
+    assert wanted.args == ["guidance_free", {"weight": 0.67}]
     give_weights(presenter)
-    assert state.info.weight_sets == (TWO_THIRDS,)
+    assert state.selection.info.weight_sets == (TWO_THIRDS,)
     assert not group.train.isVisibleTo(panel)
     assert not group.reason.isVisibleTo(panel)
 
@@ -133,61 +133,50 @@ def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presen
 def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel, presenter: Presenter) -> None:
     guidance = panel.sampler.editor("guidance")
     assert guidance.isEnabled()
-    presenter.state.engage("guidance_free", True)
+    presenter.state.selection.engage("guidance_free", True)
     assert not guidance.isEnabled()
     assert "guidance in its weights" in guidance.toolTip()
     assert "guidance in its weights" in panel._notes.text()
-    presenter.state.engage("guidance_free", False)
+    presenter.state.selection.engage("guidance_free", False)
     assert guidance.isEnabled()
     assert not panel._notes.isVisibleTo(panel)
 
 
 def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPanel, presenter: Presenter) -> None:
-    presenter.state.info = replace(presenter.state.info, cfg_free_weight=0.5)
-    presenter.state.model_changed.emit()
+    presenter.state.selection.info = replace(presenter.state.selection.info, cfg_free_weight=0.5)
+    presenter.state.selection.model_changed.emit()
     assert not panel.sampler.editor("guidance").isEnabled()
     assert "w = 0.50" in panel._notes.text()
-    presenter.state.engage("guidance_free", True)
+    presenter.state.selection.engage("guidance_free", True)
     assert "already CFG-free" in panel.techniques.groups["guidance_free"].reason.text()
     assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)
 
 
 def test_no_guidance_is_called_what_it_is(panel: SetupPanel, presenter: Presenter) -> None:
-    presenter.state.set_option("guidance", 0.0)
+    presenter.state.selection.set_option("guidance", 0.0)
     assert panel._notes.text() == NO_GUIDANCE["flow"]
     assert panel._notes.isVisibleTo(panel)
 
 
 def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     state, group = presenter.state, panel.techniques.groups["guidance_free"]
-    state.engage("guidance_free", True)
+    state.selection.engage("guidance_free", True)
     give_weights(presenter)
     assert not group.weights.isVisibleTo(panel), "there is nothing to choose from"
     own = WeightSet("own/w-0.67.safetensors", "2" * 64, 0.67, "distillation")
-    presenter.state.handle(
-        TrainingDone(
-            9,
-            own.path,
-            "guidance_free",
-            "It learnt.",
-            NO_VALUES,
-            10,
-            1.0,
-            {},
-            replace(state.info, weight_sets=(TWO_THIRDS, own)),
-        )
-    )
+    info = replace(state.selection.info, weight_sets=(TWO_THIRDS, own))
+    state.follow(Prepared(9, "guidance_free", Trained(own.path, "It learnt.", NO_VALUES, 10, 1.0, {}), info))
     assert group.weights.isVisibleTo(panel)
     assert [group.weights.itemText(row) for row in range(2)] == [
         "w = 0.67, distillation (w-0.67)",
         "w = 0.67, model-guidance (there)",
     ]
-    assert state.setting.engaged("guidance_free").artefact == ""
+    assert state.selection.setting.engaged("guidance_free").artefact == ""
     group.weights.setFocus()
     qtbot.keyClick(group.weights, Qt.Key.Key_Down)
-    assert state.setting.engaged("guidance_free").artefact == TWO_THIRDS.fingerprint
-    state.set_knob("guidance_free", "weight", 0.5)
-    assert state.setting.engaged("guidance_free").artefact == "", "what does not fit is not engaged"
+    assert state.selection.setting.engaged("guidance_free").artefact == TWO_THIRDS.fingerprint
+    state.selection.set_knob("guidance_free", "weight", 0.5)
+    assert state.selection.setting.engaged("guidance_free").artefact == "", "what does not fit is not engaged"
 
 
 def test_what_is_an_experiment_is_called_so_before_it_is_engaged(qtbot: QtBot) -> None:

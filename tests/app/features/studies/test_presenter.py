@@ -172,7 +172,9 @@ def test_after_a_restart_the_study_is_there_and_goes_on(
     folder = file.with_suffix(".study")
     first = make_window()
     first.show()
-    qtbot.waitUntil(lambda: first.is_built and first.state.ready and not first.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(
+        lambda: first.is_built and first.state.selection.ready and not first.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
     opened(first, file, qtbot)
     stop_after(first, posts, 3, first.close)
     first.panels["studies"].run_button.click()
@@ -183,7 +185,8 @@ def test_after_a_restart_the_study_is_there_and_goes_on(
     second = make_window()
     second.show()
     qtbot.waitUntil(
-        lambda: second.features["studies"].summary is not None and second.state.ready, timeout=PATIENCE_MILLISECONDS
+        lambda: second.features["studies"].summary is not None and second.state.selection.ready,
+        timeout=PATIENCE_MILLISECONDS,
     )
     qtbot.waitUntil(lambda: not second.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     panel = second.panels["studies"]
@@ -235,7 +238,7 @@ def test_the_bundled_model_is_studied(
 ) -> None:
     window = make_window(load_model)
     window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.ready, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
     file = tmp_path / "bundled.toml"
     file.write_text(
         'title = "Bundled"\nmodel = "f5-mini"\nsentences = "harvard"\ncount = 5\n[options]\nsteps = 3\n'
@@ -282,9 +285,9 @@ def test_a_study_runs_on_a_ray_cluster_that_is_chosen_by_keys(
     assert panel.state.startswith("Finished: 6 takes made. Tasks done: 6 on node ")
     assert [row[2] for row in panel.table.texts()] == ["2/2"] * 3
     # The window goes on: the model that it holds itself is still there.
-    window.state.synthesise_baseline()
+    window.state.synthesis.synthesise_baseline()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert window.state.take_a is not None
+    assert window.state.comparison.take_a is not None
 
 
 # --- Making -----------------------------------------------------------------------------------------------------------
@@ -298,9 +301,9 @@ def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
 def test_a_study_is_made_counted_saved_and_started(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    window.state.set_option("steps", 4)
-    window.state.set_option("cross_fade", 0.0)
-    window.state.synthesise_baseline()
+    window.state.selection.set_option("steps", 4)
+    window.state.selection.set_option("cross_fade", 0.0)
+    window.state.synthesis.synthesise_baseline()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     panel.new_button.click()
     maker = window.features["studies"].maker
@@ -350,7 +353,7 @@ def test_how_long_it_takes_is_known_from_studies_as_well(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     opened(window, run_once(tmp_path), qtbot)
-    assert window.state.take_a is None
+    assert window.state.comparison.take_a is None
     window.action.new_study.trigger()
     assert "judging by takes without techniques" in verdict(window, "20 takes: 4 settings", qtbot)
     window.features["studies"].maker.reject()
@@ -380,7 +383,7 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     pytest.importorskip("optuna")
-    window.state.set_option("steps", 4)
+    window.state.selection.set_option("steps", 4)
     window.action.new_study.trigger()
     maker = window.features["studies"].maker
     maker.kind.setCurrentIndex(1)
@@ -406,9 +409,9 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
-    assert window.state.is_engaged("steps")
-    assert window.state.knobs("steps") == answer.setting.engaged("steps").knobs
-    assert not window.state.is_engaged("ditreducio")
+    assert window.state.selection.is_engaged("steps")
+    assert window.state.selection.knobs("steps") == answer.setting.engaged("steps").knobs
+    assert not window.state.selection.is_engaged("ditreducio")
     assert "Ctrl+E exports a profile" in window.notices.banner.text
 
 
@@ -421,9 +424,9 @@ def test_a_setting_is_used_with_its_strategy_table(
     window.features["studies"].use(window.features["studies"].summary.rows[1].key)
     with Store(tmp_path / "small.study", read_only=True) as store:
         (table,) = store.artefacts().values()
-    assert window.state.table == table
-    assert window.state.threshold == 1.5
-    assert window.state.why_not_accelerate() == ""
+    assert window.features["strategy"].state.table == table
+    assert window.features["strategy"].state.threshold == 1.5
+    assert window.state.availability.why_not_accelerate() == ""
     assert window.action.export_profile.isEnabled()
 
 
@@ -564,9 +567,9 @@ def test_a_full_disk_stops_the_study_and_nothing_else(
     assert "the disk is full; free some space" in sentence
     assert "the disk is full" in panel.state
     assert window.features["studies"].summary.made == len(created(tiny_disk / "small.study")) > 0
-    window.state.synthesise_baseline()
+    window.state.synthesis.synthesise_baseline()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert window.state.take_a is not None
+    assert window.state.comparison.take_a is not None
 
 
 # --- Reporting --------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qt
     window.show()
     window.activateWindow()
     qtbot.waitUntil(
-        lambda: window.is_built and window.state.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
     window.docks.go_to("tradeoff")
     window.features["tradeoff"].open_study(results)
@@ -126,14 +126,17 @@ def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -
     both = ("ditreducio", "steps")
     go(window, key_of(panel, both))
     QTest.keyClick(panel.plot, Qt.Key.Key_B)
-    assert [one.technique for one in state.take_b.setting.techniques] == list(both)
-    assert state.take_b.fidelity_to == state.take_a.id and state.take_b.log_mel_distance is not None
-    assert state.take_b.setting.engaged("ditreducio").artefact, "with the table that it was made with"
-    assert state.take_b.samples.dtype == np.float32 and len(state.take_b.samples) > 1000
-    assert state.take_b.text == state.take_a.text == SENTENCES[0]
+    assert [one.technique for one in state.comparison.take_b.setting.techniques] == list(both)
+    assert (
+        state.comparison.take_b.fidelity_to == state.comparison.take_a.id
+        and state.comparison.take_b.log_mel_distance is not None
+    )
+    assert state.comparison.take_b.setting.engaged("ditreducio").artefact, "with the table that it was made with"
+    assert state.comparison.take_b.samples.dtype == np.float32 and len(state.comparison.take_b.samples) > 1000
+    assert state.comparison.take_b.text == state.comparison.take_a.text == SENTENCES[0]
     assert "Against A:" in panel.details.text
     assert panel.plot._marks[key_of(panel, both)] == "B"
-    differ = {one.what for one in state.differences()}
+    differ = {one.what for one in state.comparison.differences()}
     assert differ == set(both)
     assert len(window.features["takes"].library) == 2
 
@@ -185,29 +188,33 @@ def test_strategy_shows_the_table_of_the_chosen_point(window: MainWindow, result
 
 
 def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWindow, qtbot: QtBot) -> None:
+    strategy = window.features["strategy"].state
     panel, state = window.panels["tradeoff"], window.state
     key = key_of(panel, ("ditreducio",))
     go(window, key)
     panel.details.use_button.click()
-    assert state.table is not None and state.setting.engaged("ditreducio").artefact == state.table.fingerprint
-    assert not state.why_not_accelerate()
+    assert (
+        strategy.table is not None
+        and state.selection.setting.engaged("ditreducio").artefact == strategy.table.fingerprint
+    )
+    assert not state.availability.why_not_accelerate()
     window.docks.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
     assert panel.plot._marks[key] == "Setup"
-    table = state.table
-    state.engage("ditreducio", False)
+    table = strategy.table
+    state.selection.engage("ditreducio", False)
     assert panel.plot.current.techniques == () and key not in panel.plot._marks
-    state.engage("ditreducio", True)
+    state.selection.engage("ditreducio", True)
     assert panel.plot.current.key == key
     layer = next(row for row in range(table.layers) if any(table.actions[row]))
     step = next(place for place, one in enumerate(table.actions[layer]) if one)
-    state.replace_table(table.changed(layer, step, SkipAction.NONE), "edit")
+    strategy.replace_table(table.changed(layer, step, SkipAction.NONE), "edit")
     assert key not in panel.plot._marks, "with another table it is another setting"
     state.undo_stack.undo()
     assert panel.plot._marks[key] == "Setup"
     window.docks._docks["tradeoff"].close()
     assert not panel.isVisible()
-    state.engage("ditreducio", False)
+    state.selection.engage("ditreducio", False)
     window.docks.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
     assert panel.plot.current.techniques == () and key not in panel.plot._marks, "what changed meanwhile is shown"

@@ -9,10 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from app.features.guidance.training import TRAINING as GUIDANCE_FREE
+from app.features.layers.training import TRAINING as STUDENT
 from app.features.training.curves import TrainingCurves, _running_mean
-from app.features.training.model import GUIDANCE_FREE, STUDENT
 from app.shell.theme import DARK, LIGHT
-from engine.session.messages import TrainingProgress
+from engine.training.requests import TrainingProgress
 
 
 @pytest.fixture
@@ -24,11 +25,11 @@ def curves(qtbot: QtBot) -> TrainingCurves:
 
 
 def step(number: int, loss: float) -> TrainingProgress:
-    return TrainingProgress(1, number, number / 100, float(number), None, {"loss": loss}, {})
+    return TrainingProgress(number, number / 100, float(number), None, {"loss": loss}, {})
 
 
 def validation(number: int, learnt: float) -> TrainingProgress:
-    return TrainingProgress(1, number, number / 100, float(number), None, {}, {"learnt": learnt, "gap": 1 - learnt})
+    return TrainingProgress(number, number / 100, float(number), None, {}, {"learnt": learnt, "gap": 1 - learnt})
 
 
 def test_points_over_the_logarithm_of_the_step(curves: TrainingCurves, qtbot: QtBot) -> None:
@@ -60,8 +61,8 @@ def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
 ) -> None:
     curves.show_figures(STUDENT.found)
     for number in (1, 2):
-        curves.add(TrainingProgress(1, number, 0.1, 1.0, None, {"latent": 10.0 * number, "attention": 0.001}, {}))
-        curves.add(TrainingProgress(1, number, 0.1, 1.0, None, {}, {"divergence": 4.0 / number, "correct": 0.3}))
+        curves.add(TrainingProgress(number, 0.1, 1.0, None, {"latent": 10.0 * number, "attention": 0.001}, {}))
+        curves.add(TrainingProgress(number, 0.1, 1.0, None, {}, {"divergence": 4.0 / number, "correct": 0.3}))
     qtbot.waitUntil(lambda: len(curves.loss.series) == 2)
     assert list(curves.loss.curves[0].getData()[1]) == pytest.approx([1.0, math.log10(15)])
     assert list(curves.loss.curves[1].getData()[1]) == pytest.approx([-3, -3])
@@ -73,7 +74,7 @@ def test_terms_of_a_loss_are_drawn_apart_and_divergence_as_a_share_of_the_first(
 def test_a_term_that_is_taken_now_and_then_has_a_mean_of_its_own(curves: TrainingCurves) -> None:
     for number in range(1, 61):
         terms = {"latent": 2.0} | ({"attention": float(number)} if number % 20 == 0 else {})
-        curves.add(TrainingProgress(1, number, 0.1, 1.0, None, terms, {}))
+        curves.add(TrainingProgress(number, 0.1, 1.0, None, terms, {}))
     means = _running_mean(curves.terms["attention"])
     assert len(means) == 60
     assert math.isnan(means[18])

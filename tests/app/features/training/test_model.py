@@ -6,22 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from app.features.training.model import (
-    DRAFT,
-    GUIDANCE_FREE,
-    LANGUAGE_MODEL,
-    STUDENT,
-    TOKENIZER,
-    TRAININGS,
-    Place,
-    Plan,
-    Training,
-    training,
-)
+from app.features.decoding.training import TRAINING as DRAFT
+from app.features.guidance.training import TRAINING as GUIDANCE_FREE
+from app.features.layers.training import TRAINING as STUDENT
+from app.features.training.model import Place, Plan, Training, training, trainings
 from engine.models.catalogue import entry
-from engine.session.messages import TrainBundledModel, TrainDraft, TrainGuidanceFree, TrainStudent
+from engine.session.jobs.preparing import preparation_for
 from engine.setting.knobs import defaults
 from engine.techniques import guidance_free
+from engine.techniques.guidance_free.requests import GuidanceFreeRequest
+from engine.techniques.spade.requests import StudentRequest
+from engine.techniques.speculative.requests import DraftRequest
 from tests.app.presenters import INFO
 
 PLACE = Place("lm-mini", "models", "small", "cpu")
@@ -31,11 +26,11 @@ def plan(one: Training, **knobs: object) -> Plan:
     return Plan(one.name, "speech.csv", "runs", 20.0, True, False, defaults(one.knobs).replace(**knobs))
 
 
-@pytest.mark.parametrize(("one", "command"), [(GUIDANCE_FREE, TrainGuidanceFree), (DRAFT, TrainDraft)])
-def test_what_all_have_in_common_is_passed_on(one: Training, command: type) -> None:
-    made = one.command(7, PLACE, plan(one))
-    assert type(made) is command
-    assert (made.job, made.model, made.folder, made.variant, made.device) == (7, "lm-mini", "models", "small", "cpu")
+@pytest.mark.parametrize(("one", "kind"), [(GUIDANCE_FREE, GuidanceFreeRequest), (DRAFT, DraftRequest)])
+def test_what_all_have_in_common_is_passed_on(one: Training, kind: type) -> None:
+    made = one.request(PLACE, plan(one))
+    assert type(made) is kind
+    assert (made.model, made.folder, made.device) == ("lm-mini", "models", "cpu")
     assert (made.manifest, made.work, made.minutes, made.half_precision, made.resume) == (
         "speech.csv",
         "runs",
@@ -53,26 +48,24 @@ def test_guidance_has_the_symbol_of_the_sampler_option() -> None:
 
 
 def test_a_draft_has_its_layers() -> None:
-    made = DRAFT.command(1, PLACE, plan(DRAFT, lower=3, upper=2, sentences=50))
+    made = DRAFT.request(PLACE, plan(DRAFT, lower=3, upper=2, sentences=50))
     assert (made.lower, made.upper, made.sentences) == (3, 2, 50)
 
 
 def test_a_student_has_its_layers_and_is_kept_on_the_way() -> None:
-    made = STUDENT.command(1, PLACE, plan(STUDENT, layers="0,4,11", stage=5.0))
-    assert isinstance(made, TrainStudent)
+    made = STUDENT.request(PLACE, plan(STUDENT, layers="0,4,11", stage=5.0))
+    assert isinstance(made, StudentRequest)
     assert (made.retained, made.stages) == ((0, 4, 11), (5.0,))
-    assert STUDENT.command(1, PLACE, plan(STUDENT, depth=4)).depth == 4
-    assert STUDENT.command(1, PLACE, plan(STUDENT, stage=0.0)).stages == ()
-    assert STUDENT.command(1, PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
+    assert STUDENT.request(PLACE, plan(STUDENT, depth=4)).depth == 4
+    assert STUDENT.request(PLACE, plan(STUDENT, stage=0.0)).stages == ()
+    assert STUDENT.request(PLACE, plan(STUDENT, stage=30.0)).stages == (), "after the end there is the end"
 
 
-def test_models_are_made_from_nothing() -> None:
-    made = LANGUAGE_MODEL.command(3, PLACE, plan(LANGUAGE_MODEL, codec="runs/tokenizer/export", sentences=100))
-    assert isinstance(made, TrainBundledModel)
-    assert (made.recipe, made.codec, made.sentences) == ("lm-mini", "runs/tokenizer/export", 100)
-    assert (made.job, made.work, made.minutes, made.half_precision, made.device) == (3, "runs", 20.0, True, "cpu")
-    made = TOKENIZER.command(3, PLACE, plan(TOKENIZER))
-    assert (made.recipe, made.codec, made.sentences) == ("speech-tokenizer", "", 3400)
+def test_techniques_carry_out_what_they_are_asked_to_train() -> None:
+    for one in trainings():
+        found = preparation_for(one.name, one.request(PLACE, plan(one)))
+        assert found.finds_weights and not found.on_loaded_model
+    assert GUIDANCE_FREE.request(PLACE, plan(GUIDANCE_FREE)).variant == "small"
 
 
 def test_larger_models_take_longer() -> None:
@@ -82,13 +75,13 @@ def test_larger_models_take_longer() -> None:
 
 
 def test_work_folders_tell_trainings_apart() -> None:
-    folders = {one.folder("lm-mini", defaults(one.knobs)) for one in TRAININGS}
-    assert len(folders) == len(TRAININGS)
+    folders = {one.folder("lm-mini", defaults(one.knobs)) for one in trainings()}
+    assert len(folders) == len(trainings())
     assert STUDENT.folder("lm-mini", defaults(STUDENT.knobs).replace(layers="0,11")) == "lm-mini-student-2"
 
 
 def test_every_training_is_found_by_its_name_and_says_how_it_goes() -> None:
-    for one in TRAININGS:
+    for one in trainings():
         assert training(one.name) is one
         first = one.found[0]
         assert first.wording(0.25) in one.progress.format(step=3, found=first.wording(0.25))

@@ -8,12 +8,15 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.training.model import DRAFT, GUIDANCE_FREE, STUDENT, Plan
+from app.features.decoding.training import TRAINING as DRAFT
+from app.features.guidance.training import TRAINING as GUIDANCE_FREE
+from app.features.layers.training import TRAINING as STUDENT
+from app.features.training.model import Plan
 from app.features.training.panel import CHECKPOINT, TrainingPanel
 from app.shell.theme import LIGHT
-from engine.session.messages import TrainingDone, TrainingProgress
 from engine.setting.knobs import NO_VALUES, Values
 from engine.training import session
+from engine.training.requests import Trained, TrainingProgress
 
 
 @pytest.fixture
@@ -70,14 +73,14 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.begin(resume=False)
     assert panel.cancel_button.isEnabled()
     assert not panel.manifest.isEnabled()
-    panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
+    panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {"loss": 0.5}, {}))
     assert panel.progress.value() == 250
     assert "Step 7: 25%, 30 s left" in panel.progress.text()
-    panel.show_progress(TrainingProgress(1, 7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
+    panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
     assert "40%" in panel.state
     assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
     summary = "One branch has taken on 90% of the guidance."
-    panel.show_result(TrainingDone(1, "w.safetensors", "guidance_free", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
+    panel.show_result(Trained("w.safetensors", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
     assert "90%" in panel.state
     assert "w.safetensors" in panel.state
@@ -117,42 +120,12 @@ def test_a_language_model_offers_drafts_and_students(panel: TrainingPanel, qtbot
     assert wanted.args[0].knobs["layers"] == "0,2,11"
 
 
-def test_a_model_from_nothing_asks_for_no_recordings(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+def test_bundled_models_are_made_from_the_command_line_only(panel: TrainingPanel) -> None:
     panel.offer("language")
-    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == [
-        "speculative",
-        "spade",
-        "speech-tokenizer",
-        "lm-mini",
-    ]
-    panel.show()
-    assert panel.manifest.isVisible()
-    panel.choose("lm-mini", codec="made/export", sentences=120)
-    assert not panel.manifest.isVisible()
-    panel.work.setText(str(tmp_path / "work"))
-    with qtbot.waitSignal(panel.start_wanted) as asked:
-        panel.start_button.click()
-    plan = asked.args[0]
-    assert (plan.training, plan.knobs["codec"], plan.knobs["sentences"]) == ("lm-mini", "made/export", 120)
-    panel.begin(resume=False)
-    panel.show_progress(TrainingProgress(1, 250, 0.2, 60.0, 200.0, {}, {"cross_entropy": 2.23, "first": 0.4}))
-    assert panel.state == "At step 250 the cross-entropy of held-out speech is 2.23 nats."
-    panel.end()
-    panel.choose("spade")
-    assert panel.manifest.isVisible()
-
-
-def test_masked_models_are_made_from_nothing_only(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:
+    offered = [panel.chooser.itemData(index) for index in range(panel.chooser.count())]
+    assert offered == ["speculative", "spade"]
     panel.offer("masked")
-    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == ["codec-mini", "omni-mini"]
-    panel.show()
-    assert not panel.manifest.isVisible()
-    panel.choose("codec-mini", sentences=120)
-    panel.work.setText(str(tmp_path / "codec"))
-    with qtbot.waitSignal(panel.start_wanted) as asked:
-        panel.start_button.click()
-    plan = asked.args[0]
-    assert (plan.training, plan.knobs["sentences"]) == ("codec-mini", 120)
+    assert [panel.chooser.itemData(index) for index in range(panel.chooser.count())] == offered
 
 
 def test_layers_that_are_none_are_refused_where_they_are_typed(panel: TrainingPanel, qtbot: QtBot) -> None:
@@ -175,8 +148,8 @@ def test_the_figures_of_a_student_are_its_own(panel: TrainingPanel) -> None:
     panel.choose(STUDENT.name)
     panel.begin(resume=False)
     losses = {"cross_entropy": 4.0, "logits": 0.6, "latent": 2.0, "attention": 0.001, "embedding": 0.07}
-    panel.show_progress(TrainingProgress(1, 3, 0.1, 1.0, None, losses, {}))
-    panel.show_progress(TrainingProgress(1, 3, 0.1, 1.0, None, {}, {"divergence": 0.25, "same_first": 0.4}))
+    panel.show_progress(TrainingProgress(3, 0.1, 1.0, None, losses, {}))
+    panel.show_progress(TrainingProgress(3, 0.1, 1.0, None, {}, {"divergence": 0.25, "same_first": 0.4}))
     assert "0.25 nats" in panel.state
     assert panel.curves.terms == {name: [value] for name, value in losses.items()}
 

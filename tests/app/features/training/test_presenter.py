@@ -10,13 +10,15 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.features.training.model import GUIDANCE_FREE
+from app.features.guidance.training import TRAINING as GUIDANCE_FREE
 from app.features.training.panel import CHECKPOINT, TrainingPanel
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.models.base import WeightSet
-from engine.session.messages import TrainGuidanceFree, TrainingDone
+from engine.session.messages import Prepare, Prepared
 from engine.setting.knobs import Values
+from engine.techniques.guidance_free.requests import GuidanceFreeRequest
+from engine.training.requests import Trained
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -28,8 +30,8 @@ SHORT = 0.04
 @pytest.fixture
 def panel(window: MainWindow, tmp_path: Path) -> TrainingPanel:
     """The panel, filled in for a training of seconds."""
-    window.state.model_folder = str(toy_model(tmp_path / "model"))
-    window.features["training"].propose(0.5)
+    window.state.selection.model_folder = str(toy_model(tmp_path / "model"))
+    window.features["training"].propose("guidance_free", weight=0.5)
     made = window.panels["training"]
     made.manifest.setText(str(toy_manifest(tmp_path)))
     # Less than the least that a person is offered.
@@ -48,9 +50,9 @@ def press(window: MainWindow, button, qtbot: QtBot) -> tuple[Outcome, str]:
 
 
 def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPanel, window: MainWindow) -> None:
-    window.panels["setup"].training_wanted.emit(0.7)
+    window.panels["setup"].training_wanted.emit("guidance_free", {"weight": 0.7})
     assert panel.knobs.editor("weight").value() == 0.7
-    assert panel.minutes.value() == GUIDANCE_FREE.minutes(window.state.info)
+    assert panel.minutes.value() == GUIDANCE_FREE.minutes(window.state.selection.info)
     assert panel.work.text().endswith("f5-mini-w-0.70")
     assert window.docks["training"].isAncestorOf(window.focusWidget())
 
@@ -67,19 +69,21 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(
     assert panel.curves.steps == sorted(panel.curves.steps)
     assert len(panel.curves.found["learnt"]) >= 2
     assert "w = 0.50 are ready" in window.notices.banner.text
-    assert window.state.knobs("guidance_free")["weight"] == 0.5
+    assert window.state.selection.knobs("guidance_free")["weight"] == 0.5
     assert not panel.cancel_button.isEnabled()
 
 
 def test_weights_that_were_just_made_are_the_ones_that_speak(panel: TrainingPanel, window: MainWindow) -> None:
     shipped, made = (WeightSet(name, name * 64, 0.5, "model-guidance") for name in "12")
-    info = replace(window.state.info, weight_sets=(shipped, made))
-    window.state.engage("guidance_free", True)
-    job = window.jobs.start(Kind.TRAIN, lambda number: TrainGuidanceFree(number, "f5-mini", "none.csv", "none", 0.5))
-    event = TrainingDone(job.number, "2", "guidance_free", "It learnt.", Values(weight=0.5), 9, 1.0, {}, info)
-    window.state.handle(event)
+    info = replace(window.state.selection.info, weight_sets=(shipped, made))
+    window.state.selection.engage("guidance_free", True)
+    request = GuidanceFreeRequest(model="f5-mini", manifest="none.csv", work="none", weight=0.5)
+    job = window.jobs.start(Kind.TRAIN, lambda number: Prepare(number, "guidance_free", request))
+    made_of_it = Trained("2", "It learnt.", Values(weight=0.5), 9, 1.0, {})
+    event = Prepared(job.number, "guidance_free", made_of_it, info)
+    window.state.follow(event)
     window.features["training"].follow(event)
-    assert window.state.setting.engaged("guidance_free").artefact == made.fingerprint
+    assert window.state.selection.setting.engaged("guidance_free").artefact == made.fingerprint
     window.jobs.cancel_all()
 
 

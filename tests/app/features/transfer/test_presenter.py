@@ -10,13 +10,13 @@ from pytestqt.qtbot import QtBot
 from app.features.transfer.panel import TransferPanel
 from app.shell.window import MainWindow
 from engine.models.base import Utterance
-from engine.session.messages import MeasureTransfer
+from engine.techniques.ditreducio.requests import TransferRequest
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 
 @pytest.fixture
 def panel(window: MainWindow) -> TransferPanel:
-    window.state.set_option("steps", 4)
+    window.state.selection.set_option("steps", 4)
     return window.panels["transfer"]
 
 
@@ -37,12 +37,14 @@ def test_several_sentences_give_one_table(panel: TransferPanel, window: MainWind
     assert len(chosen) == 2
     press(window, panel.calibrate_button, qtbot)
     # The small model reads full stops as ends of passages.
-    assert window.state.calibrated_on == tuple(replace(one, text=one.text.rstrip(".")) for one in chosen)
-    assert "worst error of 2 sentences" in window.state.table.origin
+    assert window.features["strategy"].state.calibrated_on == tuple(
+        replace(one, text=one.text.rstrip(".")) for one in chosen
+    )
+    assert "worst error of 2 sentences" in window.features["strategy"].state.table.origin
 
 
 def test_a_table_is_measured_on_what_it_has_not_seen(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
-    window.state.calibrate_on((panel.chosen[0],))
+    window.features["strategy"].state.calibrate_on((panel.chosen[0],))
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     press(window, panel.transfer_button, qtbot)
     report = panel._report
@@ -52,19 +54,22 @@ def test_a_table_is_measured_on_what_it_has_not_seen(panel: TransferPanel, windo
     window.features["transfer"]._measure((panel.chosen[0],))
     assert "tick other sentences" in window.notices.banner.text
     assert report.verdict in panel.verdict.text()
-    window.state.set_threshold(0.2)
-    qtbot.waitUntil(lambda: panel.table.rowCount() == 0 or window.state.table.fingerprint == report.table)
+    window.features["strategy"].state.set_threshold(0.2)
+    qtbot.waitUntil(
+        lambda: panel.table.rowCount() == 0 or window.features["strategy"].state.table.fingerprint == report.table
+    )
 
 
 def test_an_imported_table_claims_no_sentence_as_its_own(
     window: MainWindow, qtbot: QtBot, panel: TransferPanel
 ) -> None:
+    strategy = window.features["strategy"].state
     state = window.state
-    state.calibrate()
+    strategy.calibrate()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert state.calibrated_on == (Utterance(state.text.rstrip("."), state.voice),)
-    state.replace_table(replace(state.table, origin="imported from there"), "import")
-    state.measure_transfer(panel.chosen)
+    assert strategy.calibrated_on == (Utterance(state.selection.text.rstrip("."), state.selection.voice),)
+    strategy.replace_table(replace(strategy.table, origin="imported from there"), "import")
+    strategy.measure_transfer(panel.chosen)
     command = window.jobs.running[0].command
-    assert isinstance(command, MeasureTransfer)
-    assert command.calibrated == ()
+    assert isinstance(command.request, TransferRequest)
+    assert command.request.calibrated == ()

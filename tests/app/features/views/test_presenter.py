@@ -33,8 +33,8 @@ def test_a_view_is_computed_and_written(window: MainWindow, qtbot: QtBot, tmp_pa
     assert panel.cancel_button.isEnabled()
     qtbot.waitUntil(lambda: panel.figure is not None and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     made = panel.figure.provenance
-    assert made.setting.options == window.state.options
-    assert made.utterances[0].text == window.state.text
+    assert made.setting.options == window.state.selection.options
+    assert made.utterances[0].text == window.state.selection.text
     assert panel.caption.text() == panel.figure.caption
     assert panel.compute_button.isEnabled()
     window.features["views"].write(panel.figure, tmp_path / "figure.csv")
@@ -67,7 +67,7 @@ def test_what_cannot_be_computed_is_said_where_it_was_asked_for(window: MainWind
 
 def test_every_view_draws_what_the_engine_computes(window: MainWindow, qtbot: QtBot) -> None:
     quick = {"temporal-redundancy", "branch-redundancy", "attention-similarity"}
-    window.state.set_option("steps", 3)
+    window.state.selection.set_option("steps", 3)
     for one in views():
         if one.name in quick:
             panel = opened(window, one.name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.state.calibration_store import CalibrationStore, read_record, write_record
+from app.features.strategy.calibration_store import CalibrationStore, read_record, write_record
 from engine.errors import ProfileError
 from tests.app.records import compatibility, record
 

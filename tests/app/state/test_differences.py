@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from app.state.comparison import differences, measured_against, technique_text
+from app.state.differences import differences, measured_against, technique_text
 from engine.setting.setting import Engaged
 from engine.techniques import wording
 from tests.app.presenters import Presenter
@@ -13,10 +13,11 @@ from tests.app.presenters import Presenter
 
 def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp) -> None:
     presenter = Presenter(tmp_path)
-    one = presenter.take(presenter.state.baseline_setting)
+    one = presenter.take(presenter.state.selection.baseline_setting)
     other = replace(
         presenter.take(
-            one.setting.with_technique(Engaged("ditreducio", presenter.state.knobs("ditreducio"))), text="Another."
+            one.setting.with_technique(Engaged("ditreducio", presenter.state.selection.knobs("ditreducio"))),
+            text="Another.",
         ),
         voice="rms",
     )
@@ -33,8 +34,8 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
 
 def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> None:
     state = Presenter(tmp_path).state
-    plain = state.baseline_setting
-    spade, ssd = state.knobs("spade"), state.knobs("speculative")
+    plain = state.selection.baseline_setting
+    spade, ssd = state.selection.knobs("spade"), state.selection.knobs("speculative")
     heard = [
         technique_text(plain.with_technique(Engaged("spade", spade.replace(recovery=stage))))
         for stage in ("none", "partly", "recovered")
@@ -50,10 +51,10 @@ def test_techniques_are_named_with_their_value(tmp_path: Path, qapp) -> None:
     presenter = Presenter(tmp_path)
     state = presenter.state
     for name in ("steps", "precision"):
-        state.engage(name, True)
-    state.engage("ditreducio", False)
-    pair = presenter.take(state.baseline_setting), presenter.take(state.setting, "two")
-    assert technique_text(state.setting) == "Precision: bfloat16 + Step pruning: 7 steps"
+        state.selection.engage(name, True)
+    state.selection.engage("ditreducio", False)
+    pair = presenter.take(state.selection.baseline_setting), presenter.take(state.selection.setting, "two")
+    assert technique_text(state.selection.setting) == "Precision: bfloat16 + Step pruning: 7 steps"
     said = {wording(one): (one.left, one.right) for one in differences(*pair)}
     assert said == {"Precision": ("off", "bfloat16"), "Step pruning": ("off", "7 steps")}
     assert all(one.technique for one in differences(*pair))

@@ -1,0 +1,58 @@
+"""What an export holds: the selected setting with its artefact and its evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.state.app_state import AppState
+from app.state.availability import require
+from app.state.jobs import Kind
+from engine.errors import PlainError
+from engine.export.targets import Target, why_not
+from engine.session.messages import ExportProfile
+from engine.setting.profile import Evidence, Profile
+from engine.setting.take import Take
+
+
+class ProfileExport:
+    """Makes profiles of what is selected, and has them exported."""
+
+    def __init__(self, state: AppState) -> None:
+        self._state = state
+
+    @property
+    def evidence(self) -> Take | None:
+        """The take, A or B, that was made exactly as things are selected; a profile quotes its figures."""
+        return self._state.comparison.made_with(self._state.selection.setting)
+
+    def profile(self) -> Profile:
+        """The selected setting with its artefact and its evidence. Raises :class:`PlainError` when it makes none."""
+        state = self._state
+        require(state.availability.why_not_accelerate())
+        take, baseline, evidence = self.evidence, state.comparison.take_a, None
+        if take is not None:
+            compared = baseline is not None and take.fidelity_to == baseline.id
+            evidence = Evidence.of(take, baseline if compared else None)
+        setting, info = state.selection.setting, state.selection.info
+        return Profile.of(setting, info, state.artefacts.of(setting), evidence)
+
+    def write(self, path: Path) -> None:
+        """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
+        self.profile().save(path)
+
+    def why_not(self, target: Target) -> str:
+        """Why the profile cannot be exported to ``target``, as a sentence, or ``""``."""
+        try:
+            profile = self.profile()
+        except PlainError as error:
+            return str(error)
+        info = self._state.selection.info
+        return why_not(target, profile, info is not None and info.cfg_free_weight is not None)
+
+    def export(self, target: Target, folder: Path) -> None:
+        """Have the engine export the profile to ``target``. Raises :class:`PlainError` when it cannot be done."""
+        require(self.why_not(target))
+        profile, checkpoint = self.profile(), self._state.selection.model_folder
+        self._state.jobs.start(
+            Kind.EXPORT, lambda job: ExportProfile(job, profile, target.name, str(folder), checkpoint)
+        )

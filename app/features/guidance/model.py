@@ -1,0 +1,53 @@
+"""Guidance that is in the weights: why its strength has no effect, and which weights could be trained."""
+
+from __future__ import annotations
+
+from app.features.guidance.training import TRAINING
+from app.features.training.model import lasting
+from app.state.app_state import AppState
+from app.state.availability import TrainingOffer
+from engine.techniques.guidance_free import TECHNIQUE
+
+NAME, TITLE = TECHNIQUE.name, TECHNIQUE.title
+
+
+class GuidanceWeights:
+    """Adds to :class:`app.state.availability.Availability` what only this technique knows."""
+
+    def __init__(self, state: AppState) -> None:
+        self._selection = state.selection
+        self._availability = state.availability
+        self._availability.explain("guidance", self.why_no_guidance)
+        self._availability.offer_training(NAME, self.offer)
+
+    def why_no_guidance(self) -> str:
+        """Why the strength of guidance has no effect on accelerated takes, as a sentence, or ``""``."""
+        info, options = self._selection.info, self._selection.options
+        if "guidance" not in options:
+            return ""
+        if info is not None and info.cfg_free_weight is not None:
+            return (
+                f"{info.title} is {TITLE} (w = {info.cfg_free_weight:.2f}): its guidance is in its weights, and one "
+                "branch runs."
+            )
+        if self._selection.is_engaged(NAME):
+            return (
+                f"{TITLE} has its guidance in its weights. Only the baseline is guided, by {options['guidance']:g}; "
+                f"disengage {TITLE} to change that."
+            )
+        return ""
+
+    def offer(self) -> TrainingOffer | None:
+        """The weights that the technique is to run with and that the loaded model has not."""
+        info = self._selection.info
+        if info is None or not self._selection.is_engaged(NAME) or TRAINING.why_not(info):
+            return None
+        if not self._availability.technique_problem(NAME):
+            return None
+        weight = float(self._selection.knobs(NAME)["weight"])
+        return TrainingOffer(
+            {"weight": weight},
+            f"&Train weights for w = {weight:.2f}…",
+            "Open Training to train weights for this guidance",
+            f"This takes about {lasting(TRAINING.minutes(info))} of one CPU core, far less on a GPU.",
+        )

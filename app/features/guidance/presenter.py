@@ -1,0 +1,15 @@
+"""The guidance presenter: Setup shows what is to be known of weights with guidance in them."""
+
+from __future__ import annotations
+
+from app.features.guidance.model import GuidanceWeights
+from app.features.presenter import Presenter
+from app.features.services import Services
+
+
+class GuidancePresenter(Presenter):
+    """Owns no panel."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__(services)
+        self._weights = GuidanceWeights(services.state)

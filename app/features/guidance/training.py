@@ -1,0 +1,84 @@
+"""Training weights that have guidance in them, as the Training panel offers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.features.training.model import Found, Place, Plan, Training, knob_of, lasting, run_arguments
+from engine.models.base import ModelInfo
+from engine.setting.knobs import Choice, Effect, Values
+from engine.techniques.guidance_free import TECHNIQUE
+from engine.techniques.guidance_free.requests import GuidanceFreeRequest
+
+METHODS = (
+    ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
+    ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
+)
+MEASURED_MINUTES, MEASURED_PARAMETERS = 20.0, 8_200_000
+"""What the shipped weights of the bundled model for w = 0.5 took on one processor core with bfloat16; a step's work
+grows with the number of parameters."""
+
+
+def _request(place: Place, plan: Plan) -> GuidanceFreeRequest:
+    weight, method = float(plan.knobs["weight"]), str(plan.knobs["method"])
+    return GuidanceFreeRequest(weight=weight, method=method, variant=place.variant, **run_arguments(place, plan))
+
+
+def _minutes(info: ModelInfo) -> float:
+    return max(1.0, round(MEASURED_MINUTES * info.parameters / MEASURED_PARAMETERS))
+
+
+def _guidance(knobs: Values) -> str:
+    weight = float(knobs["weight"])
+    return f"Stands for guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
+
+
+def _why_not(info: ModelInfo) -> str:
+    if info.cfg_free_weight is None and any(one.name == "guidance" for one in info.knobs):
+        return ""
+    title = TECHNIQUE.title
+    return f"{info.title} cannot be trained here: only models of the F5-TTS family that are not {title} already."
+
+
+def _estimate(info: ModelInfo, spoken: bool) -> str:
+    before = " Without a manifest, flite first speaks 6,800 sentences: about twelve more minutes." if spoken else ""
+    return (
+        f"{info.title} takes about {lasting(_minutes(info))} of one CPU core, judging by the shipped weights; a GPU is "
+        f"far faster.{before}"
+    )
+
+
+def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
+    weight, title = float(figures["weight"]), TECHNIQUE.title
+    return {"weight": round(weight, 2)}, f"{title} weights for w = {weight:.2f} are ready: engage {title}."
+
+
+TRAINING = Training(
+    name=TECHNIQUE.name,
+    title=f"{TECHNIQUE.title} weights",
+    families=TECHNIQUE.families,
+    intro="Trains weights of the loaded model in which one branch replaces the two of classifier-free guidance. "
+    "A manifest is a CSV file with the columns audio and text.",
+    knobs=(
+        knob_of(TECHNIQUE.knobs, "weight"),
+        Choice(
+            "method",
+            "Method",
+            " ".join(f"{title}: {meaning}" for _, title, meaning in METHODS),
+            default=METHODS[0][0],
+            values=tuple(name for name, _, _ in METHODS),
+            titles=tuple(title for _, title, _ in METHODS),
+            effect=Effect.AFTER_TRAINING,
+        ),
+    ),
+    found=(Found("learnt", "guidance learned"), Found("gap", "gap to the guided velocity")),
+    progress="At step {step} one branch has learned {found} of the guidance.",
+    request=_request,
+    minutes=_minutes,
+    folder=lambda model, knobs: f"{model}-w-{float(knobs['weight']):.2f}",
+    needs_manifest=True,
+    remark=_guidance,
+    why_not=_why_not,
+    estimate=_estimate,
+    ready=_ready,
+)

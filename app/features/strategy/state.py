@@ -1,0 +1,313 @@
+"""The strategy table in use: calibrated or imported, derived anew for every threshold, edited, undone.
+
+One object holds the table, the calibration it comes from and δ; whatever changes, ``changed`` says so once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QUndoCommand
+
+from app.features.strategy.calibration_store import CalibrationStore
+from app.state.app_state import AppState
+from app.state.availability import require
+from app.state.jobs import Jobs, Kind
+from engine.errors import PlainError, SettingError
+from engine.models.base import Utterance
+from engine.session.messages import Event, PreparationReport, Prepare, Prepared
+from engine.setting.compatibility import Compatibility
+from engine.setting.setting import Engaged
+from engine.techniques import conflict, resolve
+from engine.techniques.base import Artefact
+from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
+from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
+from engine.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
+from engine.techniques.ditreducio.table import StrategyTable
+
+NAME = TECHNIQUE.name
+_THRESHOLD_EDIT = 1
+_THRESHOLD = next(one for one in TECHNIQUE.knobs if one.name == "threshold")
+
+
+class _TableEdit(QUndoCommand):
+    """One change of the strategy table; successive changes by the threshold merge into one."""
+
+    def __init__(self, state: StrategyState, table: StrategyTable, text: str, threshold: float | None = None) -> None:
+        super().__init__(text)
+        self._state = state
+        self._before = (state.table, state.threshold)
+        self._after = (table, state.threshold if threshold is None else threshold)
+        self._by_threshold = threshold is not None
+
+    def id(self) -> int:
+        return _THRESHOLD_EDIT if self._by_threshold else -1
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _TableEdit) or not other._by_threshold:
+            return False
+        self._after = other._after
+        return True
+
+    def redo(self) -> None:
+        self._state._show_table(*self._after)
+
+    def undo(self) -> None:
+        self._state._show_table(*self._before)
+
+
+class StrategyState(QObject):
+    """The source of strategy tables; see :class:`app.state.artefacts.ArtefactSource`."""
+
+    changed = Signal()
+    """The table, its calibration, δ, or what the table is compared with changed."""
+    trouble = Signal(str)
+    """A sentence about a calibration that could not be kept."""
+
+    def __init__(self, state: AppState, calibrations: CalibrationStore, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._selection = state.selection
+        self.calibrations = calibrations
+        self.record: CalibrationRecord | None = None
+        self.table: StrategyTable | None = None
+        self.beside: StrategyTable | None = None
+        """The table of a point that was chosen elsewhere, to compare with."""
+        self._derived: tuple[str, float, Derivation] | None = None
+        state.artefacts.add(NAME, self)
+        state.selection.conditions_changed.connect(self._find)
+
+    # --- As a source of artefacts -------------------------------------------------------------------------------------
+    @property
+    def artefact(self) -> StrategyTable | None:
+        return self.table
+
+    @property
+    def origin(self) -> tuple[str, str] | None:
+        table = self.table
+        if table is None:
+            return None
+        return "Strategy table", f"{table.layers} × {table.steps}, {table.skipped_share:.0%} skip; {table.origin}"
+
+    @property
+    def records(self) -> tuple[CalibrationRecord, ...]:
+        return () if self.record is None else (self.record,)
+
+    def problem(self) -> str:
+        """Why the strategy table cannot be used as things are selected, as a sentence, or ``""``."""
+        if not self._selection.is_engaged(NAME):
+            return ""
+        if self.table is None:
+            return f"{TECHNIQUE.title} needs a strategy table: calibrate first."
+        wanted = self.compatibility()
+        mismatch = self.table.compatibility.mismatch(wanted) if wanted is not None else None
+        return f"The strategy table does not fit: {mismatch}. Calibrate again." if mismatch else ""
+
+    def find(self, entry: Engaged) -> StrategyTable | None:
+        """The table in use, one of a calibration, or one that a calibration gives at the entry's threshold."""
+        threshold = entry.knobs.get("threshold")
+        tables = [self.table]
+        for record in self.calibrations.records:
+            tables.append(record.table)
+            if threshold is not None:
+                tables.append(record.derive(float(threshold)).table)
+        return next((one for one in tables if one is not None and one.fingerprint == entry.artefact), None)
+
+    def fits(self, artefact: Artefact) -> bool:
+        return isinstance(artefact, StrategyTable) and artefact.compatibility == self.compatibility()
+
+    def adopt(self, artefact: Artefact, why: str) -> None:
+        if isinstance(artefact, StrategyTable) and artefact != self.table:
+            self.replace_table(artefact, why)
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Show the table of a point that was chosen elsewhere beside the one in use; ``None`` for the usual one."""
+        if artefact is not self.beside:
+            self.beside = artefact if isinstance(artefact, StrategyTable) else None
+            self.changed.emit()
+
+    def set_knob(self, knob: str, value: object) -> bool:
+        """A changed threshold is applied to the calibration at hand, live."""
+        if knob != _THRESHOLD.name:
+            return False
+        self.set_threshold(float(value))
+        return True
+
+    # --- What can be done ---------------------------------------------------------------------------------------------
+    def why_no_table(self) -> str:
+        """Why there are no strategy tables of the chosen model, as a sentence, or ``""``."""
+        if any(one.name == NAME for one in self._selection.techniques):
+            return ""
+        title = self._selection.entry.title
+        return f"{title} has no strategy table: {TECHNIQUE.title} is for flow models, such as F5 mini."
+
+    def why_not_prepare(self) -> str:
+        """Why nothing can be calibrated now, as a sentence, or ``""``."""
+        if self.why_no_table():
+            return self.why_no_table()
+        if not self._selection.is_engaged(NAME):
+            return f"Engage {TECHNIQUE.title} first: only it needs a calibration."
+        return self._state.availability.why_not_synthesise() or conflict(self._selection.setting) or ""
+
+    def why_not_transfer(self) -> str:
+        """Why it cannot be measured how well the strategy table transfers, as a sentence, or ``""``."""
+        if self.why_no_table():
+            return self.why_no_table()
+        if not self._selection.is_engaged(NAME):
+            return f"Engage {TECHNIQUE.title} first: its strategy table is measured."
+        return self._state.availability.why_not_accelerate()
+
+    def compatibility(self) -> Compatibility | None:
+        """What a strategy table for the present selection would belong to; ``None`` without a loaded model."""
+        if not self._selection.ready:
+            return None
+        try:
+            return resolve(self._selection.info, self._selection.setting, prepared=False).compatibility
+        except SettingError:
+            return None
+
+    @property
+    def calibrated_on(self) -> tuple[Utterance, ...]:
+        """What the strategy table was calibrated on, as far as that is known and its voices are there."""
+        record, table = self.record, self.table
+        if record is None or table is None or table.compatibility != record.table.compatibility:
+            return ()
+        if table.origin.startswith("imported"):
+            return ()
+        voices = {one.id: one for one in self._selection.voices}
+        return tuple(Utterance(one.text, voices[one.voice]) for one in record.sentences if one.voice in voices)
+
+    # --- Jobs ---------------------------------------------------------------------------------------------------------
+    def calibrate(self) -> None:
+        """Calibrate on the selected sentence. Raises when it cannot be done."""
+        chosen = self._selection
+        self.calibrate_on((Utterance(chosen.text, chosen.voice),) if chosen.voice is not None else ())
+
+    def calibrate_on(self, utterances: tuple[Utterance, ...], combine: str = COMBINATIONS[0]) -> None:
+        """Calibrate on all ``utterances`` together. Raises when it cannot be done."""
+        require(self.why_not_prepare())
+        setting = self._selection.setting.with_technique(Engaged(NAME, self._selection.knobs(NAME)))
+        request = CalibrationRequest(utterances, setting, combine)
+        self._state.jobs.start(Kind.CALIBRATE, lambda job: Prepare(job, NAME, request))
+
+    def measure_transfer(self, unseen: tuple[Utterance, ...]) -> None:
+        """Measure how well the strategy table serves ``unseen`` utterances. Raises when it cannot be done."""
+        require(self.why_not_transfer())
+        table, calibrated, setting = self.table, self.calibrated_on, self._selection.setting
+        request = TransferRequest(table, calibrated, unseen, setting)
+        self._state.jobs.start(Kind.TRANSFER, lambda job: Prepare(job, NAME, request))
+
+    def follow(self, event: Event) -> None:
+        """Take up a finished calibration."""
+        if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
+            calibrated = event.result
+            self._state.cost.set_operations(calibrated.operations)
+            try:
+                self.calibrations.add(calibrated.record)
+            except PlainError as error:
+                self.trouble.emit(str(error))
+            self._take_up(calibrated.record)
+
+    # --- Threshold ----------------------------------------------------------------------------------------------------
+    @property
+    def threshold(self) -> float:
+        """The selected threshold δ."""
+        return float(self._selection.knobs(NAME)[_THRESHOLD.name])
+
+    def derive(self, threshold: float) -> Derivation | None:
+        """What the calibration at hand gives at ``threshold``; ``None`` without one. The last one is kept."""
+        if self.record is None:
+            return None
+        if self._derived is None or self._derived[:2] != (self.record.fingerprint, threshold):
+            self._derived = self.record.fingerprint, threshold, self.record.derive(threshold)
+        return self._derived[2]
+
+    @property
+    def other_table(self) -> StrategyTable | None:
+        """What the strategy table is compared with: the one that the threshold gives where cells were edited by hand,
+        else the one that was calibrated."""
+        derivation = self.derive(self.threshold)
+        if self.record is None or derivation is None:
+            return None
+        edited = self.table is not None and derivation.table.fingerprint != self.table.fingerprint
+        return derivation.table if edited else self.record.table
+
+    def set_threshold(self, threshold: float) -> None:
+        """Move δ; with a calibration at hand the table follows at once."""
+        threshold = float(_THRESHOLD.check(threshold))
+        if threshold == self.threshold:
+            return
+        derivation = self.derive(threshold)
+        if derivation is None:
+            self._show_table(self.table, threshold)
+        else:
+            self._state.undo_stack.push(_TableEdit(self, derivation.table, "move threshold", threshold))
+
+    # --- Table --------------------------------------------------------------------------------------------------------
+    def adopt_table(self, table: StrategyTable) -> None:
+        """Use a table that was edited, or whose edit was taken back, by someone who shares the undo stack."""
+        self._show_table(table, self.threshold)
+
+    def replace_table(self, table: StrategyTable, why: str) -> None:
+        """Use another table, an imported one for example; can be undone."""
+        self._state.undo_stack.push(_TableEdit(self, table, why))
+
+    def skip_nothing(self) -> None:
+        """Use a table that computes everything. Nothing happens without a model that has tables."""
+        compatibility, info = self.compatibility(), self._selection.info
+        if compatibility is not None and info is not None:
+            self.replace_table(StrategyTable.computing(compatibility, info.layers, self._branch_skip), "skip nothing")
+
+    def import_table(self, text: str, where: str) -> None:
+        """Use an official strategy table, given its text. Raises :class:`PlainError` where it does not fit."""
+        compatibility, info = self.compatibility(), self._selection.info
+        if compatibility is None or info is None:
+            raise SettingError("Load a model first: a strategy table belongs to a model.")
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise SettingError(f"{where} is not JSON ({error}); choose an official strategy table.") from error
+        table = StrategyTable.from_official(data, compatibility, self._branch_skip, where)
+        if table.layers != info.layers:
+            raise SettingError(f"{where} has {table.layers} layers, but {info.title} has {info.layers}.")
+        self.replace_table(table, f"import {where}")
+
+    @property
+    def _branch_skip(self) -> str:
+        return str(self._selection.knobs(NAME)["branch_skip"])
+
+    def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
+        self.table = table
+        self._selection.put_knobs(NAME, **{_THRESHOLD.name: threshold})
+        self.changed.emit()
+
+    def _take_up(self, record: CalibrationRecord) -> None:
+        self.record = record
+        self._state.undo_stack.clear()
+        self.table = self.derive(self.threshold).table
+        self.changed.emit()
+
+    @Slot()
+    def _find(self) -> None:
+        """Take up the newest calibration that fits, unless the table at hand does."""
+        wanted = self.compatibility()
+        if wanted is None:
+            self.changed.emit()
+            return
+        record = self.calibrations.newest(wanted, self._selection.knobs(NAME))
+        fits = self.table is not None and self.table.compatibility == wanted
+        if record is not None and (not fits or record is not self.record):
+            self._take_up(record)
+        elif not fits:
+            self.changed.emit()
+
+
+def running_reports(events: Sequence[Event], jobs: Jobs) -> list[object]:
+    """What running preparations of the technique reported; that of one that has ended is passed over."""
+    return [
+        one.report
+        for one in events
+        if isinstance(one, PreparationReport) and one.technique == NAME and jobs.find(one.job) is not None
+    ]

@@ -1,0 +1,127 @@
+"""What techniques were prepared with: a source for each technique that keeps an artefact, such as a strategy table.
+
+Sources belong to the features of their techniques. Everything else asks here, and knows neither the technique nor what
+its artefact holds.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Signal, SignalInstance
+
+from engine.setting.setting import Engaged, Setting
+from engine.techniques import find
+from engine.techniques.base import Artefact
+
+
+class ArtefactSource(Protocol):
+    """Keeps the artefact of one technique."""
+
+    changed: SignalInstance
+    """Another artefact is in use, or what it is compared with."""
+
+    @property
+    def artefact(self) -> Artefact | None:
+        """The one in use, whether it fits or not."""
+
+    @property
+    def origin(self) -> tuple[str, str] | None:
+        """The artefact in use for people: what it is called, and what it holds."""
+
+    @property
+    def records(self) -> tuple[object, ...]:
+        """What preparing it measured, for views that show that."""
+
+    def problem(self) -> str:
+        """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
+
+    def why_not_prepare(self) -> str:
+        """Why the selected model cannot be prepared for the technique now, as a sentence, or ``""``."""
+
+    def find(self, entry: Engaged) -> Artefact | None:
+        """The artefact that an engaged technique names, where it is at hand."""
+
+    def fits(self, artefact: Artefact) -> bool:
+        """Whether ``artefact`` was made for what is selected."""
+
+    def adopt(self, artefact: Artefact, why: str) -> None:
+        """Use ``artefact``; can be undone by the name ``why``."""
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Show ``artefact`` next to the one in use; ``None`` for the usual one."""
+
+    def set_knob(self, knob: str, value: object) -> bool:
+        """Change a knob that the artefact follows; whether it is one."""
+
+
+class Artefacts(QObject):
+    """The sources, by the names of their techniques."""
+
+    changed = Signal()
+    """A technique's artefact changed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._sources: dict[str, ArtefactSource] = {}
+
+    def add(self, technique: str, source: ArtefactSource) -> None:
+        """Ask ``source`` for the artefact of ``technique`` from now on."""
+        self._sources[technique] = source
+        source.changed.connect(self.changed)
+
+    def source(self, technique: str) -> ArtefactSource | None:
+        """Who keeps the artefact of ``technique``, if it has one."""
+        return self._sources.get(technique)
+
+    @property
+    def sources(self) -> tuple[ArtefactSource, ...]:
+        """All sources."""
+        return tuple(self._sources.values())
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether any technique has an artefact, whether it fits or not."""
+        return any(one.artefact is not None for one in self._sources.values())
+
+    def fingerprint(self, technique: str) -> str:
+        """Of the artefact of ``technique``, or ``""``."""
+        source = self._sources.get(technique)
+        artefact = source.artefact if source is not None else None
+        return artefact.fingerprint if artefact is not None else ""
+
+    def problem(self, technique: str) -> str:
+        """Why the artefact of ``technique`` does not serve what is selected, as a sentence, or ``""``."""
+        source = self._sources.get(technique)
+        return source.problem() if source is not None else ""
+
+    def of(self, setting: Setting) -> tuple[Artefact, ...]:
+        """The artefacts in use for the techniques of ``setting``."""
+        kept = (self._sources[one.technique].artefact for one in setting.techniques if one.technique in self._sources)
+        return tuple(one for one in kept if one is not None)
+
+    def entry(self, setting: Setting) -> Engaged | None:
+        """The technique of ``setting`` that keeps an artefact, if there is one."""
+        return next((one for one in setting.techniques if one.technique in self._sources), None)
+
+    def find(self, setting: Setting) -> Artefact | None:
+        """The artefact that ``setting`` names, where it is at hand."""
+        entry = self.entry(setting)
+        return self._sources[entry.technique].find(entry) if entry is not None else None
+
+    def adopt(self, setting: Setting, artefact: Artefact, why: str) -> None:
+        """Use ``artefact`` for the technique of ``setting`` that keeps one; can be undone by the name ``why``."""
+        entry = self.entry(setting)
+        if entry is not None:
+            self._sources[entry.technique].adopt(artefact, why)
+
+    def compare_with(self, artefact: Artefact | None) -> None:
+        """Have the artefact of a point that was chosen elsewhere shown next to the one in use."""
+        for source in self._sources.values():
+            source.compare_with(artefact)
+
+
+def prepared_entry(setting: Setting) -> Engaged | None:
+    """The technique of ``setting`` that is prepared by a calibration, if there is one."""
+    declared = ((one, find(one.technique)) for one in setting.techniques)
+    return next((one for one, found in declared if found is not None and found.prepared_by == "calibration"), None)

@@ -1,0 +1,47 @@
+"""What takes cost: operations as the engine counted them, and the share of them that a setting needs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from app.state.artefacts import Artefacts
+from app.state.selection import Selection
+from engine.errors import PlainError
+from engine.models.base import OperationCounts
+from engine.session.messages import Event, TakeReady
+from engine.techniques import resolve
+
+
+class Cost(QObject):
+    """Of the chosen model; unknown before something was synthesised with it."""
+
+    changed = Signal()
+    """Operations were counted, or forgotten with their model."""
+
+    def __init__(self, selection: Selection, artefacts: Artefacts, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self._artefacts = artefacts
+        self.operations: OperationCounts | None = None
+
+    def follow(self, event: Event) -> None:
+        """Take in counted operations."""
+        if isinstance(event, TakeReady) and event.operations is not None:
+            self.set_operations(event.operations)
+
+    def set_operations(self, operations: OperationCounts | None) -> None:
+        """What an evaluation costs; ``None`` while that is unknown."""
+        self.operations = operations
+        self.changed.emit()
+
+    @property
+    def ops_ratio(self) -> float | None:
+        """Share of the baseline's operations that the accelerated setting needs; ``None`` while it is unknown."""
+        info, setting = self._selection.info, self._selection.setting
+        unprepared = any(self._artefacts.problem(one.technique) for one in setting.techniques)
+        if self.operations is None or info is None or unprepared:
+            return None
+        try:
+            return resolve(info, setting, self._artefacts.of(setting)).ops_ratio(self.operations)
+        except PlainError:
+            return None

@@ -1,0 +1,121 @@
+"""Comparing takes: in what two of them differ, and how far an accelerated one is from its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.errors import SettingError
+from engine.measure.baseline_metrics import with_baseline_metrics
+from engine.models import catalogue
+from engine.setting.knobs import Choice, Knob
+from engine.setting.library import TakeSummary
+from engine.setting.setting import Difference, Engaged, Setting
+from engine.setting.take import Measurements, Take
+from engine.techniques import find
+
+STREAMING_MEANING = (
+    "How far streamed audio is from the same tokens decoded at once, in decibels of its level; “exact” where the "
+    "decoder streams exactly, “–” for models without tokens"
+)
+
+
+def speed_of_b(ratio: float) -> str:
+    """How fast B is, where ``ratio`` is the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower
+    than A``."""
+    return f"B is {ratio:.2f}× as fast as A" if ratio >= 1 else f"B is {1 / ratio:.2f}× slower than A"
+
+
+def technique_text(setting: Setting) -> str:
+    """The engaged techniques with their first knob and what was chosen otherwise than usual, for example ``DiTReducio
+    δ 0.1 + Step pruning: 7 steps`` or ``SPADE (fewer layers): 6 layers kept, pruned only``; ``baseline`` without."""
+    parts = []
+    for one in setting.techniques:
+        declared, knob, value = find(one.technique), _first_knob(one), _first_value(one)
+        title = declared.title if declared else one.technique
+        text = title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else "")
+        parts.append(", ".join((text, *_unusual_choices(one))))
+    return " + ".join(parts) or "baseline"
+
+
+def _unusual_choices(entry: Engaged) -> Iterator[str]:
+    """What was chosen otherwise than usual, without what titles say in brackets."""
+    declared = find(entry.technique)
+    for knob in declared.knobs[1:] if declared else ():
+        value = entry.knobs.get(knob.name, knob.default)
+        if isinstance(knob, Choice) and knob.titles and value != knob.default and value in knob.values:
+            words = knob.titles[knob.values.index(value)].partition(" (")[0]
+            yield words if words[:2].isupper() else words[0].lower() + words[1:]
+
+
+def _first_knob(entry: Engaged) -> Knob | None:
+    """The first knob of an engaged technique; ``None`` where it has none, or there is no such technique any more."""
+    declared = find(entry.technique)
+    return next(iter(declared.knobs), None) if declared else None
+
+
+def _first_value(entry: Engaged) -> str:
+    """The first knob's value with what it is of, for example ``δ 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
+    one."""
+    knob = _first_knob(entry)
+    if knob is None or knob.name not in entry.knobs:
+        return ""
+    value = entry.knobs[knob.name]
+    if isinstance(knob, Choice):
+        return str(value)
+    return f"{knob.symbol} {value:g}" if knob.symbol else f"{value:g} {knob.unit or knob.title.lower()}"
+
+
+def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
+    """Everything in which two takes differ by intent: text, voice and setting."""
+    spoken = (
+        Difference(what, getattr(left, what), getattr(right, what), False)
+        for what in ("text", "voice")
+        if getattr(left, what) != getattr(right, what)
+    )
+    return (*spoken, *setting_differences(left.setting, right.setting))
+
+
+def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:
+    """Everything in which two settings differ, with what a technique is engaged included."""
+    return tuple(_spelt_out(one, left, right) for one in left.differences(right))
+
+
+def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:
+    """Say with what a technique is engaged, not only that it is."""
+    engaged = left.engaged(difference.what) or right.engaged(difference.what) if difference.technique else None
+    value = _first_value(engaged) if engaged is not None else ""
+    if not value:
+        return difference
+    said = {"on": value}
+    return replace(
+        difference,
+        left=said.get(difference.left, difference.left),
+        right=said.get(difference.right, difference.right),
+    )
+
+
+def keeps_timing(setting: Setting) -> bool:
+    """Whether takes of ``setting`` have the same timing whatever is skipped, so that they can be switched in sync."""
+    try:
+        return catalogue.entry(setting.model).family in ("flow", "masked")
+    except SettingError:
+        return False
+
+
+def measured_against(take: Take, baseline: Take | None) -> Take:
+    """``take`` with its figures beside ``baseline``. Unchanged where the two do not speak the same words in the same
+    time from the same noise."""
+    if baseline is None:
+        return take
+    try:
+        return with_baseline_metrics(baseline, take)
+    except SettingError:
+        return take
+
+
+def streaming_text(measured: Measurements) -> str:
+    """How far streamed audio is from audio decoded at once, in a word."""
+    if measured.streaming_difference is not None:
+        return f"{measured.streaming_difference:.0f} dB"
+    return "exact" if measured.tokens else "–"

@@ -1,0 +1,28 @@
+"""What the engine runs on."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.session.messages import EngineReady, Event
+
+
+class Machine(QObject):
+    """Known once the engine is ready."""
+
+    changed = Signal()
+    """The engine became ready."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.device = ""
+        """The best one, where models run by default."""
+        self.devices: tuple[str, ...] = ()
+        self.title = ""
+        """The machine in a line."""
+
+    def follow(self, event: Event) -> None:
+        """Take in what the engine says of itself."""
+        if isinstance(event, EngineReady):
+            self.device, self.devices, self.title = event.device, event.devices, event.machine
+            self.changed.emit()

@@ -1,0 +1,66 @@
+"""Synthesising the selected text: the baseline, and with the engaged techniques."""
+
+from __future__ import annotations
+
+import secrets
+
+from PySide6.QtCore import QObject, Signal
+
+from app.state.artefacts import Artefacts
+from app.state.availability import Availability, require
+from app.state.comparison import Comparison
+from app.state.differences import measured_against, technique_text
+from app.state.jobs import Jobs, Kind
+from app.state.selection import SEED_LIMIT, Selection
+from engine.session.messages import Event, Synthesise, TakeReady
+from engine.setting.setting import Setting
+
+
+class Synthesis(QObject):
+    """Asks for takes, and compares those that arrive."""
+
+    take_added = Signal(object)
+    """A finished :class:`Take`."""
+
+    def __init__(
+        self,
+        selection: Selection,
+        artefacts: Artefacts,
+        availability: Availability,
+        comparison: Comparison,
+        jobs: Jobs,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self._artefacts = artefacts
+        self._availability = availability
+        self._comparison = comparison
+        self._jobs = jobs
+
+    def synthesise_baseline(self) -> None:
+        """Speak without techniques. Draws a new seed first unless it is locked. Raises when it cannot be done."""
+        require(self._availability.why_not_synthesise())
+        if not self._selection.seed_locked:
+            self._selection.set_seed(secrets.randbelow(SEED_LIMIT))
+        self._synthesise(Kind.BASELINE, self._selection.baseline_setting, "Baseline")
+
+    def synthesise_accelerated(self) -> None:
+        """Speak with the engaged techniques, with the baseline's seed. Raises when it cannot be done."""
+        require(self._availability.why_not_accelerate())
+        setting = self._selection.setting
+        self._synthesise(Kind.ACCELERATED, setting, technique_text(setting))
+
+    def _synthesise(self, kind: Kind, setting: Setting, label: str) -> None:
+        text, voice, artefacts = self._selection.text, self._selection.voice, self._artefacts.of(setting)
+        self._jobs.start(kind, lambda job: Synthesise(job, text, voice, setting, artefacts, label))
+
+    def follow(self, event: Event) -> None:
+        """Compare a finished take: accelerated ones as B, measured against A; others as A."""
+        if not isinstance(event, TakeReady):
+            return
+        accelerated, compared = bool(event.take.setting.techniques), self._comparison
+        take = measured_against(event.take, compared.take_a) if accelerated else event.take
+        self.take_added.emit(take)
+        (compared.set_b if accelerated else compared.set_a)(take)
+        self._selection.changed.emit()
