@@ -25,6 +25,10 @@ class Feature:
     """The docks of its panels; none for a feature of actions and dialogs."""
     training: str = ""
     """What it offers to train, as ``"package.module:TRAINING"``; see :mod:`app.features.training.model`."""
+    keys: tuple[tuple[str, str], ...] = ()
+    """What keys do in its panel: what, and which."""
+    about: str = ""
+    """A sentence or two for a newcomer."""
     technique: str = ""
     """The name of the technique that it belongs to. Only the folders of such features may know that technique."""
 

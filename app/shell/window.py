@@ -73,6 +73,7 @@ class MainWindow(QMainWindow):
         self.theme = theme
         self._settings = settings
         self._make_engine = make_engine
+        self._declared = tuple(features)
         self._engine: EngineHandle | None = None
         self._was_painted = False
         self.is_built = False
@@ -136,8 +137,8 @@ class MainWindow(QMainWindow):
         action.bind(action.default_layout, self.docks.default_layout)
         action.unlock.toggled.connect(self.docks.unlock)
         action.bind(action.message, notices.go_to_message)
-        action.bind(action.keys, lambda: pages.show_keys(self))
-        action.bind(action.first_steps, lambda: pages.show_first_steps(self))
+        action.bind(action.keys, lambda: pages.show_keys(self, self._declared))
+        action.bind(action.first_steps, lambda: pages.show_first_steps(self, self._declared))
         action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
         action.bind(action.quit, self.close)
         self.qt_said.connect(notices.note_qt, Qt.ConnectionType.QueuedConnection)

@@ -9,6 +9,7 @@ from app.state.selection import Selection
 from engine.errors import PlainError
 from engine.models.base import OperationCounts
 from engine.session.messages import Event, TakeReady
+from engine.setting.plan import FlowPlan, Plan
 from engine.techniques import resolve
 
 
@@ -35,13 +36,19 @@ class Cost(QObject):
         self.changed.emit()
 
     @property
-    def ops_ratio(self) -> float | None:
-        """Share of the baseline's operations that the accelerated setting needs; ``None`` while it is unknown."""
+    def plan(self) -> Plan | None:
+        """What the accelerated setting means for the loaded model; ``None`` where it cannot be used."""
         info, setting = self._selection.info, self._selection.setting
-        unprepared = any(self._artefacts.problem(one.technique) for one in setting.techniques)
-        if self.operations is None or info is None or unprepared:
+        if info is None or any(self._artefacts.problem(one.technique) for one in setting.techniques):
             return None
         try:
-            return resolve(info, setting, self._artefacts.of(setting)).ops_ratio(self.operations)
+            return resolve(info, setting, self._artefacts.of(setting))
         except PlainError:
             return None
+
+    @property
+    def ops_ratio(self) -> float | None:
+        """Share of the baseline's operations that the accelerated setting needs; ``None`` while it is unknown."""
+        plan = self.plan
+        known = self.operations is not None and isinstance(plan, FlowPlan)
+        return plan.ops_ratio(self.operations) if known else None

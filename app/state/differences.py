@@ -27,8 +27,8 @@ def speed_of_b(ratio: float) -> str:
 
 
 def technique_text(setting: Setting) -> str:
-    """The engaged techniques with their first knob and what was chosen otherwise than usual, for example ``DiTReducio
-    δ 0.1 + Step pruning: 7 steps`` or ``SPADE (fewer layers): 6 layers kept, pruned only``; ``baseline`` without."""
+    """The engaged techniques with their first knob and what was chosen otherwise than usual, for example ``Step
+    pruning: 7 steps + Precision: bfloat16``; ``baseline`` without."""
     parts = []
     for one in setting.techniques:
         declared, knob, value = find(one.technique), _first_knob(one), _first_value(one)

@@ -76,15 +76,15 @@ def test_setup_offers_it_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: Qt
     panel = SetupPanel(presenter.state, LIGHT)
     qtbot.addWidget(panel)
     panel.show()
-    presenter.state.load_model(model_id)
+    presenter.state.loading.load_model(model_id)
     declared, group = technique(name), panel.techniques.groups[name]
     assert group.controls.knobs == declared.knobs
-    presenter.state.engage("ditreducio", False)
-    presenter.state.engage(name, True)
+    presenter.state.selection.engage("ditreducio", False)
+    presenter.state.selection.engage(name, True)
     knob = declared.knobs[0].name
-    presenter.state.set_knob(name, knob, 0.5)
-    assert presenter.state.setting.engaged(name).knobs == Values({knob: 0.5})
-    assert presenter.state.technique_problem(name) == ""
+    presenter.state.selection.set_knob(name, knob, 0.5)
+    assert presenter.state.selection.setting.engaged(name).knobs == Values({knob: 0.5})
+    assert presenter.state.availability.technique_problem(name) == ""
 
 
 # --- Speech -----------------------------------------------------------------------------------------------------------

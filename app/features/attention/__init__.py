@@ -11,4 +11,8 @@ FEATURE = Feature(
     "app.features.attention.presenter:AttentionPresenter",
     (Place("attention", "Attention", Region.CENTRE, (FLOW,)),),
     technique="ditreducio",
+    keys=(
+        ("capture the selected cell", "Space"),
+        ("pan, zoom, show all", "Arrow keys, + and −, 0"),
+    ),
 )

@@ -12,4 +12,11 @@ FEATURE = Feature(
     (Place("decoding", "Decoding", Region.CENTRE, (LANGUAGE,)),),
     technique="speculative",
     training="app.features.decoding.training:TRAINING",
+    keys=(
+        ("from token to token, line to line, cycle to cycle", "Left, Right; Up, Down; Page Up, Page Down"),
+        ("play from the token", "Space"),
+        ("copy as text", "Ctrl+C"),
+    ),
+    about="Speech language models decode token by token. SSD drafts several tokens per pass of the model: "
+    "Decoding shows the outcome of every token.",
 )

@@ -9,9 +9,12 @@ from app.state.availability import require
 from app.state.jobs import Kind
 from engine.errors import PlainError
 from engine.export.targets import Target, why_not
+from engine.models.base import ModelInfo, TrainedWeights
 from engine.session.messages import ExportProfile
 from engine.setting.profile import Evidence, Profile
 from engine.setting.take import Take
+from engine.techniques import techniques
+from engine.techniques.base import Technique
 
 
 class ProfileExport:
@@ -56,3 +59,9 @@ class ProfileExport:
         self._state.jobs.start(
             Kind.EXPORT, lambda job: ExportProfile(job, profile, target.name, str(folder), checkpoint)
         )
+
+
+def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
+    """The technique that runs these weights of a model, if there is one."""
+    running = (one for one in techniques() if one.weights is not None)
+    return next((one for one in running if weights in one.weights.all_of(info)), None)

@@ -6,15 +6,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 
-from app.features.export.model import ProfileExport
+from app.features.export.model import ProfileExport, technique_of
 from app.features.presenter import Presenter
 from app.features.services import Services
 from app.state.jobs import Kind
 from engine.errors import SettingError
 from engine.export.targets import F5_TTS, target
 from engine.session.messages import Event, ExportWeights, ProfileExported, WeightsExported
-from engine.setting.knobs import Values
-from engine.techniques import speculative
+from engine.setting.knobs import NO_VALUES, Values
 
 
 class ExportPresenter(Presenter):
@@ -88,11 +87,20 @@ class ExportPresenter(Presenter):
     @Slot(str, str, str)
     def _export_weights(self, kind: str, file: str, folder: str) -> None:
         state = self._state
-        settings = Values(
-            {name: value for name, value in state.selection.knobs(speculative.NAME).items() if name != "draft"}
-        )
+        settings = self._settings_for(file)
         model, place = state.selection.model_id, state.selection.model_folder
         state.jobs.start(Kind.EXPORT, lambda job: ExportWeights(job, model, kind, file, folder, settings, place))
+
+    def _settings_for(self, file: str) -> Values:
+        """The present knobs of the technique that runs the draft in ``file``, without those that choose it."""
+        info = self._state.selection.info
+        draft = next((one for one in info.drafts if one.path == file), None)
+        runs = technique_of(draft, info) if draft is not None else None
+        if runs is None:
+            return NO_VALUES
+        choosing = runs.weights.knobs_of(draft)
+        knobs = self._state.selection.knobs(runs.name)
+        return Values({name: value for name, value in knobs.items() if name not in choosing})
 
     @Slot(str)
     def _tell(self, path: str) -> None:

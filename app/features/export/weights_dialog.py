@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
+from app.features.export.model import technique_of
 from app.state.weight_labels import weights_title
 from engine.models import catalogue
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights
@@ -53,7 +54,8 @@ class WeightsDialog(DestinationDialog):
         """Describe what is chosen, and propose a folder for it unless the user has typed one."""
         chosen = self._chosen
         layers = ", ".join(map(str, chosen.retained))
-        settings = " SSD's current settings are included." if _kind(chosen) == DRAFT else ""
+        runs = technique_of(chosen, self._info) if _kind(chosen) == DRAFT else None
+        settings = f" {runs.title.partition(' (')[0]}'s current settings are included." if runs is not None else ""
         holds = _OFFICIAL if catalogue.entry(self._info.id).loader == "cosyvoice2" else _HUGGING_FACE
         self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
         if not self._by_hand:

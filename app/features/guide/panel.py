@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from app.shell.actions import Actions
+from engine.techniques import techniques
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Step:
 
 def main_job(actions: Actions) -> tuple[Step, ...]:
     """The steps from a sentence to a profile."""
+    calibrated = next((one.title for one in techniques() if one.prepared_by == "calibration"), "the technique")
     return (
         Step(
             actions.baseline,
@@ -32,7 +34,7 @@ def main_job(actions: Actions) -> tuple[Step, ...]:
         Step(
             actions.calibrate,
             "Calibrate",
-            "press <b>Calibrate</b> (Ctrl+K): DiTReducio finds which modules it can skip.",
+            f"press <b>Calibrate</b> (Ctrl+K): {calibrated} finds which modules it can skip.",
         ),
         Step(
             actions.accelerated,

@@ -9,4 +9,14 @@ FEATURE = Feature(
     "lab",
     "app.features.lab.presenter:LabPresenter",
     (Place("lab", "Lab", Region.CENTRE),),
+    keys=(
+        ("play A, B, X; answer what X is", "A, B, X; 1, 2"),
+        ("play the first, the second of a pair; answer", "A, B; 1 to 7"),
+        (
+            "play the reference, a sound, the previous or next one; rate it; next page",
+            "R, 1 to 0, Left, Right; Up, Down, Page Up, Page Down; Return",
+        ),
+        ("before a test, play the noise, the tone; confirm the volume", "N, T; Return"),
+        ("play or pause; loop, its start, its end; to the start", "Space; L, [, ]; Backspace"),
+    ),
 )

@@ -12,4 +12,10 @@ FEATURE = Feature(
     (Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),),
     technique="spade",
     training="app.features.layers.training:TRAINING",
+    keys=(
+        ("select a layer; keep or remove it", "Left, Right; Space"),
+        ("keep one layer more, one less", "Up, Down"),
+        ("copy as text", "Ctrl+C"),
+    ),
+    about="SPADE removes layers of speech language models: Layers shows the importance of each.",
 )

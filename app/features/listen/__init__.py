@@ -9,4 +9,12 @@ FEATURE = Feature(
     "listen",
     "app.features.listen.presenter:ListenPresenter",
     (Place("listen", "Listen", Region.BELOW),),
+    keys=(
+        ("play A, play B, switch", "A, B, X"),
+        ("play or pause", "Space"),
+        ("back and forth; by smaller steps", "Left, Right; with Shift"),
+        ("to the start", "Home"),
+        ("loop on or off; its start, its end here", "L; [, ]"),
+        ("zoom in, out, show all", "+, −, 0"),
+    ),
 )

@@ -31,7 +31,6 @@ from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, Voice
-from engine.techniques import spade, speculative
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
 OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
@@ -368,22 +367,17 @@ class SetupPanel(QWidget):
 
 def _token_cost(state: AppState) -> str:
     """What a token costs as things are selected, as a sentence."""
-    layers, setting = (
-        state.selection.info.layers if state.selection.ready and state.selection.info is not None else None,
-        state.selection.setting,
-    )
-    if not setting.techniques:
+    if not state.selection.setting.techniques:
         return "one pass of the whole language model for each token; no technique engaged."
-    problem = state.availability.why_not_accelerate() if layers is not None else ""
-    if problem:
+    problem, plan = state.availability.why_not_accelerate(), state.cost.plan
+    if problem or plan is None or state.selection.info is None:
         return problem
-    kept, pruned = layers, setting.engaged(spade.NAME)
-    if pruned is not None:
-        kept = len(spade.parsed_layers(str(pruned.knobs["layers"]))) or int(pruned.knobs["depth"])
+    layers = state.selection.info.layers
+    kept = plan.weights.depth if plan.weights is not None else len(plan.layers or range(layers))
     passes = f"a pass over {'all layers' if kept == layers else f'{kept} of {layers} layers'}"
-    if setting.engaged(speculative.NAME) is None:
+    if plan.draft is None and plan.decoding is None:
         return f"{passes} for each token."
-    return f"{passes} per draft; Decoding shows the number of accepted tokens."
+    return f"{passes} for each draft; Decoding shows how many tokens that brings."
 
 
 def _combo(name: str) -> QComboBox:

@@ -11,4 +11,9 @@ FEATURE = Feature(
     "app.features.strategy.presenter:StrategyPresenter",
     (Place("strategy", "Strategy", Region.CENTRE, (FLOW,)),),
     technique="ditreducio",
+    keys=(
+        ("move in the table", "Arrow keys"),
+        ("cycle a cell: compute, temporal skip, branch skip", "Space"),
+        ("copy as text", "Ctrl+C"),
+    ),
 )

@@ -121,7 +121,7 @@ def definition(form: StudyForm) -> dict[str, object]:
         made["rounds"] = form.rounds
     judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
     if form.layers is not None:
-        # SPADE's importance is counted in word errors.
+        # Layer importance is counted in word errors.
         judges.append(VERDICTS["word_error_rate"][0])
     if judges:
         made["judges"] = list(dict.fromkeys(judges))
@@ -146,7 +146,7 @@ def definition(form: StudyForm) -> dict[str, object]:
 
 
 def seeds_of(text: str) -> list[int] | str:
-    """Seeds as they were typed; ``paper`` for the five of the DiTReducio paper's evaluation."""
+    """Seeds as they were typed; ``paper`` for the five of a published evaluation."""
     if text.strip().casefold() == "paper":
         return "paper"
     try:

@@ -224,7 +224,7 @@ class StudyMaker(QDialog):
         column.addStretch(1)
         self.without = QLabel(
             "The model speaks with all layers, then without each one. After the study, the word "
-            "error rates become the model's layer importance, which SPADE and the panel Layers use.",
+            "error rates become the model's layer importance, which the panel Layers uses.",
             wordWrap=True,
             alignment=Qt.AlignmentFlag.AlignTop,
         )
@@ -370,7 +370,7 @@ class StudyMaker(QDialog):
         possible = same and self._layers is not None
         self.kind.model().item(index).setEnabled(possible)
         reason = "" if possible else "Load a speech language model first."
-        self.kind.setItemData(index, reason or "SPADE's layer importance by word errors", Qt.ItemDataRole.ToolTipRole)
+        self.kind.setItemData(index, reason or "Layer importance by word errors", Qt.ItemDataRole.ToolTipRole)
         if not possible and self.kind.currentIndex() == index:
             self.kind.setCurrentIndex(self.kind.findData(EVERY))
 

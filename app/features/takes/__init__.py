@@ -9,4 +9,5 @@ FEATURE = Feature(
     "takes",
     "app.features.takes.presenter:TakesPresenter",
     (Place("takes", "Takes", Region.BELOW),),
+    keys=(("compare as A, as B; star, run again, save as WAV, show file, delete", "A, B; S, R, W, V, Del"),),
 )

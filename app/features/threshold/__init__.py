@@ -11,4 +11,7 @@ FEATURE = Feature(
     "app.features.threshold.presenter:ThresholdPresenter",
     (Place("threshold", "Threshold", Region.CENTRE, (FLOW,)),),
     technique="ditreducio",
+    keys=(("move δ; further", "Left, Right; with Shift"),),
+    about="Drag δ in the Threshold panel: the table follows at once. A predicted table says so and offers the "
+    "calibration that confirms it.",
 )

@@ -9,4 +9,5 @@ FEATURE = Feature(
     "views",
     "app.features.views.presenter:ViewsPresenter",
     (Place("views", "Views", Region.CENTRE),),
+    keys=(("from point to point, from panel to panel", "Arrow keys; Page Up, Page Down"),),
 )

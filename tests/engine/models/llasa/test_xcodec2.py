@@ -128,7 +128,9 @@ def test_the_converted_release_lacks_nothing(tmp_path: Path) -> None:
     whole = dict(weights)
     del weights["acoustic_decoder.layers.1.self_attn.k_proj.weight"]
     save_file(weights, path)
-    with pytest.raises(CheckpointError, match=r"lacks k_proj, which belongs next to generator\.backbone\.transformers\.1\.att\.c_attn"):
+    with pytest.raises(
+        CheckpointError, match=r"lacks k_proj, which belongs next to generator\.backbone\.transformers\.1\.att\.c_attn"
+    ):
         load_decoder(folder)
     save_file(whole, path)
     config = json.loads((folder / "config.json").read_text())
