@@ -32,8 +32,8 @@ def compute_view(name: str, task: Task) -> Figure:
     task.observer.check()
     if not any(_has_values(panel) for panel in found.panels):
         raise PlainError(
-            f"{view.title} came out without a single number: the model's output is not a number; use more steps or "
-            "less guidance, or fetch the checkpoint again."
+            f"{view.title} has no finite value: the model's output is not finite; use more steps or "
+            "less guidance, or download the checkpoint again."
         )
     return Figure(
         view.name,

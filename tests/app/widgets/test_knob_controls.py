@@ -16,7 +16,7 @@ from engine.setting.knobs import Choice, Effect, Number, Switch, defaults
 from engine.techniques import spade, techniques
 
 KNOBS = (
-    Number("steps", "Steps", "How many.", 32, minimum=1, maximum=64, whole=True),
+    Number("steps", "Steps", "Number of thresholds.", 32, minimum=1, maximum=64, whole=True),
     Number(
         "threshold",
         "Threshold",

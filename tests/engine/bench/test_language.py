@@ -51,11 +51,11 @@ def test_ssd_is_timed_beside_plain_decoding(root: Path, capsys: pytest.CaptureFi
     assert speculative == [*ways, "SSD, β = 0, token by token"]
     for name in speculative:
         row = rows[name]
-        assert 1 <= row["tokens a pass"] <= LONGEST + 1
+        assert 1 <= row["tokens per pass"] <= LONGEST + 1
         assert 0 <= row["acceptance"] <= 1
         assert row["low"] <= row["speed-up"] <= row["high"]
         assert row["predicted"] > 0 and row["c"] > 0
-    assert rows["autoregressive"]["tokens a pass"] == 1
+    assert rows["autoregressive"]["tokens per pass"] == 1
     assert report["headline"] == rows["SSD, β = 0.3"]["speed-up"]
     assert "autoregressive, again (A/A)" in rows
     (greedy,) = (name for name in rows if name.startswith("greedy"))
@@ -68,8 +68,8 @@ def test_a_fixed_draft_length_bounds_the_tokens_of_a_pass(root: Path, capsys: py
     _, rows = rows_of(root, "ssd", "--draft-length", "2", capsys=capsys)
     speculative = [row for name, row in rows.items() if name.startswith("SSD")]
     assert len(speculative) == 3
-    assert all(1 <= row["tokens a pass"] <= 3 for row in speculative)
-    assert any(row["tokens a pass"] > 1 for row in speculative)
+    assert all(1 <= row["tokens per pass"] <= 3 for row in speculative)
+    assert any(row["tokens per pass"] > 1 for row in speculative)
 
 
 def test_official_releases_are_timed_as_well(

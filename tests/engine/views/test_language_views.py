@@ -80,7 +80,7 @@ def test_memory_and_time_by_depth(model: LmMiniSpeech) -> None:
 
 
 def test_depth_needs_a_measurement(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="was not measured yet"):
+    with pytest.raises(SettingError, match="is not measured yet"):
         computed(load(write_model(tmp_path / "bare")), "depth")
 
 

@@ -190,7 +190,7 @@ class _Trials:
             if not math.isfinite(trial.error):
                 raise PlainError(
                     f"The model produced invalid numbers (NaN) at step {trial.step + 1}, layer {trial.layer + 1}; "
-                    "use more steps or less guidance, or fetch the checkpoint again."
+                    "use more steps or less guidance, or download the checkpoint again."
                 )
             self._done += 1
             self._accepted += trial.accepted

@@ -53,7 +53,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "sentences",
             "Sentences",
-            "How many of the 30 Harvard sentences every table speaks, to be held against the baseline and judged.",
+            "Number of Harvard sentences (of 30) that every table speaks, to compare with the baseline and to judge.",
             default=3,
             minimum=1,
             maximum=30,
@@ -162,13 +162,13 @@ def _panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: st
 
     panels = [
         Lines(
-            "What is saved and what it costs",
+            "Saving and cost",
             saved,
             Axis("Log-mel distance to the baseline", "natural-log units"),
             curves(ratio, lambda point: point.distance),
         ),
         Lines(
-            "What is saved at which threshold",
+            "Saving by threshold",
             Axis("Threshold δ", unit),
             saved,
             curves(lambda point: point.threshold, ratio),
@@ -213,7 +213,7 @@ def _against_full(name: str, row: Sequence[Point], full: Sequence[Point]) -> str
     ratio = fmean(excess)
     if abs(ratio - 1) < 0.02:
         return f"At equal operations {name} is as far from the baseline as the full method."
-    more = "farther from" if ratio > 1 else "nearer to"
+    more = "farther from" if ratio > 1 else "closer to"
     return f"At equal operations {name} is {abs(ratio - 1):.0%} {more} the baseline than the full method."
 
 
@@ -230,7 +230,7 @@ def _interpolated(ops_ratio: float, points: Sequence[Point]) -> float | None:
 VIEW = View(
     name="ablation",
     title="Ablation",
-    question="What are temporal skipping, branch skipping and pre-calibration each worth?",
+    question="What do temporal skipping, branch skipping and pre-calibration each contribute?",
     source="DiTReducio (arXiv 2509.09748), figure 6",
     families=("flow",),
     knobs=knobs,

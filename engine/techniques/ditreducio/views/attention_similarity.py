@@ -57,11 +57,11 @@ def compute(task: Task) -> Findings:
     trajectory = Trajectory(target, defaults(ditreducio.TECHNIQUE.knobs), work)
     similarities, redundancies = [[[math.nan] * steps for _ in range(layers)] for _ in range(2)]
     with torch.inference_mode():
-        task.observer.status("How diagonal is the attention?")
+        task.observer.status("Measuring the diagonal similarity of the attention")
         for step in range(steps):
             for layer, similarity in enumerate(trajectory.explore(step)):
                 similarities[layer][step] = float(similarity)
-        task.observer.status("How much does a repeated layer change the output?")
+        task.observer.status("Measuring the effect of repeated layers")
         for step in range(steps):
             trajectory.begin(step, (SkipAction.NONE,) * layers)
             for layer in range(layers):
@@ -127,7 +127,7 @@ def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: f
 
 def _caption(pairs: Sequence[tuple[float, float]], redundant_from: float) -> str:
     if not pairs:
-        return "One step alone cannot repeat another; choose more steps."
+        return "A single step cannot repeat another; choose more steps."
     redundant = [redundancy > redundant_from for _, redundancy in pairs]
     overall = sum(redundant) / len(pairs)
     words = (
@@ -152,7 +152,7 @@ def _caption(pairs: Sequence[tuple[float, float]], redundant_from: float) -> str
 VIEW = View(
     name="attention-similarity",
     title="Redundancy by attention",
-    question="Do layers whose attention is diagonal repeat themselves more than others?",
+    question="Are layers with diagonal attention more redundant than others?",
     source="DiTReducio (arXiv 2509.09748), figure 4",
     families=("flow",),
     knobs=knobs,

@@ -32,7 +32,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "rounds",
             "Rounds",
-            "How often each table is timed; every round times all of them and the baseline.",
+            "Number of rounds; each times all tables and the baseline.",
             default=7,
             minimum=3,
             maximum=51,

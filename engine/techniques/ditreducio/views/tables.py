@@ -79,7 +79,7 @@ def _temporal_share(tables: Iterable[StrategyTable], late: bool) -> float:
 VIEW = View(
     name="tables",
     title="Strategy tables",
-    question="What is skipped where as the threshold rises?",
+    question="Which modules are skipped as the threshold rises?",
     source="DiTReducio (arXiv 2509.09748), figure 9",
     families=("flow",),
     knobs=lambda layers: threshold_knobs(),

@@ -18,7 +18,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             name,
             title,
-            "A layer to look at, from 1, which is next to the input.",
+            "Number of the layer, from 1 at the input.",
             default=max(1, round(depth * layers)),
             minimum=1,
             maximum=layers,
@@ -46,7 +46,7 @@ def compute(task: Task) -> Findings:
             # Sixteen bits keep cosines to six digits and the memory small.
             kept[layer + 1, name].append(row.to(torch.bfloat16))
 
-    task.observer.status("Looking at what the modules put out")
+    task.observer.status("Comparing module outputs")
     with torch.inference_mode():
         run_through(
             target,
@@ -83,7 +83,7 @@ def _cosines(rows: list) -> tuple[tuple[float, ...], ...]:
 
 def _caption(panels: tuple[HeatMap, ...], steps: int) -> str:
     if steps < 2:
-        return "One step alone cannot repeat another; choose more steps."
+        return "A single step cannot repeat another; choose more steps."
     parts, nearest = [], []
     for panel in panels:
         adjacent = [panel.values[step][step - 1] for step in range(1, steps)]

@@ -21,7 +21,7 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
         Number(
             "largest",
             "Largest threshold",
-            "The thresholds are spread evenly up to this one.",
+            "Thresholds are spaced evenly up to this one.",
             default=0.30,
             symbol="δ",
             minimum=0.01,
@@ -32,7 +32,7 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
         Number(
             "count",
             "Thresholds",
-            "How many.",
+            "Number of thresholds.",
             default=count,
             effect=Effect.NEXT_VIEW,
             minimum=1,
@@ -42,7 +42,7 @@ def threshold_knobs(count: int = 6, tables: str = PREDICTED) -> tuple[Knob, ...]
         Choice(
             "tables",
             "Tables",
-            "Calibrate at every threshold, or once at the smallest and predict the others: quicker, and less exact.",
+            "Calibrate at every threshold, or once at the smallest and predict the others: faster, less exact.",
             default=tables,
             effect=Effect.NEXT_VIEW,
             values=(CALIBRATED, PREDICTED),

@@ -30,7 +30,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "sentences",
             "Sentences",
-            "How many of the 30 Harvard sentences are spoken every way.",
+            "Number of Harvard sentences (of 30) spoken in every way.",
             default=6,
             minimum=1,
             maximum=30,
@@ -83,7 +83,7 @@ def weight_sets(info: ModelInfo) -> tuple[WeightSet, ...]:
     guidance_free.require_guidance(info)
     if not info.weight_sets:
         raise SettingError(
-            f"{info.title} has no CFG-free weights to compare; train some, for w = 0.5 to begin with, or load a model "
+            f"{info.title} has no CFG-free weights to compare; train some, for example with w = 0.5, or load a model "
             "that has them."
         )
     return tuple(sorted({one.weight: one for one in info.weight_sets}.values(), key=lambda one: one.weight))
@@ -165,7 +165,7 @@ def _caption(
 VIEW = View(
     name="guidance-weight",
     title="Effect of w",
-    question="How close do CFG-free weights come to guidance of the same strength?",
+    question="How close are CFG-free weights to guidance of the same strength?",
     source="Flow matching without classifier-free guidance (arXiv 2504.20334), figure 1",
     families=("flow",),
     knobs=knobs,

@@ -32,7 +32,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "depths",
             "Depths",
-            "How many depths are looked at, from one layer to all of them; half of them as well, as in the paper.",
+            "Number of depths, from one layer to all; half of the layers is always included, as in the paper.",
             default=max(2, min(6, layers)),
             minimum=2,
             maximum=max(2, layers),
@@ -42,7 +42,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "rounds",
             "Rounds",
-            "How often each depth speaks the sentence; the best time counts.",
+            "Number of runs per depth; the best time counts.",
             default=2,
             minimum=1,
             maximum=20,
@@ -57,7 +57,7 @@ def compute(task: Task) -> Findings:
     model, info = task.model, task.model.info
     if not info.layer_order:
         raise SettingError(
-            f"Which layers of {info.title} matter was not measured yet; measure it in the Layers panel first."
+            f"The importance of {info.title}'s layers is not measured yet; measure it in the Layers panel first."
         )
     count, rounds = int(task.knobs["depths"]), int(task.knobs["rounds"])
     evenly = {round(1 + (info.layers - 1) * index / (count - 1)) for index in range(count)}

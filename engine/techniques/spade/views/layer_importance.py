@@ -30,7 +30,7 @@ def compute(task: Task) -> Findings:
     info = task.model.info
     record = read_record(places_of(info), info.fingerprint)
     if record is None:
-        raise SettingError(f"The layers of {info.title} were not measured yet; measure them in the Layers panel.")
+        raise SettingError(f"The layers of {info.title} are not measured yet; measure them in the Layers panel.")
     measures = [one for one in map(record.measure, MEASURES) if one is not None]
     return Findings(tuple(_panel(one) for one in measures), _caption(record), across=2)
 

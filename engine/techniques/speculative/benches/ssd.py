@@ -142,7 +142,7 @@ def _rows(
             row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
         else:
             row["speed-up"] = 1.0
-        row["tokens a pass"] = found.tokens_per_pass
+        row["tokens per pass"] = found.tokens_per_pass
         if found.acceptance is not None:
             cost, growth = found.draft_seconds / single, found.target_seconds / single
             tokens, length = found.tokens_per_pass, found.draft_length

@@ -62,7 +62,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "sentences",
             "Sentences",
-            "How many of the 30 Harvard sentences are spoken every way.",
+            "Number of Harvard sentences (of 30) spoken in every way.",
             default=4,
             minimum=1,
             maximum=30,
@@ -72,7 +72,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "longest",
             "Longest draft",
-            "Draft lengths from 1 to this one are tried.",
+            "Largest draft length to try, from 1.",
             default=6,
             minimum=2,
             maximum=8,
@@ -83,7 +83,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
         Number(
             "tolerance",
             "At tolerance",
-            "At which tolerance β the draft lengths are compared; the paper's is 0.4, and 0 is exact.",
+            "Tolerance β for comparing draft lengths; 0.4 in the paper, 0 is exact.",
             default=0.4,
             symbol="β",
             minimum=0.0,
@@ -174,7 +174,7 @@ def _speed(
     places = tuple(float(one) for one in ways)
     notes = tuple(
         f"LM real-time factor {way.factors.mean():.3f} against {reference.factors.mean():.3f}, "
-        f"{way.tokens_per_pass:.2f} tokens a pass"
+        f"{way.tokens_per_pass:.2f} tokens per pass"
         for way in ways.values()
     )
     curves = [

@@ -30,7 +30,7 @@ from engine.studies.writing import to_toml
 from engine.techniques import technique
 
 THRESHOLD = Number("threshold", "Threshold", "How much.", 0.1, minimum=0.0, maximum=1.0, step=0.01)
-STEPS = Number("steps", "Steps", "How many.", 8, minimum=1, maximum=64, whole=True)
+STEPS = Number("steps", "Steps", "Number of thresholds.", 8, minimum=1, maximum=64, whole=True)
 WAY = Choice("way", "Way", "Which.", "reuse", values=("reuse", "forecast"), titles=("Reuse (paper)", "Forecast"))
 FORM = StudyForm(
     "Mine",

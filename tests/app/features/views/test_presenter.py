@@ -60,7 +60,7 @@ def test_what_cannot_be_computed_is_said_where_it_was_asked_for(window: MainWind
     panel = opened(window, "guidance-weight")
     QTest.keyClick(panel.compute_button, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert "train some, for w = 0.5" in panel.state
+    assert "train some, for example with w = 0.5" in panel.state
     panel.chooser.setCurrentIndex(0)
     assert "train some" not in panel.state
 
