@@ -8,7 +8,7 @@ What a technique brings is in the module that :attr:`engine.techniques.base.Tech
 - ``described(artefact)``: fields of the file that :mod:`engine.export.paretone_profile` reads, and
   ``readme(artefact)``, what to say of them;
 - ``weights(profile, checkpoint, check)``: the weights that the profile runs with in place of the checkpoint's, an
-  :class:`engine.export.exporting.ExportedWeights`, or ``None``;
+  :class:`engine.export.exported_weights.ExportedWeights`, or ``None``;
 - ``KIND`` and ``SETTINGS_FILE``: which weights of language models are the technique's, and where settings for them go.
 """
 
