@@ -35,8 +35,8 @@ def exact(
     error: type[PlainError],
     optional: Collection[str] = (),
 ) -> dict[str, Any]:
-    """``data``, which must be an object with the fields ``kinds``, each of its type, and no others; ``optional`` ones
-    may be absent.
+    """``data``, which must be an object with the fields ``kinds``, each of its type (``object``: of any), and no
+    others; ``optional`` ones may be absent.
 
     Raises ``error`` that names the field at fault, as part of ``where``.
     """
@@ -50,7 +50,7 @@ def exact(
             if name in optional:
                 continue
             raise error(f"{where} lacks the field {name!r}.")
-        if not is_of(data[name], kind):
+        if kind is not object and not is_of(data[name], kind):
             raise error(f"{where}.{name} must be of type {named(kind)}, not {data[name]!r}.")
     return data
 

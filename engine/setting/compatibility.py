@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from engine.errors import ProfileError
+from engine.fields import exact, is_of
 from engine.setting.knobs import Knob, Values
+
+_FIELDS = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
+"""Fields in a file."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +70,19 @@ class Compatibility:
     @classmethod
     def from_json(cls, data: object, where: str) -> Compatibility:
         """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names ``where`` and the field at fault."""
-        if not isinstance(data, dict):
-            raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
-        names = [one.name for one in fields(cls)]
-        for name in names:
-            if name not in data:
-                raise ProfileError(f"{where} lacks the field {name!r}.")
-            kind = dict if name == "sampling" else str
-            if not isinstance(data[name], kind):
-                raise ProfileError(f"{where}.{name} must be of type {kind.__name__}, not {data[name]!r}.")
-        unknown = sorted(set(data) - set(names))
-        if unknown:
-            raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
-        sampling = data["sampling"]
+        found = exact(data, where, _FIELDS, ProfileError)
+        sampling = found["sampling"]
         if "steps" not in sampling:
             raise ProfileError(f"{where}.sampling lacks the field 'steps'.")
         for name, value in sampling.items():
             if not isinstance(value, bool | int | float | str):
                 raise ProfileError(f"{where}.sampling.{name} must be a number, a text or a truth value, not {value!r}.")
         steps = sampling["steps"]
-        if not isinstance(steps, int) or isinstance(steps, bool):
+        if not is_of(steps, int):
             raise ProfileError(f"{where}.sampling.steps must be of type int, not {steps!r}.")
         if steps < 1:
             raise ProfileError(f"{where}.sampling.steps must be at least 1, not {steps}.")
-        return cls(**{**data, "sampling": Values(sampling)})
+        return cls(**{**found, "sampling": Values(sampling)})
 
 
 _WORDS = {

@@ -15,6 +15,7 @@ from typing import Any
 
 from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
+from engine.fields import is_of
 from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import VARIANTS
@@ -387,7 +388,7 @@ def _evidence(data: object) -> Evidence:
     _only(data, "evidence.", ("metrics", "machine", "seed", "date", "text", "voice"))
     metrics = _typed(data, "evidence.", "metrics", dict)
     for name, value in metrics.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_of(value, int | float):
             raise ProfileError(f"evidence.metrics.{name} must be a number, not {value!r}.")
     date = _typed(data, "evidence.", "date", str)
     try:
@@ -413,7 +414,7 @@ def _typed(data: Mapping[str, object], prefix: str, name: str, kind: type) -> ob
     if name not in data:
         raise ProfileError(f"{prefix}{name} is missing.")
     value = data[name]
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not is_of(value, kind):
         raise ProfileError(f"{prefix}{name} must be {_TYPES[kind]}, not {value!r}.")
     return value
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError
+from engine.fields import exact
 from engine.sampling.actions import SkipAction
 from engine.sampling.operations import OperationCounts
 from engine.sampling.schedules import time_grid
@@ -19,6 +20,10 @@ from engine.techniques.ditreducio.forecast import TEMPORAL_VARIANTS
 
 BRANCH_SKIP_VARIANTS = ("both", "attention")
 """Modules that branch skipping saves: ``both`` (the paper) or ``attention`` only (the official F5 code)."""
+
+
+_FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}
+"""Fields of a table in a file."""
 
 
 @dataclass(frozen=True)
@@ -150,20 +155,13 @@ class StrategyTable:
     @classmethod
     def from_json(cls, data: object, where: str = "strategy table") -> StrategyTable:
         """Read what :meth:`to_json` wrote. Raises :class:`ProfileError` that names the field at fault."""
-        if not isinstance(data, dict):
-            raise ProfileError(f"{where} must be an object, not {type(data).__name__}.")
-        unknown = sorted(set(data) - {"belonging", "branch_skip", "temporal", "origin", "actions"})
-        if unknown:
-            raise ProfileError(f"{where} has an unknown field {unknown[0]!r}.")
-        for name in ("belonging", "branch_skip", "actions"):
-            if name not in data:
-                raise ProfileError(f"{where} lacks the field {name!r}.")
+        found = exact(data, where, _FIELDS, ProfileError, optional=("temporal", "origin"))
         return cls(
-            Compatibility.from_json(data["belonging"], f"{where}.belonging"),
-            read_actions(data["actions"], f"{where}.actions"),
-            str(data["branch_skip"]),
-            str(data.get("origin", "")),
-            str(data.get("temporal", TEMPORAL_VARIANTS[0])),
+            Compatibility.from_json(found["belonging"], f"{where}.belonging"),
+            read_actions(found["actions"], f"{where}.actions"),
+            found["branch_skip"],
+            found.get("origin", ""),
+            found.get("temporal", TEMPORAL_VARIANTS[0]),
         )
 
     def to_official(self) -> dict:
