@@ -19,7 +19,7 @@ from engine.setting.profile import Profile
 
 
 class Follower(Protocol):
-    """Who is told how far an export is. Every method may raise to cancel."""
+    """Receives the progress of an export. Every method may raise to cancel."""
 
     def check(self) -> None:
         """A chance to cancel."""

@@ -247,7 +247,7 @@ def _read(path: Path) -> bytes:
 
 
 def _shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
-    """``config`` with so many layers; what it lists by layer goes with them."""
+    """``config`` with this number of layers; what it lists by layer goes with them."""
     fewer = {**config, "num_hidden_layers": len(retained), RETAINED: list(retained)}
     if "layer_types" in config:
         fewer["layer_types"] = [config["layer_types"][layer] for layer in retained]

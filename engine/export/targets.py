@@ -51,7 +51,7 @@ def targets() -> tuple[Target, ...]:
 
 
 def target(name: str) -> Target:
-    """The target called ``name``. Raises :class:`SettingError` naming all where there is none."""
+    """The target called ``name``. Raises :class:`SettingError` naming all if there is none."""
     known = targets()
     found = next((one for one in known if one.name == name), None)
     if found is None:

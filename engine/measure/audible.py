@@ -28,5 +28,5 @@ def require_finite(values: np.ndarray, what: str, setting: Setting, info: ModelI
     at = f" at {steps} steps" if steps is not None else ""
     raise PlainError(
         f"The model produced invalid numbers (NaN) for {what}{at} in {info.precision}; "
-        f"try {' or '.join(remedies)}, or fetch the checkpoint again."
+        f"try {' or '.join(remedies)}, or download the checkpoint again."
     )

@@ -30,7 +30,7 @@ class Finding:
     fields: tuple[tuple[str, str], ...] = ()
     """What the command line's JSON says of it, by name."""
     result: Any = None
-    """What the technique's job of the same kind would give; ``None`` where nothing was found after all."""
+    """What the technique's job of the same kind would give; ``None`` if nothing was found after all."""
     checkpoint: str = ""
     """SHA-256 of the checkpoint that it is about."""
 

@@ -1,4 +1,4 @@
-"""What a study hands to whoever has a model, and what comes back. Torch-free and picklable: both may be on other
+"""What a study gives to a worker, and what comes back. Torch-free and picklable: both may be on other
 machines."""
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def rates_of(request: CompanionRequest, companion: Companion, teacher: Teacher) 
 
 def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) -> TokenData:
     """What is learnt from: spoken by the model itself, recorded, or both. What was made is found again in the work
-    folder. Raises :class:`TrainingError` where it is too little."""
+    folder. Raises :class:`TrainingError` if it is too little."""
     training: list[SpokenTokens] = []
     held_out: list[SpokenTokens] = []
     origins = []

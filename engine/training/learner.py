@@ -82,7 +82,7 @@ class Learner(Generic[Model]):
     def follow(self, loss: Tensor, number: int) -> float:
         """Move the weights down the gradient of ``loss`` in step ``number``; the loss as a number.
 
-        Raises :class:`engine.errors.TrainingError` where it, or its gradient, is not finite.
+        Raises :class:`engine.errors.TrainingError` if it, or its gradient, is not finite.
         """
         self._backward(loss)
         norm = self._shortened()

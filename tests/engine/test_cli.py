@@ -446,7 +446,7 @@ def test_comparing_options(paretone: Callable[..., Outcome], profile: Path) -> N
     outcome = paretone("compare", "steps=2", "steps=3,guidance=1.5", "--text", TEXT, "--repeats", "1")
     assert outcome.code == 0, outcome.err
     assert "times as fast as A" in outcome.out
-    assert "B beside A: log-mel distance" in outcome.out
+    assert "B against A: log-mel distance" in outcome.out
     assert "A and B differ in more than the technique: guidance (2 and 1.5), steps (2 and 3)." in outcome.out
     assert "RTF (s/s)" in outcome.out
     assert "TTFA (s)" in outcome.out

@@ -22,20 +22,20 @@ class Remembered(Generic[Made]):
         self._last: tuple[object, Made] | None = None
 
     def of(self, key: object, make: Callable[[], Made]) -> Made:
-        """What was made for ``key``, by ``make`` where that was not the last one."""
+        """What was made for ``key``, by ``make`` if that was not the last one."""
         if self._last is None or not self._same(self._last[0], key):
             self._last = key, make()
         return self._last[1]
 
 
 def changed(recording: str | Path) -> int:
-    """When the file was written, in nanoseconds, 0 where there is none: a recording that was changed is read again."""
+    """When the file was written, in nanoseconds, 0 if there is none: a recording that was changed is read again."""
     path = Path(recording)
     return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def transcript_of(voice: Voice, advice: str = "") -> str:
-    """The voice's transcript on one line. Raises :class:`TextError` with ``advice`` where it has none."""
+    """The voice's transcript on one line. Raises :class:`TextError` with ``advice`` if it has none."""
     transcript = " ".join(voice.transcript.split())
     if not transcript:
         raise TextError(

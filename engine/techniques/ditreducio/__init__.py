@@ -24,7 +24,7 @@ UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at
 """Unit of the threshold under each error metric. The output of F5-TTS is log mel per unit time; MegaTTS 3 is compared
 before its last projection, where units have no name."""
 COMBINATIONS = ("worst", "mean")
-"""Which error of several sentences decides a skip, where they are calibrated together."""
+"""Which error of several sentences decides a skip, if they are calibrated together."""
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:

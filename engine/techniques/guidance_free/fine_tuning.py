@@ -64,7 +64,7 @@ def fine_tune(
     pace: Pace = PACE,
     sentences: int = SENTENCES,
 ) -> Trained:
-    """Train under ``options``, and export the result. Where there is no manifest, flite speaks ``sentences`` in each
+    """Train under ``options``, and export the result. If there is no manifest, flite speaks ``sentences`` in each
     voice.
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
@@ -113,7 +113,7 @@ def _trained(options: GuidanceFreeOptions, target: Path, session: Session, is_fi
 
 
 def _spoken(folder: Path, sentences: int, chosen: CatalogueEntry, follower: Follower) -> Path:
-    """A manifest of what flite speaks, made now where it is not in ``folder`` yet."""
+    """A manifest of what flite speaks, made now if it is not in ``folder`` yet."""
     if not chosen.bundled:
         raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
     manifest = folder / MANIFEST / f"{MANIFEST}.csv"

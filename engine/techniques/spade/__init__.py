@@ -23,7 +23,7 @@ RECOVERED, PARTLY, NONE = "recovered", "partly", "none"
 
 @dataclass(frozen=True)
 class LayerList(Knob):
-    """Numbers of layers, counted from 0 and separated by commas; ``""`` where they follow from something else."""
+    """Numbers of layers, counted from 0 and separated by commas; ``""`` if they follow from something else."""
 
     def check(self, value: object) -> str:
         try:

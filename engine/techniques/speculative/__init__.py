@@ -30,7 +30,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
 
 
 def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights | StudentWeights:
-    """What proposes tokens."""
+    """The draft model that proposes tokens."""
     info, there = context.info, fitting_drafts(context.info, knobs)
     kind = "student" if knobs["draft"] == DRAFT_BY_STUDENT else "draft"
     if context.entry.artefact:

@@ -407,7 +407,7 @@ def test_every_piece_is_checked_whatever_the_adapter_does(engine: EngineThread, 
     engine.submit(synthesis(2))
     assert recorder.end_of(2).sentence == (
         "The model produced invalid numbers (NaN) for piece 1 at 4 steps in float32; "
-        "try more steps or less guidance, or fetch the checkpoint again."
+        "try more steps or less guidance, or download the checkpoint again."
     )
     assert not recorder.of(2, AudioReady)
 

@@ -128,7 +128,7 @@ def test_a_cluster_of_this_machine_that_cannot_begin_is_tried_again_and_says_so(
         raise Exception("The current node timed out during startup.")
 
     monkeypatch.setattr(ray, "init", slow)
-    with pytest.raises(StudyError, match=r"Ray could not begin on this machine \(The current node timed out .*Ray\."):
+    with pytest.raises(StudyError, match=r"Ray could not start on this machine \(The current node timed out .*Ray\."):
         Cluster(LOCAL).begin(Equipment("f5-mini"), SilentObserver())
     assert len(began) == 2
     assert {one["address"] for one in began} == {LOCAL}, "without an address Ray joins any cluster of the machine"
@@ -171,5 +171,5 @@ def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
     with Store(tmp_path) as store:
         store.begin(study(device="cuda"))
-        with pytest.raises(StudyError, match=r"No worker could begin: .*cuda"):
+        with pytest.raises(StudyError, match=r"No worker could start: .*cuda"):
             run(study(device="cuda"), store, Cluster(nodes.address, load=small.load), Follower())

@@ -70,7 +70,7 @@ class LmMiniFolder(MiniFolder):
         return self._network(Path(student.path), replace(self.config(), layers=student.depth), device)
 
     def draft(self, draft: DraftWeights) -> DraftTensors:
-        """What a draft's file holds."""
+        """Content of a draft's file."""
         layout, head = self.layout(), None
         layers: dict[int, dict[str, Tensor]] = {}
         for name, value in read_weights(Path(draft.path), self.check).items():

@@ -26,7 +26,7 @@ class Calibrations:
     def __call__(
         self, model: SpeechModel, utterances: Sequence[Utterance], setting: Setting, observer: CalibrationObserver
     ) -> StrategyTable:
-        """The strategy table for ``setting``. Raises :class:`PlainError` where there is none."""
+        """The strategy table for ``setting``. Raises :class:`PlainError` if there is none."""
         # Imports torch.
         from engine.techniques.ditreducio.preparation import calibrate_model
 

@@ -306,7 +306,7 @@ def test_a_device_that_goes_away_voids_the_trial(
     press(Qt.Key.Key_1)
     assert answers[0].void
     assert not session.finished
-    assert "1 void, asked again" in panel.trial.title.text()
+    assert "1 void, repeated" in panel.trial.title.text()
     with qtbot.waitSignal(panel.reconnect_wanted):
         panel._device_problem._retry.click()
 

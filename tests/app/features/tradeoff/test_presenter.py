@@ -267,7 +267,7 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     action.trigger()
     assert sounding.features["listen"].sounds(take) and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
     labels = [one.text() for one in listen.findChildren(QLabel)]
-    assert "By itself: The sound is played apart from A and B." in labels
+    assert "Single: This sound plays separately from A and B." in labels
     sounding.features["listen"].hear_sound(np.zeros(4800, np.float32), 24000)
     assert not sounding.features["listen"].sounds(take), "neither is another sound stopped"
 

@@ -140,8 +140,8 @@ def test_a_draft_shares_what_it_did_not_train(model: LmMiniSpeech) -> None:
 
 def test_no_draft_yet(bare: Path) -> None:
     info = load(bare).info
-    assert "No draft that could propose tokens for LM mini has been trained yet" in problem(info, setting(drafted()))
-    assert "No student that could propose" in problem(info, setting(drafted(draft="student")))
+    assert "LM mini has no trained draft to propose tokens" in problem(info, setting(drafted()))
+    assert "LM mini has no trained student to propose tokens" in problem(info, setting(drafted(draft="student")))
 
 
 def test_weights_of_another_checkpoint_are_refused(bare: Path) -> None:

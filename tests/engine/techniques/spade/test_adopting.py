@@ -123,7 +123,7 @@ def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
     state, adopted, _ = performed(tmp_path / "s", chosen, Follower(pause_after=chosen.takes - 1))
     assert state == PAUSED
     assert adopted.record is None
-    assert adopted.sentence.startswith("The word error rates without each layer were not adopted. Only 1 of 2 utter")
+    assert adopted.sentence.startswith("The word error rates without each layer were not merged. Only 1 of 2 utter")
     assert not (own_place("lm-mini") / FILE).exists()
     state, adopted, _ = performed(tmp_path / "s", chosen)
     assert state == FINISHED and adopted.record is not None
