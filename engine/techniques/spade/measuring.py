@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from torch import Tensor
 from engine.errors import SettingError
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.machine import describe
-from engine.models.base import Synthesis, Utterance, run_to_completion
+from engine.models.base import ProgressObserver, Synthesis, Utterance, run_to_completion
 from engine.models.families.language import LanguageSpeech
 from engine.models.files.layer_importance import (
     COSINE,
@@ -40,25 +39,12 @@ from engine.techniques.spade.importance import bootstrapped
 from engine.training.losses import each_divergence
 
 
-class Listener(Protocol):
-    """Who is told how far a measurement is. Every method may raise :class:`engine.errors.Cancelled`."""
-
-    def check(self) -> None:
-        """Called often."""
-
-    def status(self, text: str) -> None:
-        """Called with a line when another part begins."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called while a part is under way."""
-
-
 def measure_layers(
     model: LanguageSpeech,
     utterances: Sequence[Utterance],
     setting: Setting,
     measures: Sequence[str],
-    observer: Listener,
+    observer: ProgressObserver,
     earlier: ImportanceRecord | None = None,
 ) -> ImportanceRecord:
     """Take ``measures`` of all layers under the options and the seed of ``setting``. What ``earlier`` has measured
@@ -112,7 +98,7 @@ class Forced:
 
 @torch.inference_mode()
 def own_speech(
-    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: Listener
+    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: ProgressObserver
 ) -> list[list[Forced]]:
     """Each utterance as the model speaks it, passage by passage."""
     spoken = []
@@ -133,7 +119,7 @@ def own_speech(
 
 @torch.inference_mode()
 def skipping_divergence(
-    model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: Listener
+    model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: ProgressObserver
 ) -> LayerImportance:
     """KL between what the model predicts with all layers and without each, in nats, mean over tokens."""
     tokens, layers = model.own.tokens, model.info.layers
@@ -156,7 +142,7 @@ def skipping_divergence(
 
 
 @torch.inference_mode()
-def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: Listener) -> LayerImportance:
+def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer: ProgressObserver) -> LayerImportance:
     """One minus the cosine between what goes into a layer and what comes out, mean over elements."""
     layers = model.info.layers
     each = np.zeros((len(spoken), layers))
@@ -175,7 +161,7 @@ def turning(model: LanguageSpeech, spoken: Sequence[Sequence[Forced]], observer:
 
 
 def word_errors_without(
-    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: Listener
+    model: LanguageSpeech, utterances: Sequence[Utterance], setting: Setting, observer: ProgressObserver
 ) -> LayerImportance:
     """WLI: word error rate without each layer. Raises :class:`engine.errors.PlainError` if the judge is missing."""
     layers = model.info.layers

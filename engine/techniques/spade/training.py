@@ -11,7 +11,7 @@ import torch
 
 from engine.errors import SettingError
 from engine.models import load_model
-from engine.models.base import Utterance
+from engine.models.base import StepReport, Utterance
 from engine.models.catalogue import harvard_sentences, voices
 from engine.models.families.language import LanguageSpeech
 from engine.models.files.language_weights import STUDENTS, own_place, places
@@ -102,9 +102,20 @@ def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> 
     speakers = voices(request.model, request.folder)
     utterances = [Utterance(sentence, voice) for sentence in sentences for voice in speakers]
     setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)
-    record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), follower)
+    record = measure_layers(model, utterances, setting, (DIVERGENCE, COSINE), _Measuring(follower))
     record.write(own_place(request.model) / FILE)
     return record
+
+
+class _Measuring:
+    """A training's follower as what a measurement reports to."""
+
+    def __init__(self, follower: Follower) -> None:
+        self.check, self.status, self.progress = follower.check, follower.status, follower.progress
+
+    def step(self, report: StepReport) -> None:
+        """A chance to stop, no more."""
+        self.check()
 
 
 class _Stages:

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,12 +15,15 @@ from engine.cli import main as paretone
 from engine.commands import train_bundled
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.models.networks.vocos import Vocos
 from engine.paths import resource
 from engine.training import corpora
 from engine.training.recipes.bundled_training import RECIPES
 from engine.training.recipes.judging import main as judge
 from engine.training.recipes.manifest import main as write_manifest
+from engine.training.session import CHECKPOINT, LOG
 
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 
@@ -50,6 +57,29 @@ def test_from_nothing_to_a_vocoder_interrupted_and_resumed(
 
     assert main([*command, "--steps", "3"]) == 1
     assert "resume it, or choose another work folder" in capsys.readouterr().err
+
+
+@needs_flite
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_checkpoint_to_resume_from(few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    work = tmp_path / "run"
+    command = ["codec-mini", "--work", str(work), "--sentences", "6"]
+
+    def interrupt() -> None:
+        """Press Ctrl-C once the training has begun."""
+        while not (work / LOG).is_file():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presses = threading.Thread(target=interrupt, daemon=True)
+    presses.start()
+    assert main([*command, "--minutes", "60"]) == 130
+    presses.join()
+    assert "to resume from" in capsys.readouterr().err
+    done = torch.load(work / CHECKPOINT, weights_only=True)["step"]
+    assert main([*command, "--steps", str(done + 1), "--resume"]) == 0
+    assert f"{done + 1} steps" in capsys.readouterr().out
+    assert read_quantised_mel(work / "export", ResidualCodec)[0].config == ResidualCodecConfig()
 
 
 @needs_flite
