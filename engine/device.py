@@ -59,16 +59,16 @@ def title(device: torch.device | str) -> str:
 
 
 def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
-    """Techniques that ``device`` cannot carry out, each with the reason as a sentence."""
+    """What ``device`` cannot do, of ``recording`` (CUDA graphs) and ``compiling``, each with the reason."""
     kind, found = torch.device(device).type, {}
     if kind != "cuda":
-        found["graphs"] = f"CUDA graphs need an NVIDIA graphics card, which {title(device)} is not; do without them."
+        found["recording"] = f"CUDA graphs need an NVIDIA graphics card, which {title(device)} is not; do without them."
     if kind == "mps":
-        found["compilation"] = "Compiling needs a processor or an NVIDIA graphics card; do without it."
+        found["compiling"] = "Compiling needs a processor or an NVIDIA graphics card; do without it."
     elif kind == "cuda" and importlib.util.find_spec("triton") is None:
-        found["compilation"] = "Compiling for a graphics card needs the package triton; install it, or do without."
+        found["compiling"] = "Compiling for a graphics card needs the package triton; install it, or do without."
     elif kind == "cpu" and compiler() is None:
-        found["compilation"] = "Compiling for a processor needs a C++ compiler such as g++; install one, or do without."
+        found["compiling"] = "Compiling for a processor needs a C++ compiler such as g++; install one, or do without."
     return tuple(found.items())
 
 

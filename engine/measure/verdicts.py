@@ -19,7 +19,7 @@ from engine.models.f5.config import SAMPLE_RATE
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 from engine.training.corpora import speak
 
 ORIGINAL = "original speech"
@@ -33,7 +33,7 @@ class Way:
 
     title: str
     setting: Setting
-    artefacts: tuple[StrategyTable, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def load(
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
     speech = LOADERS[chosen.loader](LoadRequest(chosen, place, variant, on, status, check))
-    reasons = dict(devices.lacking(on)) | lacking(chosen.family)
+    reasons = lacking(chosen.family, dict(devices.lacking(on)))
     speech.info = replace(speech.info, lacking=tuple(reasons.items()))
     status("Warming up …")
     speech.warm_up()

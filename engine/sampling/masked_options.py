@@ -68,7 +68,7 @@ CLASS_TEMPERATURE = Number(
 
 BY_SENTENCE = Switch(
     "by_sentence",
-    "Sentence by sentence",
+    "One sentence at a time",
     "Speak every sentence separately, so that the first plays sooner. Off: fill in as much as the model can at once.",
     default=False,
 )

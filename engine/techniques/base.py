@@ -231,6 +231,8 @@ class Technique:
     """Where it stands in lists: the smaller, the earlier; ties by title."""
     lacking: Callable[[str], str | None] = lambda family: None
     """Why models of a family are not offered it, whatever their device, as a sentence, or ``None``."""
+    needs: str = ""
+    """What a device must be able to do for it; see :func:`engine.device.lacking`."""
     artefact: ArtefactType | None = None
     """What is prepared for it and kept in profiles."""
     artefact_file: ArtefactFile | None = None

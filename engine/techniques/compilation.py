@@ -57,6 +57,7 @@ TECHNIQUE = Technique(
     paper=Paper("PyTorch 2: Faster Machine Learning Through Dynamic Python Bytecode Transformation", "ASPLOS 2024"),
     families=("flow", "language", "masked"),
     slot="launching",
+    needs="compiling",
     lacking=lacking,
     place=60,
     knobs=(

@@ -41,6 +41,7 @@ TECHNIQUE = Technique(
     paper=Paper("CUDA Graphs in PyTorch", "pytorch.org/blog/accelerating-pytorch-with-cuda-graphs"),
     families=("flow", "language", "masked"),
     slot="launching",
+    needs="recording",
     place=50,
     knobs=(
         Number(

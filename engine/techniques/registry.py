@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import MappingProxyType
 
 from engine.errors import SettingError
 from engine.setting.knobs import Knob
@@ -88,9 +89,10 @@ def applying_to(family: str, options: Iterable[Knob]) -> tuple[Technique, ...]:
     return tuple(one for one in techniques() if family in one.families and names.issuperset(one.options))
 
 
-def lacking(family: str) -> dict[str, str]:
-    """By name, why techniques are not offered for models of ``family``, whatever their device."""
-    reasons = {one.name: one.lacking(family) for one in techniques()}
+def lacking(family: str, device: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """By name, why techniques are not offered for models of ``family``: whatever their device, or on a ``device`` that
+    cannot do what they need (see :func:`engine.device.lacking`)."""
+    reasons = {one.name: one.lacking(family) or device.get(one.needs) for one in techniques()}
     return {name: reason for name, reason in reasons.items() if reason}
 
 

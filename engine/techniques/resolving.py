@@ -163,8 +163,8 @@ def _begin(info: ModelInfo, setting: Setting) -> Any:
     if info.guidance.branches(options) > 1:
         trained = info.cfg_free_weight
         plan = plan.noted(
-            f"Guidance is left out: {info.title} is CFG-free (w = {trained:.2f}) and speaks as if guided by "
-            f"{trained / (1 - trained):.2g} already; more on top would be too much."
+            f"Guidance is left out: {info.title} has its guidance in its weights (w = {trained:.2f}) and speaks as if "
+            f"guided by {trained / (1 - trained):.2g} already; more on top would be too much."
         )
     return replace(plan, options=unguided, reference=unguided)
 

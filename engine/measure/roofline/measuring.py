@@ -25,7 +25,7 @@ from engine.models.families.language import LanguageSpeech
 from engine.models.families.masked import MaskedInternals, MaskedSpeech
 from engine.setting.plan import Launching
 from engine.setting.setting import Setting
-from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.base import Artefact
 
 ONCE = ("conditioning", "prefill", "decoder")
 """Stages that are never recorded or compiled."""
@@ -42,7 +42,7 @@ class RooflineTarget:
     model: SpeechModel
     utterance: Utterance
     setting: Setting
-    artefacts: tuple[StrategyTable, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ REPEATS = Choice(
     "repeats",
     "Repeated tokens",
     "A token among the last ten is resampled from all; since 2026 the release excludes the repeated one. "
-    "The papers on SSD and SPADE used the older rule.",
+    "Papers from before used the older rule.",
     default="2026",
     values=("2026", "2025"),
     titles=("Another one (2026)", "Any one (2025)"),

@@ -55,7 +55,7 @@ class Compiled:
             if is_out_of_memory(error):
                 raise
             # If a compiler fails, speech continues.
-            _log.warning("torch.compile failed.", exc_info=error)
+            _log.warning("Compiling failed.", exc_info=error)
             self._failed = True
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             self._said.append(f"Compiling failed ({reason}), so evaluations ran without; details are in the log.")

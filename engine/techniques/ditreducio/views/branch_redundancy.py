@@ -24,7 +24,7 @@ def compute(task: Task) -> Findings:
     if target.branches == 1:
         raise SettingError(
             "Only one branch runs under this setting, so there is nothing to compare it with; choose a guidance above "
-            "0 and no CFG-free weights."
+            "0 and no weights that replace it."
         )
     layers, steps, items = target.backbone.layers, target.steps, len(target.noise)
     found = {

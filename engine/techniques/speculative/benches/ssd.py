@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tokens that are always drafted (default: as many as pay, found while decoding)",
     )
     parser.add_argument("--all-drafts", action="store_true", help="also every other draft, in separate rows")
-    parser.add_argument("--student", action="store_true", help="also a SPADE student as draft, in separate rows")
+    parser.add_argument("--student", action="store_true", help="also a shallower student as draft, in separate rows")
 
 
 def run(arguments: argparse.Namespace) -> Report:

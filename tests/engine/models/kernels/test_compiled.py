@@ -177,10 +177,10 @@ def test_memory_that_is_short_is_no_failure_to_compile(monkeypatch: pytest.Monke
 
 def test_devices_say_what_they_lack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device.shutil, "which", lambda name: None)
-    assert "needs a C++ compiler" in dict(device.lacking("cpu"))["compilation"]
+    assert "needs a C++ compiler" in dict(device.lacking("cpu"))["compiling"]
     monkeypatch.setattr(device.shutil, "which", lambda name: "/usr/bin/g++")
-    assert set(dict(device.lacking("cpu"))) == {"graphs"}
-    assert set(dict(device.lacking("mps"))) == {"graphs", "compilation"}
+    assert set(dict(device.lacking("cpu"))) == {"recording"}
+    assert set(dict(device.lacking("mps"))) == {"recording", "compiling"}
 
 
 def test_language_models_say_why_they_are_not_compiled() -> None:

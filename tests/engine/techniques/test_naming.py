@@ -1,0 +1,141 @@
+"""Nobody names a technique but itself: no import, no string, no identifier outside its own folder, or its own feature.
+
+A feature of the window that belongs to a technique says so: ``technique="name"`` in its ``__init__.py``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine.models import catalogue
+from engine.models.base import ModelInfo
+from engine.techniques import Technique, techniques
+
+ROOT = Path(engine.__file__).parents[1]
+NOT_YET = (
+    "app/features/export",
+    "app/features/guide",
+    "app/features/roofline",
+    "app/features/setup",
+    "app/features/studies",
+    "app/features/tradeoff",
+    "app/features/training",
+    "app/features/views",
+    "app/shell/endurance.py",
+    "app/shell/help.py",
+    "app/state/app_state.py",
+    "app/state/availability.py",
+    "app/state/calibration_store.py",
+    "app/state/selection.py",
+    "app/state/strategy_state.py",
+    "engine/bench",
+    "engine/commands",
+    "engine/export",
+    "engine/session",
+    "engine/studies",
+    "engine/training",
+)
+"""Rooms that are still being cleared; the list only shrinks, and goes."""
+WORDS = {
+    # What models and samplers have by themselves: options, properties, algorithms.
+    *(knob.name for entry in catalogue.MODELS for knob in entry.options),
+    *ModelInfo.__dataclass_fields__,
+    *(path.stem for path in (ROOT / "engine/sampling").glob("*.py")),
+    *(path.stem for path in (ROOT / "engine/models/kernels").glob("*.py")),
+}
+"""Names that mean something else, too: a technique that bears one may not be imported or be named by its title."""
+KNOBS = {knob.name for one in techniques() for knob in one.knobs}
+"""Names that are also those of knobs: as a string, such a name may mean the knob."""
+
+
+def own(one: Technique) -> list[Path]:
+    """Where a technique may be named."""
+    rooms = [ROOT / f"engine/techniques/{one.name}.py", ROOT / f"engine/techniques/{one.name}"]
+    for said in (ROOT / "app/features").glob("*/__init__.py"):
+        if f'technique="{one.name}"' in said.read_text(encoding="utf-8"):
+            rooms.append(said.parent)
+    return rooms
+
+
+def docstrings(tree: ast.AST) -> set[int]:
+    """The ids of the nodes that are docstrings, those of fields included."""
+    return {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+
+
+def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
+    """Lines of ``tree`` that name the technique, and how."""
+    module, told = f"engine.techniques.{one.name}", docstrings(tree)
+    distinctive = one.name not in WORDS
+    title = re.compile(rf"\b{re.escape(one.title.partition(' (')[0])}\b")
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        if isinstance(node, ast.Import) and any(f"{alias.name}.".startswith(f"{module}.") for alias in node.names):
+            yield line, "imports it"
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            if any(f"{name}.".startswith(f"{module}.") for name in imported):
+                yield line, "imports it"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            if node.value == one.title or (node.value == one.name and distinctive and one.name not in KNOBS):
+                yield line, f"says {node.value!r}"
+            elif distinctive and title.search(node.value):
+                yield line, f"says its title in {node.value!r}"
+        elif distinctive:
+            identifier = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "name", None)
+            if isinstance(identifier, str) and one.name in identifier.lower():
+                yield line, f"is called {identifier}"
+
+
+def findings(top: str) -> list[str]:
+    """All that name a technique in ``top`` and are not its own."""
+    found = []
+    for path in sorted((ROOT / top).rglob("*.py")):
+        tree = None
+        for one in techniques():
+            if any(path == room or room in path.parents for room in own(one)):
+                continue
+            tree = tree or ast.parse(path.read_text(encoding="utf-8"))
+            found += [
+                f"{path.relative_to(ROOT).as_posix()}:{line}: {one.name}: {how}" for line, how in named(tree, one)
+            ]
+    return found
+
+
+def room_of(finding: str) -> str:
+    """The entry of :data:`NOT_YET` that a finding is in, or ``""``."""
+    path = finding.partition(":")[0]
+    return next((room for room in NOT_YET if path == room or path.startswith(f"{room}/")), "")
+
+
+@pytest.fixture(scope="module")
+def found() -> list[str]:
+    return [*findings("engine"), *findings("app")]
+
+
+def test_nobody_names_a_technique_but_itself(found: list[str]) -> None:
+    wrong = [one for one in found if not room_of(one)]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "how"),
+    [
+        ("from engine.techniques import spade", "imports it"),
+        ("from engine.techniques.spade.losses import ALPHA", "imports it"),
+        ("import engine.techniques.spade.losses", "imports it"),
+        ("one = find('spade')", "says 'spade'"),
+        ("text = f'Engage SPADE, then {x}.'", "says its title"),
+        ("def train_spade(): pass", "is called train_spade"),
+    ],
+)
+def test_the_test_would_see_it(source: str, how: str) -> None:
+    (spade,) = (one for one in techniques() if one.name == "spade")
+    assert any(how in said for _, said in named(ast.parse(source), spade))
