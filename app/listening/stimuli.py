@@ -1,4 +1,4 @@
-"""What a listening test compares: settings, the sentences that all of them spoke, and the sounds made ready to play.
+"""Stimuli of a listening test: settings, the sentences that all of them spoke, and the prepared sounds.
 
 Free of Qt and of torch.
 """
@@ -24,7 +24,7 @@ from engine.setting.setting import Setting
 from engine.setting.take import Take
 
 LONGEST_SECONDS = 12.0
-"""Of a sentence in MUSHRA (BS.1534-3)."""
+"""Longest sentence in MUSHRA (BS.1534-3)."""
 MOST_SLIDERS = 12
 """On one page of MUSHRA, hidden reference and anchors among them (BS.1534-3)."""
 SILENT_LUFS = -120.0
@@ -91,7 +91,7 @@ class PreparedItem:
 
 
 def setting_key(setting: Setting) -> str:
-    """What identifies a condition: the fingerprint of ``setting`` with the seed 0, equal for all its takes."""
+    """The key of a condition: the fingerprint of ``setting`` with the seed 0, equal for all its takes."""
     return replace(setting, seed=0).fingerprint
 
 

@@ -1,4 +1,4 @@
-"""What the user is told: the message bar above the panels, and the log of everything that happened."""
+"""Messages to the user: the message bar above the panels, and the log of everything that happened."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Notices(QObject):
 
     @Slot(str, str)
     def unexpected(self, summary: str, details: str) -> None:
-        """Tell of an exception that nothing caught. The application goes on."""
+        """Tell of an exception that nothing caught. The application continues."""
         self.note(details, Level.ERROR)
         self.say(
             f"Unexpected error ({summary}). You can continue; copy the log for a bug report.",
@@ -129,7 +129,7 @@ class Notices(QObject):
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        # Why a model could not be loaded is told by whoever knows which one stays.
+        # Why a model could not be loaded is reported by the code that knows which one stays.
         if outcome is Outcome.FAILED and job.kind is not Kind.LOAD:
             self.say(sentence, "error")
         self.note(f"{job.kind.value}: {outcome.value}")

@@ -66,7 +66,7 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
 
 
 async def listen(window: MainWindow) -> None:
-    """Play A, switch to B in the middle, pause; nothing where no device can play.
+    """Play A, switch to B in the middle, pause; nothing if no device can play.
 
     Raises :class:`PlainError` when the device fails or the switch is not heard.
     """

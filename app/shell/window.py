@@ -144,7 +144,7 @@ class MainWindow(QMainWindow):
         self.qt_said.connect(notices.note_qt, Qt.ConnectionType.QueuedConnection)
         self.unexpected_happened.connect(notices.unexpected, Qt.ConnectionType.QueuedConnection)
         self.theme.changed.connect(self._follow_theme)
-        # Last, so that whoever else hears of a change has taken it in.
+        # Last, so that all other listeners have handled the change.
         for signal in (
             state.machine.changed,
             state.selection.model_changed,

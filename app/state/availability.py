@@ -69,7 +69,7 @@ class Availability:
         return ""
 
     def why_no_voice(self) -> str:
-        """What to do where there is no voice to choose from, as a sentence."""
+        """What to do if there is no voice to choose from, as a sentence."""
         try:
             catalogue.voice("", self._selection.model_id, self._selection.model_folder)
         except SettingError as error:

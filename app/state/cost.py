@@ -37,7 +37,7 @@ class Cost(QObject):
 
     @property
     def plan(self) -> Plan | None:
-        """What the accelerated setting means for the loaded model; ``None`` where it cannot be used."""
+        """What the accelerated setting means for the loaded model; ``None`` if it cannot be used."""
         info, setting = self._selection.info, self._selection.setting
         if info is None or any(self._artefacts.problem(one.technique) for one in setting.techniques):
             return None

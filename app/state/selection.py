@@ -86,8 +86,8 @@ class Selection(QObject):
         options: Values,
         voice: Voice | None,
     ) -> None:
-        """Select a model, loaded (``info``) or not yet, with those of ``options`` that it knows, and ``voice`` where it
-        has that."""
+        """Select a model, loaded (``info``) or not yet, with those of ``options`` that it knows, and ``voice``
+        if it has that."""
         self.model_id, self.model_folder, self.model_variant, self.device_wanted = model, folder, variant, device
         self.info = info
         self.options = self._options_like(options)
@@ -239,11 +239,11 @@ class Selection(QObject):
         try:
             return options_in_force(self.setting)
         except SettingError:
-            return self.options  # What stands in the way is told where the technique is.
+            return self.options  # What stands in the way is shown at the technique.
 
     @property
     def step_times(self) -> tuple[float, ...]:
-        """The flow time at which each step of an accelerated take begins; empty where the options make no grid."""
+        """The flow time at which each step of an accelerated take begins; empty if the options make no grid."""
         return grid_times(self.options_in_force)[:-1]
 
     @property
@@ -256,7 +256,7 @@ class Selection(QObject):
         self.adopt_setting(take.setting, take.text, take.voice)
 
     def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
-        """Select everything that ``setting`` says, and ``text`` and ``voice`` where they are given."""
+        """Select everything that ``setting`` says, and ``text`` and ``voice`` if they are given."""
         if setting.model != self.model_id:
             raise SettingError(f"This was made with {setting.model}; load that model first (menu Model).")
         self.options = self._options_like(setting.options)
@@ -317,7 +317,7 @@ def _lists(data: object, length: int) -> Iterable[list]:
 
 
 def grid_times(options: Mapping[str, object]) -> tuple[float, ...]:
-    """The flow times from noise to speech that ``options`` make; none where they make no grid."""
+    """The flow times from noise to speech that ``options`` make; none if they make no grid."""
     try:
         times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
     except (KeyError, SettingError):

@@ -23,7 +23,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
 
 
 def graphing(knobs: Values) -> Graphing:
-    """What the knobs mean."""
+    """Description of the knobs."""
     return Graphing(int(knobs["bucket"]), int(knobs["most"]), int(knobs["share"]) / 100)
 
 

@@ -1,4 +1,4 @@
-"""Guidance: what becomes of it where it is in the weights, and training such weights."""
+"""Guidance: what becomes of it if it is in the weights, and training such weights."""
 
 from __future__ import annotations
 

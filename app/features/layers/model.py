@@ -77,7 +77,7 @@ class LayerChoice(QObject):
 
     @property
     def depth(self) -> int:
-        """How many are to stay where they are not chosen by hand."""
+        """How many are to stay if they are not chosen by hand."""
         return min(int(self._state.selection.knobs(spade.NAME)["depth"]), self.layers)
 
     @property

@@ -131,7 +131,7 @@ class _Figure(QFrame):
 
 
 class MetersPanel(QScrollArea):
-    """Live figures while a synthesis runs, and A beside B when none does."""
+    """Live figures while a synthesis runs, and A compared with B when none does."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -22,7 +22,7 @@ _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
 """Heights of a component and of title, legend and axis, in heights of the font."""
 _THICKEST = 1.1
 _NUMBERS = 6.8
-"""Room for what stands behind the longest bar."""
+"""Room for what stands after the longest bar."""
 
 
 class Waterfall(Chart):
@@ -138,7 +138,7 @@ class Waterfall(Chart):
             layer.redraw()
 
     def _labels(self) -> Iterator[Label]:
-        """How long each takes, behind its bar, or before it where there is no room behind it."""
+        """How long each takes, after its bar, or before it if there is no room after it."""
         for _, report, name, bar in self._bars_of():
             seconds = report.by_component()[name]
             share = seconds / report.measured if report.measured else 0.0

@@ -377,7 +377,7 @@ def _token_cost(state: AppState) -> str:
     passes = f"a pass over {'all layers' if kept == layers else f'{kept} of {layers} layers'}"
     if plan.draft is None and plan.decoding is None:
         return f"{passes} for each token."
-    return f"{passes} for each draft; Decoding shows how many tokens that brings."
+    return f"{passes} per draft; Decoding shows the number of accepted tokens."
 
 
 def _combo(name: str) -> QComboBox:

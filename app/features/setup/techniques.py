@@ -67,7 +67,7 @@ class TechniqueGroup(QGroupBox):
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """What Tab goes through, in its order."""
+        """The widgets in Tab order."""
         return self, *self.controls.reachable, self.weights, self.train
 
     def minimumSizeHint(self) -> QSize:
@@ -144,7 +144,7 @@ class TechniqueList(QWidget):
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
-        """What Tab goes through, in its order."""
+        """The widgets in Tab order."""
         return tuple(one for group in self.groups.values() for one in group.reachable)
 
     def set_colours(self, colours: Colours) -> None:

@@ -1,4 +1,4 @@
-"""The strategy table in use: calibrated or imported, derived anew for every threshold, edited, undone.
+"""The strategy table in use: calibrated or imported, derived new for every threshold, edited, undone.
 
 One object holds the table, the calibration it comes from and δ; whatever changes, ``changed`` says so once.
 """
@@ -123,7 +123,7 @@ class StrategyState(QObject):
             self.replace_table(artefact, why)
 
     def compare_with(self, artefact: Artefact | None) -> None:
-        """Show the table of a point that was chosen elsewhere beside the one in use; ``None`` for the usual one."""
+        """Show the table of a point that was chosen elsewhere next to the one in use; ``None`` for the usual one."""
         if artefact is not self.beside:
             self.beside = artefact if isinstance(artefact, StrategyTable) else None
             self.changed.emit()
@@ -261,7 +261,7 @@ class StrategyState(QObject):
             self.replace_table(StrategyTable.computing(compatibility, info.layers, self._branch_skip), "skip nothing")
 
     def import_table(self, text: str, where: str) -> None:
-        """Use an official strategy table, given its text. Raises :class:`PlainError` where it does not fit."""
+        """Use an official strategy table, given its text. Raises :class:`PlainError` if it does not fit."""
         compatibility, info = self.compatibility(), self._selection.info
         if compatibility is None or info is None:
             raise SettingError("Load a model first: a strategy table belongs to a model.")

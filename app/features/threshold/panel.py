@@ -205,7 +205,7 @@ class ThresholdPanel(QWidget):
         self._show()
 
     def set_operations(self, operations: OperationCounts | None) -> None:
-        """What an evaluation of the backbone costs, to predict the ops ratio."""
+        """Operations of a backbone evaluation, to predict the ops ratio."""
         self._operations = operations
         self._show()
 

@@ -69,7 +69,7 @@ class KnownPoints:
         return self._of_setting.get(self.setup, [])[:_MARKED] if self._state.selection.info is not None else []
 
     def of_takes(self, takes: Collection[str], shown: Collection[str]) -> set[str]:
-        """The keys of the points of these takes: their own where they are among ``shown``; of those that have none
+        """The keys of the points of these takes: their own if they are among ``shown``; of those that have none
         there, those of studies with the same settings."""
         own = {take for take in takes if take in shown}
         settings = {one.candidate for one in self._takes if one.key in takes and one.key not in own}
@@ -85,7 +85,7 @@ class KnownPoints:
 
     # --- Strategy tables ----------------------------------------------------------------------------------------------
     def table_of(self, point: Point) -> Artefact | None:
-        """The strategy table that a point's takes were made with, where it is known."""
+        """The strategy table that a point's takes were made with, if it is known."""
         if point.setting is None or not point.sounds:
             return None
         if point.folder is not None:

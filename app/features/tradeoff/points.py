@@ -66,7 +66,7 @@ class Point:
     figures: Mapping[str, Estimate] = field(repr=False, compare=False)
     """By the name of the metric, or of the listening score."""
     against: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
-    """The figures of its baseline; empty where there is none."""
+    """The figures of its baseline; empty if there is none."""
     setting: Setting | None = None
     """As it was made: a study's is without seed and artefacts. ``None`` for published results."""
     sounds: tuple[Sound, ...] = field(default=(), repr=False)
@@ -115,7 +115,7 @@ def brief(title: str) -> str:
 
 
 def technique_title(name: str) -> str:
-    """A technique's short title; its name where there is none such any more."""
+    """A technique's short title; its name if there is none such any more."""
     found = find(name)
     return brief(found.title) if found is not None else name
 

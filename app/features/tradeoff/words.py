@@ -1,4 +1,4 @@
-"""Points of the trade-off view in words: beside the pointer, beside the plot, and for screen readers."""
+"""Points of the trade-off view in words: next to the pointer, next to the plot, and for screen readers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plain(point: Point, shown: Scene) -> str:
 
 
 def tip(point: Point, shown: Scene) -> str:
-    """What is shown beside the pointer, as rich text."""
+    """What is shown next to the pointer, as rich text."""
     place = shown.index.get(point.key)
     lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.options))]
     if place in shown.front:
@@ -104,7 +104,7 @@ def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
 
 
 def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
-    """Name, value, interval and, where it is wanted, the number of takes."""
+    """Name, value, interval and, if it is wanted, the number of takes."""
     low, high = said(figure.low), said(figure.high)
     spread = "" if low == high else f"<small>{low}–{high}</small>"
     cells = [name, f"<b>{said(figure.value)}</b>", spread]
@@ -130,7 +130,7 @@ def difference_html(point: Point, other: Reference, colours: Colours) -> str:
         return ""
     left, right = other.setting, point.setting
     if point.kind == STUDY:
-        # Over seeds and voices, and with strategy tables of its own making.
+        # Over seeds and voices, and with strategy tables of its own.
         left, right = left.bare, right.bare
     found = []
     if point.kind == TAKE and other.text:

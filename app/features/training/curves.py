@@ -51,7 +51,7 @@ class TrainingCurves(QWidget):
         self._draw()
 
     def show_figures(self, figures: tuple[Found, ...]) -> None:
-        """Draw these figures of validations from now on; an earlier training is forgotten where they are others."""
+        """Draw these figures of validations from now on; an earlier training is forgotten if they are others."""
         if figures != self._figures:
             self._figures = figures
             self.clear()
