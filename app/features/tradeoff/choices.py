@@ -21,8 +21,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.features.tradeoff.axes import Axis, axis
-from app.features.tradeoff.scene import Filter, PlotOptions
+from app.features.tradeoff.model.axes import Axis, axis
+from app.features.tradeoff.model.scene import Filter, PlotOptions
 from engine.measure.metrics import HIGHER, NEITHER
 
 _ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}

@@ -18,9 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.features.tradeoff.points import STUDY, TAKE, Point, Sound
-from app.features.tradeoff.scene import Scene
-from app.features.tradeoff.words import Reference, difference_html, figures_html, origin, plain
+from app.features.tradeoff.model.points import STUDY, TAKE, Point, Sound
+from app.features.tradeoff.model.scene import Scene
+from app.features.tradeoff.model.words import Reference, difference_html, figures_html, origin, plain
 from app.shell.theme import Colours
 
 _NOTHING = (

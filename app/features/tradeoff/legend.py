@@ -8,8 +8,8 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from app.features.tradeoff.points import in_order, technique_title
-from app.features.tradeoff.scene import BASELINE
+from app.features.tradeoff.model.points import in_order, technique_title
+from app.features.tradeoff.model.scene import BASELINE
 from app.features.tradeoff.styles import Looks
 from app.plotting.glyphs import paint_glyph
 from app.shell.theme import Colours

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.features.takes.presenter import TakesPresenter
-from app.features.tradeoff.known_points import KnownPoints
+from app.features.tradeoff.model.known_points import KnownPoints
 from app.state.app_state import AppState
 
 if TYPE_CHECKING:
+    from app.features.tradeoff.model.points import Point
     from app.features.tradeoff.panel import TradeoffPanel
-    from app.features.tradeoff.points import Point
 
 _SETUP = "Setup"
 """What the points of the setting in Setup are marked with."""
@@ -93,7 +93,7 @@ class TradeoffLinks(QObject):
     @Slot()
     def show_sides(self) -> None:
         """Mark A, B and what is in Setup; what stands beside a point is its difference to A."""
-        from app.features.tradeoff.words import Reference
+        from app.features.tradeoff.model.words import Reference
 
         take = self._state.comparison.take_a
         reference = None if take is None else Reference("A", take.setting, take.text, take.voice)

@@ -27,12 +27,12 @@ from app.features.tradeoff import sheet as tradeoff_sheet
 from app.features.tradeoff.choices import FilterLine, LookLine
 from app.features.tradeoff.details import TradeoffDetails
 from app.features.tradeoff.legend import TradeoffLegend
-from app.features.tradeoff.memory import recalled, remembered
+from app.features.tradeoff.model.memory import recalled, remembered
+from app.features.tradeoff.model.points import STUDY, Point
+from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
+from app.features.tradeoff.model.words import Reference, counts, reference_of, remarks
 from app.features.tradeoff.plot import TradeoffPlot
-from app.features.tradeoff.points import STUDY, Point
-from app.features.tradeoff.scene import Filter, PlotOptions, Pool, Scene, scene
 from app.features.tradeoff.styles import Looks
-from app.features.tradeoff.words import Reference, counts, reference_of, remarks
 from app.shell.theme import Colours, set_look
 
 _INVITATION = (
@@ -55,7 +55,7 @@ class TradeoffPanel(QWidget):
     selection_changed = Signal(object)
     """The user selected other points: a tuple of them."""
     hear_wanted = Signal(object, object)
-    """A sound of a :class:`Point` shall be heard: the point, and the :class:`app.features.tradeoff.points.Sound`."""
+    """A sound of a :class:`Point` shall be heard: the point, and the :class:`app.features.tradeoff.model.points.Sound`."""
     side_wanted = Signal(str, object, object)
     """A sound of a point shall be ``"A"`` or ``"B"``."""
     keep_wanted = Signal(object, object)

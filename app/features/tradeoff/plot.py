@@ -16,11 +16,11 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QWidget
 
-from app.features.tradeoff.points import Point
-from app.features.tradeoff.scene import Scene
+from app.features.tradeoff.model.points import Point
+from app.features.tradeoff.model.scene import Scene
+from app.features.tradeoff.model.words import plain, tip
 from app.features.tradeoff.styles import Looks, described
 from app.features.tradeoff.table import table
-from app.features.tradeoff.words import plain, tip
 from app.plotting.chart import Chart
 from app.plotting.frame import pen
 from app.plotting.layers import Badge, Badges, Rings

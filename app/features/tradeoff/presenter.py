@@ -16,15 +16,15 @@ from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import Presenter
 from app.features.services import Services
 from app.features.takes.presenter import TakesPresenter
-from app.features.tradeoff.known_points import KnownPoints
 from app.features.tradeoff.links import TradeoffLinks
+from app.features.tradeoff.model.known_points import KnownPoints
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from engine.errors import SettingError
 
 if TYPE_CHECKING:
+    from app.features.tradeoff.model.points import Point, Sound
     from app.features.tradeoff.panel import TradeoffPanel
-    from app.features.tradeoff.points import Point, Sound
     from app.features.tradeoff.reading import Reader, ReadStudy
 
 _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
@@ -142,8 +142,8 @@ class TradeoffPresenter(Presenter):
             self._reader.shut_down()
 
     def _build_tradeoff(self) -> QWidget:
+        from app.features.tradeoff.model.points import published_points
         from app.features.tradeoff.panel import TradeoffPanel
-        from app.features.tradeoff.points import published_points
         from app.features.tradeoff.reading import Reader
         from engine.studies.published import published
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from app.features.tradeoff.points import Point, Scores, study_points, take_points
+from app.features.tradeoff.model.points import Point, Scores, study_points, take_points
 from app.listening import results as listening_results
 from app.shell.background import Background
 from app.state.artefacts import prepared_entry

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from PySide6.QtGui import QFont
 
+from app.features.tradeoff.model.points import STUDY, in_order, technique_title
+from app.features.tradeoff.model.scene import Filter, Scene
+from app.features.tradeoff.model.words import counts, remarks
 from app.features.tradeoff.plot import TradeoffPlot
-from app.features.tradeoff.points import STUDY, in_order, technique_title
-from app.features.tradeoff.scene import Filter, Scene
 from app.features.tradeoff.styles import Looks, legend
 from app.features.tradeoff.table import table
-from app.features.tradeoff.words import counts, remarks
 from app.plotting import files
 from app.plotting.sections import EVERYTHING, Sections
 from app.plotting.sheet import Sheet

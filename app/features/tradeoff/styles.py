@@ -7,9 +7,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from app.features.tradeoff.axes import Axis
-from app.features.tradeoff.points import PUBLISHED, STUDY, TAKE, in_order, technique_title
-from app.features.tradeoff.scene import Scene
+from app.features.tradeoff.model.axes import Axis
+from app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, in_order, technique_title
+from app.features.tradeoff.model.scene import Scene
 from app.shell.theme import DARK, Colours
 from engine.figures.glyphs import (
     DOTTED,

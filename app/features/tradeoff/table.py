@@ -6,9 +6,9 @@ import csv
 import io
 import json
 
-from app.features.tradeoff.axes import AXES
-from app.features.tradeoff.points import Point
-from app.features.tradeoff.scene import Scene
+from app.features.tradeoff.model.axes import AXES
+from app.features.tradeoff.model.points import Point
+from app.features.tradeoff.model.scene import Scene
 
 
 def table(shown: Scene, delimiter: str = ",") -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from app.features.tradeoff.points import STUDY, Point, Sound, in_order
+from app.features.tradeoff.model.points import STUDY, Point, Sound, in_order
 from engine.measure.estimates import Estimate
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
@@ -55,8 +55,8 @@ def main() -> None:
     """Print median and worst of what each kind of update takes, painting included, in milliseconds of this thread."""
     from PySide6.QtWidgets import QApplication
 
+    from app.features.tradeoff.model.points import published_points
     from app.features.tradeoff.panel import TradeoffPanel
-    from app.features.tradeoff.points import published_points
     from app.shell.theme import Scheme, Theme
     from engine.studies.published import published
 

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 from shiboken6 import createdByPython
 
+from app.features.tradeoff.model.points import Sound, published_points
+from app.features.tradeoff.model.scene import BASELINE, Filter, PlotOptions
+from app.features.tradeoff.model.words import Reference
 from app.features.tradeoff.panel import TradeoffPanel
-from app.features.tradeoff.points import Sound, published_points
-from app.features.tradeoff.scene import BASELINE, Filter, PlotOptions
-from app.features.tradeoff.words import Reference
 from app.plotting.sections import EVERYTHING
 from app.shell.theme import DARK, LIGHT
 from engine.errors import PlainError

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.features.tradeoff.axes import AXES, axis, figure_text
-from app.features.tradeoff.memory import recalled, remembered
-from app.features.tradeoff.points import (
+from app.features.tradeoff.model.axes import AXES, axis, figure_text
+from app.features.tradeoff.model.memory import recalled, remembered
+from app.features.tradeoff.model.points import (
     LISTENING,
     STUDY,
     TAKES,
@@ -23,8 +23,8 @@ from app.features.tradeoff.points import (
     study_points,
     take_points,
 )
-from app.features.tradeoff.scene import BASELINE, Filter, PlotOptions, Pool, scene
-from app.features.tradeoff.words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
+from app.features.tradeoff.model.scene import BASELINE, Filter, PlotOptions, Pool, scene
+from app.features.tradeoff.model.words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
 from app.listening.results import ListeningScore
 from app.listening.stimuli import setting_key
 from app.shell.theme import LIGHT
@@ -441,7 +441,7 @@ def test_settings_are_told_apart_in_words() -> None:
     text = difference_html(own, reference_of(own), LIGHT)
     assert text.startswith("<b>Against its baseline:</b>") and "DiTReducio: off → δ 0.1" in text
     assert reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
-    from app.features.tradeoff.words import Reference
+    from app.features.tradeoff.model.words import Reference
 
     other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "rms")
     text = difference_html(own, other, LIGHT)

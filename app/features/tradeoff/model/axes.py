@@ -9,7 +9,7 @@ from math import isfinite
 
 import numpy as np
 
-from app.features.tradeoff.points import LISTENING, PUBLISHED, TAKE, Point
+from app.features.tradeoff.model.points import LISTENING, PUBLISHED, TAKE, Point
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
 from engine.studies.results import VERDICTS

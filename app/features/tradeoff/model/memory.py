@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, fields, replace
 
-from app.features.tradeoff.axes import AXES
-from app.features.tradeoff.scene import Filter, PlotOptions
+from app.features.tradeoff.model.axes import AXES
+from app.features.tradeoff.model.scene import Filter, PlotOptions
 
 _AXES = ("x", "y")
 _ORIGINS = ("source", "model", "voice", "words")

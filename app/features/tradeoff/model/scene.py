@@ -11,8 +11,8 @@ from itertools import compress
 
 import numpy as np
 
-from app.features.tradeoff.axes import AXES, TIMES, Axis, axis, values
-from app.features.tradeoff.points import PUBLISHED, Point, in_order
+from app.features.tradeoff.model.axes import AXES, TIMES, Axis, axis, values
+from app.features.tradeoff.model.points import PUBLISHED, Point, in_order
 from engine.measure.metrics import NEITHER
 from engine.studies.front import costs_of, front
 from engine.studies.results import VERDICTS
@@ -74,7 +74,7 @@ class Pool:
         self._words: dict[str, np.ndarray] = {}
 
     def values(self, one: Axis, ratios: bool) -> np.ndarray:
-        """As :func:`app.features.tradeoff.axes.values`, for all points."""
+        """As :func:`app.features.tradeoff.model.axes.values`, for all points."""
         key = one.name, ratios and one.takes_ratios
         # Published results have a place on ratios only, so one and the same metric differs for them.
         if key not in self._values:

@@ -14,7 +14,7 @@ from engine.setting.take import Take
 from engine.techniques.base import Artefact
 
 if TYPE_CHECKING:
-    from app.features.tradeoff.points import Point, Sound
+    from app.features.tradeoff.model.points import Point, Sound
     from app.features.tradeoff.reading import ReadStudy
 
 _MARKED = 8

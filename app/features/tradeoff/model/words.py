@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from app.features.tradeoff.axes import AXES, Axis, figure_text, said
-from app.features.tradeoff.points import STUDY, TAKE, Point
-from app.features.tradeoff.scene import PlotOptions, Scene
+from app.features.tradeoff.model.axes import AXES, Axis, figure_text, said
+from app.features.tradeoff.model.points import STUDY, TAKE, Point
+from app.features.tradeoff.model.scene import PlotOptions, Scene
 from app.shell.theme import Colours
 from app.state.differences import setting_differences
 from engine.measure.estimates import Estimate
