@@ -11,7 +11,6 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import find
 from engine.techniques.base import Artefact
 
 
@@ -119,9 +118,3 @@ class Artefacts(QObject):
         """Have the artefact of a point that was chosen elsewhere shown next to the one in use."""
         for source in self._sources.values():
             source.compare_with(artefact)
-
-
-def prepared_entry(setting: Setting) -> Engaged | None:
-    """The technique of ``setting`` that is prepared by a calibration, if there is one."""
-    declared = ((one, find(one.technique)) for one in setting.techniques)
-    return next((one for one, found in declared if found is not None and found.prepared_by == "calibration"), None)

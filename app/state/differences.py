@@ -119,3 +119,9 @@ def streaming_text(measured: Measurements) -> str:
     if measured.streaming_difference is not None:
         return f"{measured.streaming_difference:.0f} dB"
     return "exact" if measured.tokens else "–"
+
+
+def prepared_entry(setting: Setting) -> Engaged | None:
+    """The technique of ``setting`` that is prepared by a calibration, if there is one."""
+    declared = ((one, find(one.technique)) for one in setting.techniques)
+    return next((one for one, found in declared if found is not None and found.prepared_by == "calibration"), None)

@@ -55,7 +55,8 @@ class TradeoffPanel(QWidget):
     selection_changed = Signal(object)
     """The user selected other points: a tuple of them."""
     hear_wanted = Signal(object, object)
-    """A sound of a :class:`Point` shall be heard: the point, and the :class:`app.features.tradeoff.model.points.Sound`."""
+    """A sound of a :class:`Point` shall be heard: the point, and the
+    :class:`app.features.tradeoff.model.points.Sound`."""
     side_wanted = Signal(str, object, object)
     """A sound of a point shall be ``"A"`` or ``"B"``."""
     keep_wanted = Signal(object, object)

@@ -24,8 +24,9 @@ from engine.errors import SettingError
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound
+    from app.features.tradeoff.model.studies import ReadStudy
     from app.features.tradeoff.panel import TradeoffPanel
-    from app.features.tradeoff.reading import Reader, ReadStudy
+    from app.features.tradeoff.reading import Reader
 
 _KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 _SHOWN = "tradeoff/shown"
@@ -50,7 +51,7 @@ class TradeoffPresenter(Presenter):
         self._settings = services.settings
         self._folder = services.folder / TRIALS
         self._reader: Reader | None = None
-        self._known = KnownPoints(self._state, self._takes)
+        self._known = KnownPoints(self._state, lambda: self._takes.library)
         self._stale: set[Path | None] = {None}
         """What has to be read again: folders of studies, ``None`` for the library."""
         self._asked: set[Path] = set()

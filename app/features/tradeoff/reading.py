@@ -2,114 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from app.features.tradeoff.model.points import Point, Scores, study_points, take_points
+from app.features.tradeoff.model.points import Scores, take_points
+from app.features.tradeoff.model.studies import ReadStudy, read_study
 from app.listening import results as listening_results
 from app.shell.background import Background
-from app.state.artefacts import prepared_entry
 from engine.errors import PlainError
-from engine.setting.library import Library, TakeSummary
-from engine.setting.setting import Setting
-from engine.setting.take import Take
-from engine.studies.results import results
-from engine.studies.store import Store
-from engine.studies.stored import StoredTake
-from engine.studies.study import Cell
-from engine.techniques.base import Artefact
-
-
-@dataclass(frozen=True)
-class ReadStudy:
-    """What the trade-off view knows of one study."""
-
-    folder: Path
-    points: tuple[Point, ...] = field(repr=False)
-    settings: Mapping[str, Setting] = field(repr=False)
-    titles: Mapping[str, str] = field(repr=False)
-    baselines: Mapping[str, str] = field(repr=False)
-    """Of each setting its baseline, by their keys."""
-    takes: Mapping[str, StoredTake] = field(repr=False)
-    """Those that can be heard, by their ids."""
-    tables: Mapping[str, Artefact] = field(repr=False)
-    """By the key of the setting that they were calibrated for."""
-    damage: str = ""
-
-    def table(self, take: str) -> Artefact | None:
-        """The strategy table that a take was made with."""
-        return self.tables.get(self.takes[take].cell.setting)
-
-    def summary(self, take: str) -> TakeSummary:
-        """The take with the id ``take`` as the library knows its own."""
-        stored = self.takes[take]
-        cell, title = stored.cell, self.titles[stored.cell.setting]
-        setting, table = replace(self.settings[cell.setting], seed=cell.seed), self.tables.get(cell.setting)
-        engaged = prepared_entry(setting)
-        if engaged is not None and table is not None and not engaged.artefact:
-            setting = setting.with_technique(replace(engaged, artefact=table.fingerprint))
-        fidelity = ""
-        if stored.log_mel_distance is not None and self.baselines[cell.setting] != cell.setting:
-            fidelity = self._ids.get(replace(cell, setting=self.baselines[cell.setting]), "")
-        return TakeSummary(
-            take,
-            stored.created,
-            stored.text,
-            stored.voice,
-            setting,
-            stored.sample_rate,
-            stored.frames,
-            stored.measurements,
-            title,
-            fidelity_to=fidelity,
-            log_mel_distance=stored.log_mel_distance if fidelity else None,
-            notes=stored.notes,
-            machine=stored.machine,
-            metrics=stored.metrics,
-        )
-
-    @cached_property
-    def _ids(self) -> dict[Cell, str]:
-        """Of takes, by what identifies them in the study."""
-        return {one.cell: take for take, one in self.takes.items()}
-
-    def load_audio(self, take: str) -> np.ndarray:
-        """The samples of the take ``take``, float32, (n,). Raises :class:`engine.errors.StudyError`."""
-        with Store(self.folder, read_only=True) as store:
-            return store.audio(take)
-
-    def load(self, take: str) -> Take:
-        """The take with the id ``take``, whole, as the library keeps takes. Raises
-        :class:`engine.errors.StudyError`."""
-        summary = self.summary(take)
-        values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
-        return Take(**values, samples=self.load_audio(take))
-
-
-def read_study(folder: Path, scores: Scores) -> ReadStudy:
-    """The study in ``folder``. Raises :class:`engine.errors.StudyError`."""
-    with Store(folder, read_only=True) as store:
-        found, takes, tables = results(store), store.takes(), store.artefacts()
-    machines: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in takes:
-        machines[one.cell.setting].setdefault(one.machine)
-    points = study_points(found, scores, {key: tuple(known) for key, known in machines.items()})
-    return ReadStudy(
-        folder,
-        points,
-        {one.key: one.setting for one in found.settings},
-        {one.key: point.title for one, point in zip(found.settings, points, strict=True)},
-        {one.key: one.baseline for one in found.settings},
-        {one.take: one for one in takes if one.cell.round == 0},
-        tables,
-        found.damage,
-    )
+from engine.setting.library import Library
 
 
 class Reader(QObject):

@@ -3,19 +3,19 @@ setting, and the strategy table that each was made with."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.features.takes.presenter import TakesPresenter
-from app.state.app_state import AppState
+from engine.setting.library import Library
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from engine.techniques.base import Artefact
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound
-    from app.features.tradeoff.reading import ReadStudy
+    from app.features.tradeoff.model.studies import ReadStudy
+    from app.state.app_state import AppState
 
 _MARKED = 8
 """So many points of the setting in Setup are marked at most: those of studies, then the newest takes."""
@@ -24,7 +24,8 @@ _MARKED = 8
 class KnownPoints:
     """Everything that was read, by take and by setting."""
 
-    def __init__(self, state: AppState, library: TakesPresenter) -> None:
+    def __init__(self, state: AppState, library: Callable[[], Library]) -> None:
+        """``library`` gives the library, which may be another one later."""
         self._state, self._library = state, library
         self._takes: tuple[Point, ...] = ()
         self.taken: frozenset[str] = frozenset()
@@ -112,5 +113,5 @@ class KnownPoints:
     def take_of(self, point: Point, sound: Sound) -> Take:
         """One of a point's takes, whole. Raises :class:`PlainError` when it cannot be read."""
         if point.folder is None:
-            return self._library.library.load(sound.take)
+            return self._library().load(sound.take)
         return self.studies[point.folder].load(sound.take)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING
 
 from app.features.tradeoff.model.axes import AXES, Axis, figure_text, said
 from app.features.tradeoff.model.points import STUDY, TAKE, Point
 from app.features.tradeoff.model.scene import PlotOptions, Scene
-from app.shell.theme import Colours
 from app.state.differences import setting_differences
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER
 from engine.setting.setting import Setting
 from engine.techniques import wording
+
+if TYPE_CHECKING:
+    from app.shell.theme import Colours
 
 _FLOOR = "&nbsp;&nbsp;of the reference speech"
 _LONGEST = 28

@@ -17,8 +17,8 @@ from shiboken6 import isValid
 from app.audio.switching import Mode
 from app.features.tradeoff.model.points import Scores
 from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.features.tradeoff.model.studies import read_study
 from app.features.tradeoff.panel import TradeoffPanel
-from app.features.tradeoff.reading import read_study
 from app.listening import trials
 from app.listening.stimuli import setting_key
 from app.plotting.sections import EVERYTHING
