@@ -126,10 +126,6 @@ class Player:
             ) from error
         self._problem = ""
 
-    def reconnect(self, sound: Sound | None = None) -> None:
-        """Open the device again after it was lost or exchanged; paused where it was. Raises like :meth:`open`."""
-        self.open(sound)
-
     def close(self) -> None:
         """Stop and close the stream at once; takes, choice and position stay."""
         stream, self._stream = self._stream, None

@@ -192,11 +192,11 @@ def test_the_device_goes_away_while_playing_and_comes_back(null_sink: NullSink) 
         player.seek(2.0)
         assert (player.choice, player.position) == (1, 2.0)
         with pytest.raises(DeviceError):
-            player.reconnect()
+            player.open()
         assert player.problem
 
         null_sink.start()
-        player.reconnect()
+        player.open()
         assert player.usable
         assert (player.choice, player.position, player.playing) == (1, 2.0, False)
         with null_sink.recording() as recording:

@@ -43,8 +43,6 @@ class ListenPanel(QWidget):
     position_changed = Signal(float)
     """Seconds into the take."""
     playing_changed = Signal(bool)
-    loop_changed = Signal(object)
-    """``(start, end)`` in seconds, or ``None``."""
     problem_changed = Signal(str)
     """Why nothing can be heard, or ``""``."""
     underruns_changed = Signal(int)
@@ -64,7 +62,7 @@ class ListenPanel(QWidget):
         self._loop: tuple[float, float] | None = None
         self._region: tuple[float, float] | None = None
         self._play_wanted = False
-        self._shown: tuple[bool, float, int] = (False, 0.0, 0)
+        self._shown: tuple[bool, float] = (False, 0.0)
         self._problem: str | None = None
         self._probing = False
         self._looked = False
@@ -413,7 +411,6 @@ class ListenPanel(QWidget):
             self.player.set_loop(*loop)
         self.plots.set_loop(loop)
         self._transport.show_loop(loop)
-        self.loop_changed.emit(loop)
 
     def _set_loop_end(self, which: int) -> None:
         ends = list(self._loop or (0.0, self._duration))
@@ -436,8 +433,8 @@ class ListenPanel(QWidget):
         if self._load_pending and not self.player.streaming:
             self._load()
         playing, position, underruns = self.player.playing, self.player.position, self.player.underruns
-        was_playing, was_at, had_underruns = self._shown
-        self._shown = playing, position, underruns
+        was_playing, was_at = self._shown
+        self._shown = playing, position
         if playing != was_playing:
             self._transport.show_playing(playing)
             self.playing_changed.emit(playing)
@@ -448,8 +445,6 @@ class ListenPanel(QWidget):
             self.plots.set_position(position)
         self._facts.show_underruns(underruns, self.player.starvations)
         self._transport.show_time(f"{position:.2f} s" if streaming else f"{position:.2f} / {self._duration:.2f} s")
-        if underruns != had_underruns:
-            self.underruns_changed.emit(underruns)
 
     def _show_problem(self, problem: str) -> None:
         if problem and self.player.mixer.state.playing:

@@ -33,7 +33,6 @@ class ListenPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
         self._state = services.state
         self._actions = services.actions
         self._docks = services.docks

@@ -71,8 +71,6 @@ class StrategyPanel(QWidget):
 
     table_edited = Signal(object)
     """The user changed the table, or took a change back: the new :class:`StrategyTable`."""
-    cell_selected = Signal(int, int)
-    """The cursor moved to (layer, step), counted from 0."""
     import_wanted = Signal()
     """The user wants to read a table from an official JSON file."""
     export_wanted = Signal()
@@ -128,7 +126,6 @@ class StrategyPanel(QWidget):
         self.grid = StrategyGrid(self._colours)
         self.grid.cell_activated.connect(self._cycle)
         self.grid.action_wanted.connect(self.set_selected)
-        self.grid.cursor_moved.connect(self.cell_selected)
         self.grid.cursor_moved.connect(self._show_cell)
         self.text_view = QTableView()
         self.text_view.setAccessibleName("Strategy table as text")

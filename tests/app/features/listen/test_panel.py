@@ -128,19 +128,15 @@ def test_arrows_seek_and_home_returns(panel: ListenPanel) -> None:
 
 
 def test_the_loop_by_keyboard(panel: ListenPanel) -> None:
-    loops = []
-    panel.loop_changed.connect(loops.append)
     panel.seek(1.0)
     press(panel, "[")
     panel.seek(2.0)
     press(panel, "]")
-    assert loops[-1] == pytest.approx((1.0, 2.0), abs=1e-3)
     assert panel.player.mixer.state.loop == pytest.approx((48000, 96000), abs=48)
     press(panel, "l")
-    assert loops[-1] is None
     assert panel.player.mixer.state.loop is None
     press(panel, "l")
-    assert loops[-1] == pytest.approx((1.0, 2.0), abs=1e-3)
+    assert panel.player.mixer.state.loop == pytest.approx((48000, 96000), abs=48)
     assert named(panel, "Loop").isChecked()
 
 

@@ -79,7 +79,7 @@ def test_clicks_cycle_a_cell_through_its_three_actions(panel: StrategyPanel, edi
 @pytest.mark.parametrize("key", [KEY.Key_Space, KEY.Key_Return, KEY.Key_Enter])
 def test_keys_move_a_cursor_and_cycle_its_cell(panel: StrategyPanel, key: Qt.Key) -> None:
     cells: list[tuple[int, int]] = []
-    panel.cell_selected.connect(lambda layer, step: cells.append((layer, step)))
+    panel.grid.cursor_moved.connect(lambda layer, step: cells.append((layer, step)))
     press(panel.grid, KEY.Key_Down, KEY.Key_Right, KEY.Key_Right, key)
     assert cells == [(1, 0), (1, 1), (1, 2)]
     assert panel.table.actions[1][2] is T
