@@ -15,13 +15,11 @@ from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
-from engine.session import messages
 from engine.session.messages import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.techniques import techniques
-from engine.training.requests import TrainingProgress
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
@@ -339,9 +337,8 @@ def showing_training(terminal: Terminal) -> Callable[[Event], None]:
     """What shows a training in the terminal: its preparation, then how much of the budget is spent."""
 
     def hear(event: Event) -> None:
-        report = event.report if isinstance(event, PreparationReport) else event
-        if isinstance(report, TrainingProgress | messages.TrainingProgress):
-            terminal.progress(round(SHARES * report.share), SHARES)
+        if isinstance(event, PreparationReport):
+            terminal.progress(round(SHARES * event.report.share), SHARES)
             return
         terminal.hear(event)
         if isinstance(event, EngineStatus) and event.text == "Training":

@@ -7,21 +7,18 @@ chosen by the sender of a command; every event that a command causes carries it,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo, OperationCounts, Utterance, Voice
-from engine.models.files.layer_importance import ImportanceRecord
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
 from engine.setting.take import DemaskedPassage, Take
-from engine.techniques.ditreducio.record import CalibrationRecord, Trial
-from engine.techniques.ditreducio.table import StrategyTable
-from engine.techniques.ditreducio.transfer_report import TransferReport
+from engine.techniques.base import Artefact
+from engine.training.requests import BundledRequest
 from engine.views.figure import Figure
 
 if TYPE_CHECKING:
@@ -86,21 +83,8 @@ class Synthesise(Command):
     text: str
     voice: Voice
     setting: Setting
-    artefacts: tuple[StrategyTable, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
     label: str = ""
-
-
-@dataclass(frozen=True)
-class Calibrate(Command):
-    """Calibrate DiTReducio for ``setting``, whose DiTReducio knobs say how, on all ``utterances`` together. ``combine``
-    is one of :data:`engine.techniques.ditreducio.COMBINATIONS`."""
-
-    activity = "calibrating"
-    carried_out_by = "engine.session.jobs.preparation:calibrate"
-
-    utterances: tuple[Utterance, ...]
-    setting: Setting
-    combine: str = "worst"
 
 
 @dataclass(frozen=True)
@@ -115,7 +99,7 @@ class CaptureAttention(Command):
     setting: Setting
     layer: int
     step: int
-    artefacts: tuple[StrategyTable, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,124 +116,6 @@ class DecodePartial(Command):
 
 
 @dataclass(frozen=True)
-class MeasureTransfer(Command):
-    """Measure how well ``table``, ``calibrated`` on these utterances as far as they are known, serves ``unseen`` ones.
-    Errors are compared with the threshold of DiTReducio in ``setting``."""
-
-    activity = "measuring the transfer"
-    carried_out_by = "engine.session.jobs.preparation:measure_transfer"
-
-    table: StrategyTable
-    calibrated: tuple[Utterance, ...]
-    unseen: tuple[Utterance, ...]
-    setting: Setting
-
-
-@dataclass(frozen=True, kw_only=True)
-class Training(Command):
-    """What trainings have in common. The budget is ``minutes`` or ``steps``. Cancelling leaves a checkpoint in the
-    run's folder ``work``, from which the same command goes on with ``resume``. ``device`` as in :class:`LoadModel`."""
-
-    activity = "training"
-    carried_out_by = "engine.session.jobs.preparation:train"
-
-    minutes: float | None = None
-    steps: int | None = None
-    resume: bool = False
-    half_precision: bool = False
-    rate_scale: float = 1.0
-    """On all learning rates."""
-    device: str = "auto"
-
-
-@dataclass(frozen=True)
-class TrainGuidanceFree(Training):
-    """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance; the bundled model, without one,
-    on what flite speaks. ``folder`` and ``variant`` as in :class:`LoadModel`; the loaded model is not touched."""
-
-    model: str
-    manifest: str
-    work: str
-    weight: float
-    method: str = "model-guidance"
-    """Or ``distillation``."""
-    learning_rate: float | None = None
-    """``None`` for the usual one of a model of this size."""
-    folder: str = ""
-    variant: str = ""
-
-
-@dataclass(frozen=True)
-class TrainCompanion(Training):
-    """Train a smaller companion of the language model ``model``, which with ``folder`` and ``variant`` is as in
-    :class:`LoadModel`.
-
-    The model speaks ``sentences`` a voice itself and learns from that; recordings of ``manifest`` come in addition, or
-    alone where ``sentences`` is 0.
-    """
-
-    model: str
-    work: str
-    _: KW_ONLY
-    sentences: int = 600
-    manifest: str = ""
-    folder: str = ""
-    variant: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainDraft(TrainCompanion):
-    """A draft for speculative decoding: the model's lowest ``lower`` and topmost ``upper`` layers, of which the lowest
-    and the head learn."""
-
-    lower: int = 2
-    upper: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainStudent(TrainCompanion):
-    """A student by SPADE: with the ``retained`` layers or, if none are named, with the ``depth`` most important ones
-    by measurement. What it is after each of ``stages`` (minutes of the budget) is kept, too."""
-
-    depth: int = 6
-    retained: tuple[int, ...] = ()
-    stages: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class TrainBundledModel(Training):
-    """Make a bundled model or its codec from nothing but what ``flite`` speaks. ``recipe`` is one that ``paretone
-    train`` lists (``lm-mini``, ``speech-tokenizer``, ``omni-mini``, ``codec-mini``, …); ``codec`` is the folder of the
-    tokenizer or codec to speak through if it is not the bundled one."""
-
-    recipe: str
-    work: str
-    sentences: int = 3400
-    corpus: str = ""
-    codec: str = ""
-    initial: str = ""
-    """Official folder whose weights a vocoder starts from."""
-    threads: int | None = None
-    """Of the processor; ``None`` for all cores but one."""
-    export: str = ""
-    """Folder for the result; ``""`` for one in ``work``."""
-
-
-@dataclass(frozen=True)
-class MeasureImportance(Command):
-    """Measure how much each layer of the loaded language model matters, and keep the record in the user's place for the
-    model. ``measures`` are among :data:`engine.models.files.layer_importance.MEASURES`; the word error rate speaks
-    ``utterances`` with every layer left out in turn, which takes long."""
-
-    activity = "measuring the layers"
-    carried_out_by = "engine.session.jobs.preparation:measure_importance"
-
-    setting: Setting
-    utterances: tuple[Utterance, ...]
-    measures: tuple[str, ...] = ("divergence", "cosine")
-
-
-@dataclass(frozen=True)
 class Prepare(Command):
     """Calibrate, measure or train something for ``technique``. ``request`` is of a type that one of its jobs declares
     (see :class:`engine.techniques.base.Job`): frozen and picklable. Ends with :class:`Prepared`."""
@@ -263,6 +129,17 @@ class Prepare(Command):
     def doing(self) -> str:
         """What the request calls it, as in "calibrating"."""
         return getattr(self.request, "activity", "preparing")
+
+
+@dataclass(frozen=True)
+class TrainModel(Command):
+    """Make a bundled model or its codec, by one of the recipes that ``paretone train`` lists. Reports and ends as a
+    preparation for no technique, ``""``."""
+
+    activity = "training"
+    carried_out_by = "engine.session.jobs.training:train_model"
+
+    request: BundledRequest
 
 
 @dataclass(frozen=True)
@@ -292,7 +169,7 @@ class MeasureRoofline(Command):
 
     utterance: Utterance
     setting: Setting
-    artefacts: tuple[StrategyTable, ...] = ()
+    artefacts: tuple[Artefact, ...] = ()
     again: bool = False
     rounds: int = 5
     """How often everything is measured."""
@@ -320,7 +197,7 @@ class ExportProfile(Command):
 class ExportWeights(Command):
     """Write a student or a draft of the language model ``model`` (``kind`` is ``student`` or ``draft``, ``file`` the
     one that is meant) into ``folder``, as a checkpoint that others load: all of its files or none, and no file that is
-    there is replaced. ``settings`` of SSD go with a draft; ``model_folder`` as in :class:`ExportProfile`."""
+    there is replaced. ``settings`` go with a draft; ``model_folder`` as in :class:`ExportProfile`."""
 
     activity = "exporting"
     carried_out_by = "engine.session.jobs.exports:export_weights"
@@ -482,13 +359,6 @@ class TakeReady(Event):
 
 
 @dataclass(frozen=True)
-class TrialDone(Event):
-    """One layer trial of a calibration."""
-
-    trial: Trial
-
-
-@dataclass(frozen=True)
 class PreparationReport(Event):
     """Something that a preparation for ``technique`` has found on the way, such as a trial or a loss. Live: a front end
     may look at them some times a second, all together."""
@@ -505,82 +375,6 @@ class Prepared(Event):
     result: Any
     info: ModelInfo | None = None
     """The loaded model, where it knows more now: new weights, how much its layers matter."""
-
-
-@dataclass(frozen=True)
-class SimilarityMeasured(Event):
-    """The check phase's diagonal similarities so far: (layers, steps) float, NaN where not yet measured."""
-
-    similarities: np.ndarray = field(repr=False)
-
-
-@dataclass(frozen=True)
-class CalibrationReady(Event):
-    """A finished calibration."""
-
-    record: CalibrationRecord
-    operations: OperationCounts | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class TrainingProgress(Event):
-    """After every training step, with its ``losses``, and after every validation, with its figures: the points of the
-    two curves."""
-
-    step: int
-    """From 1; 0 for the validation before the first step."""
-    share: float
-    """Spent of the budget, 0 to 1."""
-    seconds: float
-    """Spent by the budget's clock."""
-    seconds_left: float | None
-    """Wall seconds; ``None`` until they can be estimated."""
-    losses: Mapping[str, float]
-    """By name; empty after a validation."""
-    validation: Mapping[str, float]
-    """By name; empty after a step. CFG-free: ``guided t=0.05`` and so on, mean squared error to the guided velocity at
-    a time; ``gap``, their sum as a share of what it is without training; ``learnt``, the share of the guidance that one
-    branch has taken on, 0 to about 1. A draft: ``acceptance``. A student: ``divergence`` from its teacher in nats.
-    Both: ``same_first``, the share of tokens at which both would choose the same, and ``correct``, at which it is what
-    was spoken."""
-
-
-@dataclass(frozen=True)
-class TrainingDone(Event):
-    """A finished training, and the checkpoint that came of it."""
-
-    checkpoint: str
-    technique: str
-    """The name of the technique that it is for; ``""`` for a model of its own."""
-    summary: str
-    """What came of it, as a sentence."""
-    figures: Values
-    """What the checkpoint is. CFG-free: ``weight``, ``equivalent_guidance`` and ``method``; a draft and a student:
-    ``layers``, how many there are, and ``retained``, which, separated by commas; a student also ``depth``."""
-    steps: int
-    seconds: float
-    validation: Mapping[str, float]
-    info: ModelInfo | None = None
-    """The loaded model, if it is the one that was trained: it has the new weights now."""
-
-
-@dataclass(frozen=True)
-class LayersMeasured(Event):
-    """How much each layer of the loaded model matters; ``record`` is in the file ``path`` as well."""
-
-    record: ImportanceRecord
-    path: str
-    info: ModelInfo
-    """The loaded model: it knows the new order."""
-
-
-@dataclass(frozen=True)
-class TransferMeasured(Event):
-    """How well a strategy table serves sentences that it was not calibrated on."""
-
-    report: TransferReport
-    seconds: float
 
 
 @dataclass(frozen=True)

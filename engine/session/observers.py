@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from engine.errors import Cancelled
 from engine.measure.memory import PeakMemory
 from engine.models.base import StepReport
@@ -22,19 +20,14 @@ from engine.session.messages import (
     Event,
     PreparationReport,
     Progress,
-    SimilarityMeasured,
     StudyBegun,
     StudyTakeDone,
     Telemetry,
-    TrainingProgress,
-    TrialDone,
 )
 from engine.session.progress import RemainingTime
-from engine.techniques.ditreducio.record import Trial
 
 if TYPE_CHECKING:
     from engine.studies.stored import StoredTake
-    from engine.training.session import Milestone
 
 Post = Callable[[Event], None]
 
@@ -150,28 +143,6 @@ class SynthesisObserver(JobObserver):
         )
 
 
-class CalibrationJobObserver(JobObserver):
-    """Follows a calibration: its trials and the similarities of the check phase."""
-
-    def step(self, report: StepReport) -> None:
-        """A chance to stop: a calibration's progress is counted in layer evaluations, not in steps."""
-        self.check()
-
-    def trial(self, trial: Trial) -> None:
-        """Show a trial."""
-        self.check()
-        self.post(TrialDone(self.job, trial))
-
-    def similarities(self, similarities: np.ndarray) -> None:
-        """Show the similarities known so far."""
-        self.check()
-        self.post(SimilarityMeasured(self.job, np.array(similarities)))
-
-    def progress(self, done: int, total: int, text: str = "Calibrating") -> None:
-        """Tell how much is done, in layer evaluations."""
-        super().progress(done, total, text)
-
-
 class PreparationObserver(JobObserver):
     """Follows a technique's own job: see :class:`engine.techniques.base.JobObserver`. Its progress is counted in units
     of its own, not in the steps of single sentences."""
@@ -252,29 +223,6 @@ class StudyObserver(JobObserver):
         """Tell of a finished take."""
         self.made += 1
         self.post(StudyTakeDone(self.job, self._folder, take))
-
-
-class TrainingObserver(JobObserver):
-    """Follows a training run: see :class:`engine.training.follower.Follower`."""
-
-    def progress(self, done: int, total: int, text: str = "Preparing speech") -> None:
-        """Tell how much speech is prepared."""
-        super().progress(done, total, text)
-
-    def milestone(self, milestone: Milestone) -> None:
-        """Show a step or a validation."""
-        self.check()
-        self.post(
-            TrainingProgress(
-                self.job,
-                milestone.step,
-                milestone.share,
-                milestone.seconds,
-                milestone.seconds_left,
-                dict(milestone.losses),
-                dict(milestone.validation),
-            )
-        )
 
 
 def _position(report: StepReport) -> str:

@@ -14,11 +14,10 @@ from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
-    Calibrate,
-    CalibrationReady,
     JobFinished,
     LoadModel,
     ModelLoaded,
+    Prepare,
     ShutDown,
     Synthesise,
     TakeReady,
@@ -27,6 +26,7 @@ from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Engaged, Setting
+from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 MODEL = "f5-mini"
@@ -51,8 +51,8 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
 
     job = finished(LoadModel, MODEL, device="cpu")
     info = recorder.of(job, ModelLoaded)[0].info
-    job = finished(Calibrate, (Utterance("Rice.", speaker),), setting)
-    table = recorder.of(job, CalibrationReady)[0].record.table
+    job = finished(Prepare, "ditreducio", CalibrationRequest((Utterance("Rice.", speaker),), setting))
+    table = recorder.result(job).record.table
     chosen = setting.with_technique(Engaged("ditreducio", knobs, table.fingerprint))
     job = finished(Synthesise, TEXT, speaker, chosen, (table,))
     take = recorder.of(job, TakeReady)[0].take

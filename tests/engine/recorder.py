@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
-from engine.session.messages import Event, JobCancelled, JobFailed, JobFinished
+from engine.session.messages import Event, JobCancelled, JobFailed, JobFinished, PreparationReport, Prepared
 
 ENDS = (JobFinished, JobFailed, JobCancelled)
 PATIENCE_SECONDS = 240
@@ -42,9 +43,9 @@ class Recorder:
         assert event is not None, f"never posted; instead: {[type(one).__name__ for one in self.events]}"
         return event
 
-    def wait_for_kind(self, kind: type[Event], job: int | None = None) -> Event:
-        """The first event of ``kind`` (of ``job``)."""
-        return self.wait_for(lambda event: isinstance(event, kind) and job in (None, event.job))
+    def wait_for_kind(self, kind: type, job: int | None = None) -> Event:
+        """The first event of ``kind``, or with a report of ``kind`` (of ``job``)."""
+        return self.wait_for(lambda event: is_of(event, kind) and job in (None, event.job))
 
     def end_of(self, job: int) -> Event:
         """How ``job`` ended, once it has."""
@@ -54,11 +55,25 @@ class Recorder:
         """What was posted for ``job``."""
         return [event for event in self.events if event.job == job and isinstance(event, kind)]
 
+    def reports(self, job: int, kind: type = object) -> list[Any]:
+        """What the preparation ``job`` reported."""
+        return [event.report for event in self.of(job, PreparationReport) if isinstance(event.report, kind)]
+
+    def result(self, job: int) -> Any:
+        """What the preparation ``job`` gave."""
+        (prepared,) = self.of(job, Prepared)
+        return prepared.result
+
+
+def is_of(event: Event, kind: type) -> bool:
+    """Whether ``event``, or what it reports, is of ``kind``."""
+    return isinstance(event, kind) or (isinstance(event, PreparationReport) and isinstance(event.report, kind))
+
 
 class Gate:
     """A place where the engine thread waits until the test lets it go on."""
 
-    def __init__(self, recorder: Recorder, kind: type[Event]) -> None:
+    def __init__(self, recorder: Recorder, kind: type) -> None:
         self._kind = kind
         self._reached, self._open = threading.Event(), threading.Event()
         recorder.react = self._wait
@@ -72,6 +87,6 @@ class Gate:
         self._open.set()
 
     def _wait(self, event: Event) -> None:
-        if isinstance(event, self._kind) and threading.current_thread().name == "engine":
+        if is_of(event, self._kind) and threading.current_thread().name == "engine":
             self._reached.set()
             assert self._open.wait(PATIENCE_SECONDS)

@@ -21,8 +21,6 @@ from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AttentionCaptured,
     AudioReady,
-    Calibrate,
-    CalibrationReady,
     Cancel,
     CaptureAttention,
     Command,
@@ -33,21 +31,22 @@ from engine.session.messages import (
     JobFailed,
     JobFinished,
     LoadModel,
-    MeasureTransfer,
     ModelLoaded,
+    Prepare,
+    Prepared,
     Progress,
     ShutDown,
-    SimilarityMeasured,
     Synthesise,
     TakeReady,
     Telemetry,
-    TransferMeasured,
-    TrialDone,
 )
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
+from engine.techniques.ditreducio.record import Trial
+from engine.techniques.ditreducio.requests import Calibrated, Similarities
 from tests.engine import small_speech
-from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.preparing import calibrate, measure_transfer
+from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder, is_of
 from tests.engine.small_speech import VOICE, setting
 from tests.repetitions import repetitions
 
@@ -59,8 +58,8 @@ def synthesis(job: int, text: str = "One sentence.", chosen: Setting | None = No
     return Synthesise(job, text, VOICE, chosen or setting())
 
 
-def calibration(job: int, steps: int = 4) -> Calibrate:
-    return Calibrate(job, (ONE,), setting(steps).with_technique(Engaged("ditreducio")))
+def calibration(job: int, steps: int = 4) -> Prepare:
+    return calibrate(job, (ONE,), setting(steps).with_technique(Engaged("ditreducio")))
 
 
 @pytest.fixture
@@ -181,9 +180,10 @@ def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder)
     loaded(engine, recorder)
     engine.submit(calibration(2))
     assert isinstance(recorder.end_of(2), JobFinished)
-    ready = recorder.of(2, CalibrationReady)[0]
-    assert tuple(event.trial for event in recorder.of(2, TrialDone)) == ready.record.trials
-    known = [np.isfinite(event.similarities).sum() for event in recorder.of(2, SimilarityMeasured)]
+    ready = recorder.result(2)
+    assert isinstance(ready, Calibrated)
+    assert tuple(recorder.reports(2, Trial)) == ready.record.trials
+    known = [np.isfinite(one.values).sum() for one in recorder.reports(2, Similarities)]
     assert known == [small_speech.LAYERS * step for step in range(1, 5)], "snapshots, not one array that changes"
     done = [event.done for event in recorder.of(2, Progress)]
     assert done == sorted(done)
@@ -196,9 +196,9 @@ def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder)
 def test_calibrated_table_is_used_by_the_next_synthesis(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
     engaged = Engaged("ditreducio", Values(threshold=2.0))
-    engine.submit(Calibrate(2, (ONE,), setting().with_technique(engaged)))
+    engine.submit(calibrate(2, (ONE,), setting().with_technique(engaged)))
     recorder.end_of(2)
-    table = recorder.of(2, CalibrationReady)[0].record.table
+    table = recorder.result(2).record.table
     assert table.count(SkipAction.TS) > 0
     chosen = setting().with_technique(Engaged("ditreducio", engaged.knobs, table.fingerprint))
     engine.submit(Synthesise(3, "One sentence.", VOICE, chosen, (table,)))
@@ -214,15 +214,15 @@ def test_several_sentences_calibrate_together_and_their_table_is_measured_on_oth
     loaded(engine, recorder)
     engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.5)))
     both = (ONE, Utterance("Another sentence.", VOICE))
-    engine.submit(Calibrate(2, both, engaged, "mean"))
+    engine.submit(calibrate(2, both, engaged, "mean"))
     assert isinstance(recorder.end_of(2), JobFinished)
-    record = recorder.of(2, CalibrationReady)[0].record
+    record = recorder.result(2).record
     assert [one.text for one in record.sentences] == ["One sentence", "Another sentence"]
     assert record.combine == "mean"
     assert all(len(trial.errors) == 2 for trial in record.trials)
-    engine.submit(MeasureTransfer(3, record.table, both, (Utterance("A third.", VOICE),), engaged))
+    engine.submit(measure_transfer(3, record.table, both, (Utterance("A third.", VOICE),), engaged))
     assert isinstance(recorder.end_of(3), JobFinished)
-    report = recorder.of(3, TransferMeasured)[0].report
+    report = recorder.result(3).report
     assert (len(report.calibrated), len(report.unseen)) == (2, 1)
     assert report.table == record.table.fingerprint
     assert recorder.of(3, Progress)[-1].done == recorder.of(3, Progress)[-1].total
@@ -233,12 +233,12 @@ def test_cancel_while_measuring_a_transfer(engine: EngineThread, recorder: Recor
     engine.submit(calibration(2))
     recorder.end_of(2)
     gate = Gate(recorder, Progress)
-    engine.submit(MeasureTransfer(3, recorder.of(2, CalibrationReady)[0].record.table, (), (ONE,) * 50, setting()))
+    engine.submit(measure_transfer(3, recorder.result(2).record.table, (), (ONE,) * 50, setting()))
     gate.reached()
     engine.cancel(3)
     gate.open()
     assert isinstance(recorder.end_of(3), JobCancelled)
-    assert not recorder.of(3, TransferMeasured)
+    assert not recorder.of(3, Prepared)
 
 
 def test_attention_is_captured(engine: EngineThread, recorder: Recorder) -> None:
@@ -265,14 +265,14 @@ def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorde
     [
         (synthesis(2, chosen=setting(steps=100)), Progress),
         (synthesis(2, text="A. " * 100), AudioReady),
-        (calibration(2, steps=30), TrialDone),
-        (calibration(2, steps=30), SimilarityMeasured),
+        (calibration(2, steps=30), Trial),
+        (calibration(2, steps=30), Similarities),
         (CaptureAttention(2, "One.", VOICE, setting(steps=100), layer=0, step=99), Progress),
     ],
     ids=["step", "chunk", "trial", "check phase", "attention"],
 )
 def test_cancel_takes_effect_within_one_step(
-    engine: EngineThread, recorder: Recorder, command: Command, kind: type[Event]
+    engine: EngineThread, recorder: Recorder, command: Command, kind: type
 ) -> None:
     loaded(engine, recorder)
     gate = Gate(recorder, kind)
@@ -281,9 +281,10 @@ def test_cancel_takes_effect_within_one_step(
     engine.submit(Cancel(0, 2))
     gate.open()
     assert isinstance(recorder.end_of(2), JobCancelled)
-    assert len(recorder.of(2, kind)) == 1, "the step at which it was cancelled is the last"
+    seen = [event for event in recorder.of(2) if is_of(event, kind)]
+    assert len(seen) == 1, "the step at which it was cancelled is the last"
     assert not recorder.of(2, TakeReady)
-    assert not recorder.of(2, CalibrationReady)
+    assert not recorder.of(2, Prepared)
 
 
 def test_cancel_from_another_thread_while_steps_go_on(engine: EngineThread, recorder: Recorder) -> None:
@@ -353,7 +354,7 @@ def test_cancel_twice_ends_once(engine: EngineThread, recorder: Recorder) -> Non
         (synthesis(2, chosen=setting(steps=0)), ("Steps", "between 1 and 128")),
         (synthesis(2, text=small_speech.ENDLESS), ("ran out of memory while synthesising", "shorter text")),
         (
-            Calibrate(2, (Utterance(small_speech.ENDLESS, VOICE),), setting()),
+            calibrate(2, (Utterance(small_speech.ENDLESS, VOICE),), setting()),
             ("ran out of memory while calibrating", "shorter"),
         ),
         (LoadModel(2, "small", folder="/nowhere"), ("/nowhere/weights is missing", "choose another")),
@@ -446,12 +447,12 @@ def test_commands_that_cannot_be_taken(engine: EngineThread, recorder: Recorder)
     [
         (LoadModel(2, "small"), EngineStatus),
         (synthesis(2, chosen=setting(steps=100)), Progress),
-        (calibration(2, steps=30), TrialDone),
+        (calibration(2, steps=30), Trial),
         (CaptureAttention(2, "One.", VOICE, setting(steps=100), layer=0, step=99), Progress),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Command) else "",
 )
-def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind: type[Event]) -> None:
+def test_shut_down_cancels_everything(recorder: Recorder, command: Command, kind: type) -> None:
     engine = EngineThread(recorder.post, small_speech.load)
     engine.start()
     loaded(engine, recorder)
@@ -488,7 +489,7 @@ def test_many_engines_leave_no_thread_behind() -> None:
         engine.submit(LOAD)
         engine.submit(calibration(2))
         if number % 2:
-            recorder.wait_for_kind(TrialDone)
+            recorder.wait_for_kind(Trial)
         engine.submit(ShutDown(3))
         assert engine.join(PATIENCE_SECONDS)
         assert isinstance(recorder.end_of(2), JobCancelled | JobFinished)

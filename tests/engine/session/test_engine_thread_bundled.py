@@ -13,8 +13,6 @@ from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AttentionCaptured,
     AudioReady,
-    Calibrate,
-    CalibrationReady,
     CaptureAttention,
     JobCancelled,
     JobFailed,
@@ -25,10 +23,11 @@ from engine.session.messages import (
     Synthesise,
     TakeReady,
     Telemetry,
-    TrialDone,
 )
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
+from engine.techniques.ditreducio.record import Trial
+from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 
 MODEL = "f5-mini"
@@ -57,18 +56,18 @@ def test_first_session() -> None:
 
     ditreducio = Engaged("ditreducio", Values(threshold=0.3))
     # Held there: on a busy machine this thread might not come to cancel before the calibration has ended.
-    gate = Gate(recorder, TrialDone)
-    engine.submit(Calibrate(3, (Utterance(TEXT, speaker),), setting.with_technique(ditreducio)))
+    gate = Gate(recorder, Trial)
+    engine.submit(calibrate(3, (Utterance(TEXT, speaker),), setting.with_technique(ditreducio)))
     gate.reached()
     engine.cancel(3)
-    seen = len(recorder.of(3, TrialDone))
+    seen = len(recorder.reports(3, Trial))
     gate.open()
     assert isinstance(recorder.end_of(3), JobCancelled)
-    assert len(recorder.of(3, TrialDone)) - seen <= 1
+    assert len(recorder.reports(3, Trial)) - seen <= 1
 
-    engine.submit(Calibrate(4, (Utterance("Rice.", speaker),), setting.with_technique(ditreducio)))
+    engine.submit(calibrate(4, (Utterance("Rice.", speaker),), setting.with_technique(ditreducio)))
     assert isinstance(recorder.end_of(4), JobFinished)
-    table = recorder.of(4, CalibrationReady)[0].record.table
+    table = recorder.result(4).record.table
     assert 0 < table.skipped_share < 1
     chosen = setting.with_technique(Engaged("ditreducio", ditreducio.knobs, table.fingerprint))
 

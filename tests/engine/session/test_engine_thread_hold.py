@@ -11,7 +11,6 @@ import pytest
 from engine.models.base import Utterance
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
-    Calibrate,
     Cancel,
     EngineReady,
     EngineRests,
@@ -24,14 +23,15 @@ from engine.session.messages import (
     Synthesise,
     TakeReady,
     Telemetry,
-    TrialDone,
 )
 from engine.setting.setting import Engaged
+from engine.techniques.ditreducio.record import Trial
 from tests.engine import small_speech
+from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 from tests.engine.small_speech import VOICE, setting
 
-CALIBRATION = Calibrate(2, (Utterance("One sentence.", VOICE),), setting(4).with_technique(Engaged("ditreducio")))
+CALIBRATION = calibrate(2, (Utterance("One sentence.", VOICE),), setting(4).with_technique(Engaged("ditreducio")))
 SYNTHESIS = Synthesise(2, "One sentence.", VOICE, setting(4))
 
 
@@ -55,7 +55,7 @@ def engine(recorder: Recorder) -> Iterator[EngineThread]:
 
 def held_in_the_middle(engine: EngineThread, recorder: Recorder) -> None:
     """Hold the engine while it calibrates, and wait until it rests."""
-    gate = Gate(recorder, TrialDone)
+    gate = Gate(recorder, Trial)
     engine.submit(CALIBRATION)
     gate.reached()
     engine.submit(Hold(0))
@@ -72,7 +72,7 @@ def test_a_running_job_waits_and_goes_on(engine: EngineThread, recorder: Recorde
     assert isinstance(recorder.events[-1], EngineRests)
     engine.submit(Release(0))
     assert isinstance(recorder.end_of(2), JobFinished)
-    assert len(recorder.of(2, TrialDone)) > 1
+    assert len(recorder.reports(2, Trial)) > 1
     assert sum(isinstance(one, EngineRests) for one in recorder.events) == 1
 
 

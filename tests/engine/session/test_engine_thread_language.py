@@ -14,7 +14,6 @@ from engine.models.catalogue import voice
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AudioReady,
-    Calibrate,
     Cancel,
     CaptureAttention,
     ComputeView,
@@ -32,6 +31,7 @@ from engine.session.messages import (
 from engine.setting.library import Library
 from engine.setting.setting import Engaged
 from engine.techniques import ditreducio
+from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.speaking import LONG, TEXT, drafted, setting, write_all
 
@@ -99,7 +99,7 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
 def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
     one = Utterance(TEXT, voice("slt"))
     engaged = setting().with_technique(Engaged(ditreducio.TECHNIQUE.name))
-    engine.submit(Calibrate(3, (one,), engaged))
+    engine.submit(calibrate(3, (one,), engaged))
     engine.submit(CaptureAttention(4, TEXT, voice("slt"), setting(), 0, 0))
     engine.submit(ComputeView(5, "temporal-redundancy", one, setting()))
     engine.submit(Synthesise(6, TEXT, voice("slt"), engaged))

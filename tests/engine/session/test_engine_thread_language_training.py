@@ -17,19 +17,19 @@ from engine.session.messages import (
     JobCancelled,
     JobFailed,
     JobFinished,
-    LayersMeasured,
     LoadModel,
-    MeasureImportance,
+    Prepare,
+    Prepared,
     Progress,
     ShutDown,
-    TrainDraft,
-    TrainingDone,
-    TrainingProgress,
-    TrainStudent,
 )
+from engine.techniques import spade, speculative
+from engine.techniques.spade.requests import ImportanceRequest, StudentRequest
+from engine.techniques.speculative.requests import DraftRequest
+from engine.training.requests import TrainingProgress
 from engine.training.session import CHECKPOINT
 from engine.training.spoken_tokens import write_tokens
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder, is_of
 from tests.engine.small_language import write_model
 from tests.engine.speaking import setting
 from tests.engine.training.test_companions import SENTENCES, utterances
@@ -66,15 +66,15 @@ def work_folder(root: Path, folder: Path) -> str:
 @pytest.mark.slow
 def test_layers_are_measured_and_the_model_knows_their_order(engine: EngineThread, recorder: Recorder) -> None:
     spoken = (Utterance("Rice is good.", voice("slt")),)
-    engine.submit(MeasureImportance(2, setting(), spoken, (DIVERGENCE, COSINE)))
+    engine.submit(Prepare(2, spade.NAME, ImportanceRequest(setting(), spoken, (DIVERGENCE, COSINE))))
     assert isinstance(recorder.end_of(2), JobFinished)
-    (measured,) = recorder.of(2, LayersMeasured)
+    (measured,) = recorder.of(2, Prepared)
     assert pickle.loads(pickle.dumps(measured)) == measured
-    assert measured.info.layer_order == measured.record.order
-    assert Path(measured.path).is_file()
+    assert measured.info.layer_order == measured.result.record.order
+    assert Path(measured.result.path).is_file()
     assert recorder.of(2, Progress)
 
-    engine.submit(MeasureImportance(3, setting(), (), (DIVERGENCE,)))
+    engine.submit(Prepare(3, spade.NAME, ImportanceRequest(setting(), (), (DIVERGENCE,))))
     failure = recorder.end_of(3)
     assert isinstance(failure, JobFailed) and "at least one utterance" in failure.sentence
 
@@ -82,13 +82,13 @@ def test_layers_are_measured_and_the_model_knows_their_order(engine: EngineThrea
 @pytest.mark.slow
 def test_a_draft_is_trained_as_a_job(engine: EngineThread, recorder: Recorder, root: Path, tmp_path: Path) -> None:
     work = work_folder(root, tmp_path / "work")
-    common = {"sentences": SENTENCES, "folder": str(root), "device": "cpu"}
-    engine.submit(TrainDraft(2, "lm-mini", work, lower=1, upper=1, steps=2, **common))
+    common = {"model": "lm-mini", "work": work, "sentences": SENTENCES, "folder": str(root), "device": "cpu"}
+    engine.submit(Prepare(2, speculative.NAME, DraftRequest(lower=1, upper=1, steps=2, **common)))
     assert isinstance(recorder.end_of(2), JobFinished)
-    (done,) = recorder.of(2, TrainingDone)
-    assert (done.technique, done.figures["retained"], done.steps) == ("speculative", "0,2", 2)
-    assert done.info is not None and done.info.drafts[0].path == done.checkpoint
-    told = recorder.of(2, TrainingProgress)
+    (done,), made = recorder.of(2, Prepared), recorder.result(2)
+    assert (done.technique, made.figures["retained"], made.steps) == ("speculative", "0,2", 2)
+    assert done.info is not None and done.info.drafts[0].path == made.checkpoint
+    told = recorder.reports(2, TrainingProgress)
     assert "acceptance" in told[0].validation and "divergence" in told[1].losses
 
 
@@ -97,20 +97,27 @@ def test_a_student_can_be_cancelled_and_gone_on_with(
     engine: EngineThread, recorder: Recorder, root: Path, tmp_path: Path
 ) -> None:
     work = work_folder(root, tmp_path / "work")
-    common = {"sentences": SENTENCES, "folder": str(root), "device": "cpu", "retained": (0, 2)}
-    engine.submit(TrainStudent(2, "lm-mini", work, steps=100_000, **common))
-    recorder.wait_for(lambda event: isinstance(event, TrainingProgress) and event.job == 2 and event.step == 2)
+    common = {
+        "model": "lm-mini",
+        "work": work,
+        "sentences": SENTENCES,
+        "folder": str(root),
+        "device": "cpu",
+        "retained": (0, 2),
+    }
+    engine.submit(Prepare(2, spade.NAME, StudentRequest(steps=100_000, **common)))
+    recorder.wait_for(lambda event: is_of(event, TrainingProgress) and event.job == 2 and event.report.step == 2)
     engine.cancel(2)
     assert isinstance(recorder.end_of(2), JobCancelled)
     assert (Path(work) / CHECKPOINT).is_file()
-    reached = recorder.of(2, TrainingProgress)[-1].step
+    reached = recorder.reports(2, TrainingProgress)[-1].step
 
-    engine.submit(TrainStudent(3, "lm-mini", work, steps=reached + 2, resume=True, **common))
+    engine.submit(Prepare(3, spade.NAME, StudentRequest(steps=reached + 2, resume=True, **common)))
     assert isinstance(recorder.end_of(3), JobFinished)
-    (done,) = recorder.of(3, TrainingDone)
-    assert (done.technique, done.figures["depth"]) == ("spade", 2)
+    (done,) = recorder.of(3, Prepared)
+    assert (done.technique, done.result.figures["depth"]) == ("spade", 2)
     assert done.info is not None and done.info.students[0].recovered
 
-    engine.submit(TrainStudent(4, "f5-mini", work, steps=1, **common))
+    engine.submit(Prepare(4, spade.NAME, StudentRequest(steps=1, **{**common, "model": "f5-mini"})))
     failure = recorder.end_of(4)
     assert isinstance(failure, JobFailed) and "decodes no tokens" in failure.sentence

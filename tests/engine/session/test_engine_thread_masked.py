@@ -15,7 +15,6 @@ from engine.models.kernels.fused_masked import MaskedRun
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
     AudioReady,
-    Calibrate,
     Cancel,
     CaptureAttention,
     ComputeView,
@@ -35,6 +34,7 @@ from engine.session.messages import (
 from engine.setting.library import Library
 from engine.techniques import ditreducio
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, setting, write_release
+from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 BLOCKS = engaged("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
@@ -116,7 +116,7 @@ def test_a_part_of_the_grid_is_heard(engine: EngineThread, recorder: Recorder) -
 def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
     one = Utterance(TEXT, voice("slt"))
     calibrated = setting(engaged(ditreducio.TECHNIQUE.name))
-    engine.submit(Calibrate(10, (one,), calibrated))
+    engine.submit(calibrate(10, (one,), calibrated))
     engine.submit(CaptureAttention(11, TEXT, voice("slt"), setting(), 0, 0))
     engine.submit(ComputeView(12, "temporal-redundancy", one, setting()))
     engine.submit(Synthesise(13, TEXT, voice("slt"), calibrated))

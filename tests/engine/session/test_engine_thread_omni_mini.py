@@ -22,12 +22,11 @@ from engine.session.messages import (
     ShutDown,
     Synthesise,
     TakeReady,
-    TrainBundledModel,
-    TrainingDone,
-    TrainingProgress,
+    TrainModel,
 )
 from engine.setting.setting import Setting
 from engine.training import corpora
+from engine.training.requests import BundledRequest, TrainingProgress
 from engine.training.session import CHECKPOINT
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
@@ -76,16 +75,16 @@ def test_it_is_made_as_a_job_that_can_be_stopped_and_resumed(
     engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpora, "HELD_OUT", 1)
-    command = {"recipe": MODEL, "work": str(tmp_path / "run"), "sentences": 6, "device": "cpu"}
-    engine.submit(TrainBundledModel(1, **command, minutes=60))
+    command = {"model": MODEL, "work": str(tmp_path / "run"), "sentences": 6, "device": "cpu"}
+    engine.submit(TrainModel(1, BundledRequest(**command, minutes=60)))
     recorder.wait_for_kind(TrainingProgress, 1)
     engine.cancel(1)
     assert isinstance(recorder.end_of(1), JobCancelled)
     assert (tmp_path / "run" / CHECKPOINT).is_file()
-    done = recorder.of(1, TrainingProgress)[-1].step
-    engine.submit(TrainBundledModel(2, **command, steps=done + 2, resume=True))
+    done = recorder.reports(1, TrainingProgress)[-1].step
+    engine.submit(TrainModel(2, BundledRequest(**command, steps=done + 2, resume=True)))
     assert isinstance(recorder.end_of(2), JobFinished)
-    made = recorder.of(2, TrainingDone)[0]
+    made = recorder.result(2)
     assert made.steps >= done + 2
     assert set(made.validation) == {"cross_entropy", "first", "second"}
     assert OmniMiniFolder(Path(made.checkpoint)).network().config.transformer.layers == 8

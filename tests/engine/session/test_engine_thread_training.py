@@ -13,15 +13,17 @@ from engine.session.messages import (
     JobCancelled,
     JobFailed,
     JobFinished,
+    Prepare,
+    Prepared,
     Progress,
     ShutDown,
-    TrainGuidanceFree,
-    TrainingDone,
-    TrainingProgress,
 )
 from engine.setting.knobs import Values
+from engine.techniques import guidance_free
+from engine.techniques.guidance_free.requests import GuidanceFreeRequest
+from engine.training.requests import TrainingProgress
 from engine.training.session import CHECKPOINT
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder, is_of
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
 pytest.importorskip("accelerate")
@@ -34,9 +36,10 @@ def test_training_is_a_job(tmp_path: Path) -> None:
     engine.start()
     manifest, model, work = toy_manifest(tmp_path), toy_model(tmp_path / "model"), tmp_path / "work"
 
-    def command(job: int, **changes: object) -> TrainGuidanceFree:
+    def command(job: int, **changes: object) -> Prepare:
         values = {"weight": 0.5, "steps": 3, "folder": str(model), "device": "cpu", **changes}
-        return TrainGuidanceFree(job, "f5-mini", str(manifest), str(work), **values)
+        asked = GuidanceFreeRequest(model="f5-mini", manifest=str(manifest), work=str(work), **values)
+        return Prepare(job, guidance_free.NAME, asked)
 
     engine.submit(command(1, weight=1.0))
     failure = recorder.end_of(1)
@@ -45,22 +48,22 @@ def test_training_is_a_job(tmp_path: Path) -> None:
     assert failure.details == ""
 
     engine.submit(command(2, steps=100_000))
-    recorder.wait_for(lambda event: isinstance(event, TrainingProgress) and event.job == 2 and event.step == 2)
+    recorder.wait_for(lambda event: is_of(event, TrainingProgress) and event.job == 2 and event.report.step == 2)
     engine.cancel(2)
     assert isinstance(recorder.end_of(2), JobCancelled)
-    reached = recorder.of(2, TrainingProgress)[-1].step
+    reached = recorder.reports(2, TrainingProgress)[-1].step
     assert torch.load(work / CHECKPOINT, weights_only=True)["step"] <= reached + 1
 
     engine.submit(command(3, steps=reached + 3, resume=True))
     assert isinstance(recorder.end_of(3), JobFinished)
-    (done,) = recorder.of(3, TrainingDone)
+    done = recorder.result(3)
     assert done.steps == reached + 3
-    assert done.technique == "guidance_free"
+    assert recorder.of(3, Prepared)[0].technique == "guidance_free"
     assert done.figures == Values(weight=0.5, equivalent_guidance=1.0, method="model-guidance")
     assert "guidance 1.00" in done.summary
     assert Path(done.checkpoint).is_file()
 
-    told = recorder.of(3, TrainingProgress)
+    told = recorder.reports(3, TrainingProgress)
     steps = [event for event in told if event.losses]
     assert [event.step for event in steps][-1] == reached + 3
     assert steps[-1].share == 1.0
