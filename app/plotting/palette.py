@@ -1,4 +1,4 @@
-"""Colours of figures, which the colour-blind can distinguish too; marks and dashes distinguish them without colour."""
+"""Colours and dashes of figures; the colour-blind can distinguish them too, and shapes do so without colour."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from app.features.strategy.grid import action_colours
 from app.shell.theme import DARK, Colours
 from engine.figures.glyphs import SERIES_DARK, SERIES_LIGHT
 
-MARKS = ("o", "s", "t1", "d", "+")
 DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DashDotLine, Qt.PenStyle.DotLine)
 
 
