@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
 from app.features.setup.panel import SetupPanel
-from app.shell.theme import LIGHT
+from app.shell.theme import LIGHT, Theme
+from app.shell.window import MainWindow
 from engine import cli
 from engine.errors import ProfileError, SettingError
 from engine.models.base import run_to_completion
@@ -24,6 +26,7 @@ from engine.models.catalogue import voice
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.sampling.tokens import Nucleus
+from engine.session.engine_thread import EngineThread
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan, Part
 from engine.setting.profile import Profile
@@ -208,6 +211,20 @@ def test_plug_ins_that_cannot_be_imported_are_named_and_the_rest_goes_on(
     assert len(problems()) == 3
     assert cli.main(["models", "--techniques"]) == 0
     assert "no luck" in capsys.readouterr().out
+
+
+def test_the_window_says_which_plug_in_was_left_out(
+    tmp_path: Path, visible: Callable[[Path], None], theme: Theme, qtbot: QtBot
+) -> None:
+    (tmp_path / "site").mkdir()
+    written(tmp_path / "site", "broken", "raise RuntimeError('no luck')")
+    visible(tmp_path / "site")
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    window = MainWindow(theme, settings, tmp_path / "data", lambda post: EngineThread(post, small_speech.load))
+    window.features["setup"].engine_starts()
+    assert "'broken' of plugin-broken 2.0 was left out" in window.notices.banner.text
+    with qtbot.waitSignal(window.closed):
+        window.close()
 
 
 def test_a_plug_in_that_fails_when_resolved_is_named_and_the_rest_goes_on(

@@ -15,6 +15,7 @@ from app.features.training.presenter import TrainingPresenter
 from app.state.jobs import Job, Kind, Outcome
 from engine.models import catalogue
 from engine.session.messages import Event, JobFailed, LoadModel
+from engine.techniques import problems
 
 
 class SetupPresenter(Presenter):
@@ -40,6 +41,11 @@ class SetupPresenter(Presenter):
         actions.model_wanted.connect(self.choose_model)
         actions.device_wanted.connect(self.choose_device)
         services.state.jobs.ended.connect(self._job_ended)
+
+    def engine_starts(self) -> None:
+        """Say which plug-ins were left out, and why."""
+        for problem in problems():
+            self._notices.warn(problem)
 
     def choose_model(self, model: str) -> None:
         """Choose ``model`` as if it were chosen in Setup, where what it lacks is asked for."""
