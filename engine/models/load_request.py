@@ -39,7 +39,7 @@ class LoadRequest:
 
     def info(self, **found: Any) -> ModelInfo:
         """What the model says about itself: what is known before it is read, and what was ``found`` then."""
-        known = {
+        known: dict[str, Any] = {
             "id": self.entry.id,
             "title": self.entry.title,
             "family": self.entry.family,

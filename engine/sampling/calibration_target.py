@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -28,6 +28,16 @@ class Backbone(Protocol):
         run: object,
         plan: LayerPlan = COMPUTE,
         memory: LayerMemory | None = None,
+        probe: Callable[[int, str, Tensor], None] | None = None,
+    ) -> Tensor: ...
+
+    def evaluate(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Any,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
         probe: Callable[[int, str, Tensor], None] | None = None,
     ) -> Tensor: ...
 

@@ -33,7 +33,8 @@ class Evaluated(Protocol):
 class Layered(Protocol):
     """A backbone, layer by layer; see :class:`engine.models.networks.diffusion.DiffusionTransformer`."""
 
-    layers: int
+    @property
+    def layers(self) -> int: ...
 
     def enter(self, x: Tensor, run: Run) -> Tensor: ...
 

@@ -6,7 +6,7 @@ Ids are local: codes from 0 on, then the ids that end speech.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
@@ -27,7 +27,10 @@ class CausalReader(Protocol):
 class TokenScorer(Protocol):
     """See the module; :class:`engine.models.families.token_model.TokenModel` is one."""
 
-    transformer: CausalReader
+    @property
+    def transformer(self) -> Any:
+        """A :class:`CausalReader`."""
+
     codes: int
     """How many ids can be spoken."""
     prefixes: Prefixes | None

@@ -90,7 +90,7 @@ class _Model:
     def output(self, x: Tensor, t: int, actions: Sequence[SkipAction], keep: bool = False) -> Tensor:
         """All branches' output at state ``x`` and step ``t``; with ``keep``, caches are written."""
         plans = [layer_plan(action, self._branch_skip, keep) for action in actions]
-        return self._target.backbone.velocity(x, t, self._target.run, plans, self._memory)
+        return self._target.backbone.evaluate(x, t, self._target.run, plans, self._memory)
 
     def with_similarities(self, x: Tensor, t: int) -> tuple[Tensor, list[float]]:
         """The output without any strategy, and each layer's similarity of attention and identity."""
@@ -101,7 +101,7 @@ class _Model:
                 first = self._target.backbone.attention_map_inputs(layer, value[: len(self.noise)])
                 found[layer] = diagonal_similarity(*first)
 
-        output = self._target.backbone.velocity(x, t, self._target.run, probe=probe)
+        output = self._target.backbone.evaluate(x, t, self._target.run, probe=probe)
         return output, [found[layer] for layer in range(self.layers)]
 
     def error(self, output: Tensor, changed: Tensor) -> float:

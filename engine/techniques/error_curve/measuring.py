@@ -60,8 +60,10 @@ class ChangeMeter:
         def probe(layer: int, name: str, value: Tensor) -> None:
             if name in found:
                 before = self._last.get((name, layer))
-                comparable = before is not None and before.shape == value.shape
-                found[name].append(relative_change(before, value) if comparable else float("inf"))
+                if before is None or before.shape != value.shape:
+                    found[name].append(float("inf"))
+                else:
+                    found[name].append(relative_change(before, value))
                 self._last[name, layer] = value
 
         velocity: Callable[..., Tensor] = self._backbone.velocity

@@ -40,11 +40,11 @@ class FirstBlockCache:
         entered = self._backbone.enter(state, run)
         hidden = self._backbone.layer(0, entered, evaluation, run)
         first = hidden - entered
-        if run is self._run:
+        if run is self._run and self._first is not None:
             self._change += relative_change(self._first, first)
         self._first = first
         # What was kept for other branches is of no use.
-        if run is self._run and self._change < self._threshold:
+        if run is self._run and self._rest is not None and self._change < self._threshold:
             hidden = hidden + self._rest
             self._skipped.add(evaluation)
         else:

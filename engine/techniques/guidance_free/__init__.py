@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
-from engine.models.base import ModelInfo, WeightSet
+from engine.models.base import ModelInfo, TrainedWeights, WeightSet
 from engine.setting.knobs import Effect, Number, Values
 from engine.setting.plan import FlowPlan, NotPrepared
 from engine.setting.setting import Engaged
@@ -93,10 +93,16 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
     return near[0]
 
 
+def _knobs_of(one: TrainedWeights) -> dict[str, object]:
+    """The knob that tells it from other weights."""
+    assert isinstance(one, WeightSet)
+    return {"weight": one.weight}
+
+
 WEIGHTS = Weights(
     all_of=lambda info: info.weight_sets,
     fitting=lambda info, knobs: fitting(info, float(knobs["weight"])),
-    knobs_of=lambda one: {"weight": one.weight},
+    knobs_of=_knobs_of,
     required=True,
 )
 TECHNIQUE = Technique(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import SettingError
-from engine.models.base import ModelInfo, StudentWeights
+from engine.models.base import ModelInfo, StudentWeights, TrainedWeights
 from engine.setting.knobs import Choice, Knob, Number, Values
 from engine.setting.plan import LanguagePlan, NotPrepared
 from engine.setting.setting import Engaged
@@ -125,8 +125,9 @@ def _layers(count: int) -> str:
     return f"{count} layer" if count == 1 else f"{count} layers"
 
 
-def _knobs_of(student: StudentWeights) -> dict[str, object]:
+def _knobs_of(student: TrainedWeights) -> dict[str, object]:
     """The knobs that tell it from other students."""
+    assert isinstance(student, StudentWeights)
     return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
 
 
