@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QGraphicsLineItem, QWidget
 
 from app.plotting.chart import Chart
 from app.plotting.frame import Frame, pen
-from app.plotting.layers import Points, Shape, Shapes
+from app.plotting.layers import Shape, Shapes
+from app.plotting.points import Points
 from app.shell.theme import Colours
 from engine.figures.glyphs import SHAPES, Glyph
 from engine.figures.scales import Scale

@@ -13,9 +13,11 @@ from PySide6.QtGui import QBrush, QColor
 from app.plotting.cells import Cells
 from app.plotting.curves import CurveLayers, Series, shape_of
 from app.plotting.frame import Frame, pen
-from app.plotting.layers import Beams, Block, Blocks, Entry, Interval, Legend, Rings
+from app.plotting.layers import Block, Blocks
 from app.plotting.palette import DASHES, category_colours, magnitude_map, series_colour
+from app.plotting.points import Beams, Interval, Rings
 from app.plotting.reading import GROUP_WIDTH, bar_centre
+from app.plotting.words import Entry, Legend
 from app.shell.theme import Colours
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension

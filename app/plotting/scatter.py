@@ -11,8 +11,10 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor
 
 from app.plotting.frame import Frame, pen
-from app.plotting.layers import Label, Labels, Points, Shape, Shapes, Still, Whiskers, beside
+from app.plotting.layers import Shape, Shapes, Still
+from app.plotting.points import Points, Whiskers
 from app.plotting.sections import EVERYTHING, Sections
+from app.plotting.words import Label, Labels, beside
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension, Scatter
 

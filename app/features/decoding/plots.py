@@ -13,8 +13,9 @@ from PySide6.QtWidgets import QWidget
 from app.plotting.chart import Chart
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
-from app.plotting.layers import Beams, Block, Blocks, Interval, Points, Shape
+from app.plotting.layers import Block, Blocks, Shape
 from app.plotting.palette import series_colour
+from app.plotting.points import Beams, Interval, Points
 from app.shell.theme import Colours
 from engine.figures.glyphs import Glyph
 from engine.figures.scales import Scale

@@ -17,7 +17,9 @@ from PySide6.QtWidgets import QGraphicsRectItem, QWidget
 from app.plotting.chart import Chart
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.frame import Frame, pen
-from app.plotting.layers import Beams, Block, Blocks, Interval, Label, Labels, Layer, Shape, Shapes
+from app.plotting.layers import Block, Blocks, Layer, Shape, Shapes
+from app.plotting.points import Beams, Interval
+from app.plotting.words import Label, Labels
 from app.shell.theme import Colours
 from engine.figures.scales import Scale
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance

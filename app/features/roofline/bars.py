@@ -10,7 +10,8 @@ from PySide6.QtGui import QBrush, QColor
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.chart import Chart
-from app.plotting.layers import Block, Blocks, Entry, Label, Labels, Legend
+from app.plotting.layers import Block, Blocks
+from app.plotting.words import Entry, Label, Labels, Legend
 from app.shell.theme import Colours
 from app.state.differences import speed_of_b
 from app.widgets.side_buttons import SIDES

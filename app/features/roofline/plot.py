@@ -18,7 +18,9 @@ from PySide6.QtWidgets import QWidget
 
 from app.plotting.chart import Chart
 from app.plotting.frame import pen
-from app.plotting.layers import Label, Labels, Points, Rings, Shape, Shapes, beside
+from app.plotting.layers import Shape, Shapes
+from app.plotting.points import Points, Rings
+from app.plotting.words import Label, Labels, beside
 from app.shell.theme import Colours
 from app.widgets.side_buttons import SIDES
 from engine.figures.glyphs import Glyph

@@ -23,7 +23,7 @@ from app.features.tradeoff.styles import Looks, described
 from app.features.tradeoff.table import table
 from app.plotting.chart import Chart
 from app.plotting.frame import pen
-from app.plotting.layers import Badge, Badges, Rings
+from app.plotting.points import Badge, Badges, Rings
 from app.plotting.scatter import MANY, ScatterLayers
 from app.plotting.sections import EVERYTHING, Sections, axes_at, moved, with_place, zoomed
 from app.shell.theme import Colours

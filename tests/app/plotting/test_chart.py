@@ -17,9 +17,9 @@ from app.features.layers.layer_bars import LayerBars
 from app.features.roofline.bars import Waterfall
 from app.features.roofline.plot import RooflinePlot
 from app.plotting.chart import Chart
-from app.plotting.layers import Label, Labels, beside
 from app.plotting.plots import whole_numbers
 from app.plotting.table_twin import TableTwin
+from app.plotting.words import Label, Labels, beside
 from app.shell.theme import DARK, LIGHT
 from engine.figures.scales import Scale
 from engine.measure.decoding import PositionAcceptance
