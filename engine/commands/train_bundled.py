@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from engine.commands import arguments
 from engine.commands.result import Result
-from engine.commands.session import JOB, Session
-from engine.session.messages import TrainModel
-from engine.training.requests import BundledRequest
+from engine.commands.session import Session
+from engine.commands.terminal import Terminal
 
 if TYPE_CHECKING:
-    pass
+    from engine.training.session import Milestone
 
 SUMMARIES = {
     "vocos-mini": "Make the bundled vocoder from flite's speech.",
@@ -54,19 +53,46 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Make it, and say where it lies."""
-    request = BundledRequest(
-        model=options.recipe,
+    import torch
+
+    from engine import device
+    from engine.training.recipes.bundled_training import BundledTraining, train_bundled
+    from engine.training.session import Budget
+
+    torch.set_num_threads(options.threads or device.thread_count())
+    job = BundledTraining(
+        recipe=options.recipe,
+        work=options.work,
+        budget=Budget(options.minutes, options.steps),
         sentences=options.sentences,
-        corpus=arguments.path_text(options.corpus),
-        codec=arguments.path_text(options.codec),
-        initial=arguments.path_text(options.initial),
-        **arguments.training_request(options),
+        corpus=options.corpus,
+        codec=options.codec,
+        initial=options.initial,
+        half_precision=options.half,
+        rate_scale=options.rate_scale,
+        device=options.device,
+        resume=options.resume,
+        export=options.export,
     )
-    made = session.carry_out(TrainModel(JOB, request), arguments.showing_training(session.terminal)).result
-    data = {
-        "folder": made.checkpoint,
-        "steps": made.steps,
-        "seconds": made.seconds,
-        "validation": dict(made.validation),
-    }
-    return Result(data, f"The model is in {made.checkpoint}: {made.steps} steps, {made.seconds:.0f} s.")
+    made = train_bundled(job, TerminalFollower(session.terminal))
+    data = {"folder": str(made.folder), "steps": made.steps, "seconds": made.seconds, "validation": made.validation}
+    return Result(data, f"The model is in {made.folder}: {made.steps} steps, {made.seconds:.0f} s.")
+
+
+class TerminalFollower:
+    """Shows a training in the terminal; see :class:`engine.training.follower.Follower`."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self.check = terminal.check
+        self.progress = terminal.progress
+
+    def status(self, text: str) -> None:
+        """Show a line; a bar of its own begins with the training itself."""
+        self._terminal.status(text)
+        if text == "Training":
+            self._terminal.begin()
+
+    def milestone(self, milestone: Milestone) -> None:
+        """Show how much of the budget is spent."""
+        self._terminal.progress(round(arguments.SHARES * milestone.share), arguments.SHARES)

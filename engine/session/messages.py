@@ -18,7 +18,6 @@ from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
 from engine.setting.take import DemaskedPassage, Take
 from engine.techniques.base import Artefact
-from engine.training.requests import BundledRequest
 from engine.views.figure import Figure
 
 if TYPE_CHECKING:
@@ -129,17 +128,6 @@ class Prepare(Command):
     def doing(self) -> str:
         """What the request calls it, as in "calibrating"."""
         return getattr(self.request, "activity", "preparing")
-
-
-@dataclass(frozen=True)
-class TrainModel(Command):
-    """Make a bundled model or its codec, by one of the recipes that ``paretone train`` lists. Reports and ends as a
-    preparation for no technique, ``""``."""
-
-    activity = "training"
-    carried_out_by = "engine.session.jobs.training:train_model"
-
-    request: BundledRequest
 
 
 @dataclass(frozen=True)

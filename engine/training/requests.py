@@ -61,19 +61,6 @@ class CompanionRequest(TrainingRequest):
         return {"positions": self.positions, "seed": self.seed, **manner}
 
 
-@dataclass(frozen=True, kw_only=True)
-class BundledRequest(TrainingRequest):
-    """Make the bundled model or codec of the recipe called ``model``, from nothing but what ``flite`` speaks."""
-
-    sentences: int = 3400
-    corpus: str = ""
-    """Folder of the corpus; what is missing there is spoken."""
-    codec: str = ""
-    """Folder of the tokenizer or codec to speak through, where it is not the bundled one."""
-    initial: str = ""
-    """Official folder whose weights a vocoder starts from."""
-
-
 @dataclass(frozen=True)
 class TrainingProgress:
     """After every training step, with its ``losses``, and after every validation, with its figures: the points of the

@@ -1,37 +1,28 @@
-"""The engine thread with the bundled masked model: it speaks so that it is understood, and is made as a job."""
+"""The engine thread with the bundled masked model: it speaks so that it is understood."""
 
 from __future__ import annotations
 
 import pickle
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.measure.intelligibility import Judge
 from engine.models.catalogue import entry, harvard_sentences, voice
-from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.session.engine_thread import EngineThread
 from engine.session.messages import (
-    JobCancelled,
     JobFinished,
     LoadModel,
     ModelLoaded,
     ShutDown,
     Synthesise,
     TakeReady,
-    TrainModel,
 )
 from engine.setting.setting import Setting
-from engine.training import corpora
-from engine.training.requests import BundledRequest, TrainingProgress
-from engine.training.session import CHECKPOINT
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 MODEL = "omni-mini"
-needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 
 
 @pytest.fixture
@@ -67,24 +58,3 @@ def test_what_it_says_is_understood_in_both_voices(engine: EngineThread, recorde
         recordings.append((take.samples, take.sample_rate))
     errors = judge.word_errors([*sentences, *sentences], recordings)
     assert errors.rate <= 0.1, errors.heard
-
-
-@needs_flite
-@pytest.mark.slow
-def test_it_is_made_as_a_job_that_can_be_stopped_and_resumed(
-    engine: EngineThread, recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(corpora, "HELD_OUT", 1)
-    command = {"model": MODEL, "work": str(tmp_path / "run"), "sentences": 6, "device": "cpu"}
-    engine.submit(TrainModel(1, BundledRequest(**command, minutes=60)))
-    recorder.wait_for_kind(TrainingProgress, 1)
-    engine.cancel(1)
-    assert isinstance(recorder.end_of(1), JobCancelled)
-    assert (tmp_path / "run" / CHECKPOINT).is_file()
-    done = recorder.reports(1, TrainingProgress)[-1].step
-    engine.submit(TrainModel(2, BundledRequest(**command, steps=done + 2, resume=True)))
-    assert isinstance(recorder.end_of(2), JobFinished)
-    made = recorder.result(2)
-    assert made.steps >= done + 2
-    assert set(made.validation) == {"cross_entropy", "first", "second"}
-    assert OmniMiniFolder(Path(made.checkpoint)).network().config.transformer.layers == 8
