@@ -35,9 +35,6 @@ class ArtefactSource(Protocol):
     def problem(self) -> str:
         """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
 
-    def why_not_prepare(self) -> str:
-        """Why the selected model cannot be prepared for the technique now, as a sentence, or ``""``."""
-
     def find(self, entry: Engaged) -> Artefact | None:
         """The artefact that an engaged technique names, where it is at hand."""
 

@@ -94,11 +94,6 @@ class Availability:
         problems = (self._artefacts.problem(one.technique) for one in self._selection.setting.techniques)
         return next(filter(None, problems), "")
 
-    def why_not_prepare(self) -> str:
-        """Why nothing can be calibrated now, as a sentence, or ``""``."""
-        reasons = [source.why_not_prepare() for source in self._artefacts.sources]
-        return "" if "" in reasons else next(iter(reasons), "No technique of this model is calibrated.")
-
     # --- Techniques ---------------------------------------------------------------------------------------------------
     def technique_problem(self, name: str) -> str:
         """Why the technique cannot be used as things are selected, whatever others do, as a sentence, or ``""``."""
