@@ -83,7 +83,7 @@ def add_techniques(group: argparse._ArgumentGroup) -> None:
         metavar="NAME[:KNOB=VALUE;…]",
         help=f"technique to engage, with knobs that differ from their defaults; repeat for more ({names}; "
         "'paretone models' lists their knobs). 'weights=NAME' chooses among several drafts, "
-        "students or CFG-free weights: file name, or beginning of its SHA-256",
+        "students or other weights: file name, or beginning of its SHA-256",
     )
 
 

@@ -12,7 +12,7 @@ from engine.session.messages import ExportProfile
 from engine.setting.profile import Profile
 
 NAME = "export"
-SUMMARY = "Write a profile for the official f5-tts package, or its CFG-free weights."
+SUMMARY = "Write a profile for the official f5-tts package, or the weights that it runs."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from engine.commands.session import Session
 from engine.commands.technique_commands import technique_commands
 
 NAME = "train"
-SUMMARY = "Train weights for a technique (CFG-free weights, drafts, students), or a bundled model."
+SUMMARY = "Train weights for a technique, such as a draft or a student, or a bundled model."
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def setting_title(one: SettingResult) -> str:
 
 
 def described(setting: Setting) -> str:
-    """For example ``baseline, guidance 1`` or ``Step pruning 7, DiTReducio δ 0.1``."""
+    """For example ``baseline, guidance 1`` or ``Step pruning 7, guidance 1``."""
     entry = catalogue.entry(setting.model)
     usual = entry.options_with()
     options = [
