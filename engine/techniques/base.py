@@ -250,7 +250,7 @@ class Technique:
     views: tuple[str, ...] = ()
     """Modules of views, as in :mod:`engine.views`, each with a ``VIEW``."""
     study: str = ""
-    """Module of what studies ask of it: see :mod:`engine.studies.execution`."""
+    """Module of what studies ask of it: see :mod:`engine.studies.hooks`."""
     exports: str = ""
     """Module of what exports ask of it: see :mod:`engine.export.targets`."""
 
