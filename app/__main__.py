@@ -58,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         faulthandler.enable(all_threads=True)
     if options.headless_tour:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    application = QApplication.instance() or QApplication(sys.argv[:1])
+    there = QApplication.instance()
+    application = there if isinstance(there, QApplication) else QApplication(sys.argv[:1])
     application.setApplicationName("paretone")
     application.setApplicationDisplayName("Paretone")
     application.setApplicationVersion(__version__)
@@ -76,7 +77,7 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: _report_task(window, context))
     closed = loop.create_future()
-    window.closed.connect(lambda: closed.done() or closed.set_result(None))
+    window.closed.connect(lambda: None if closed.done() else closed.set_result(None))
     if options.measure_start:
         window.painted.connect(lambda: _print_milestone("window painted"))
         window.built.connect(lambda: _print_milestone("all panels built"))

@@ -77,7 +77,7 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
-    def get(self, name: str, default: object = None) -> object:
+    def get(self, name: str, default: object = None) -> Any:
         """The value as it stands."""
         self._asked.add(name)
         return self.values.get(name, default)
@@ -104,14 +104,15 @@ class Fields:
 
     def whole(self, name: str, default: int, minimum: int = 0) -> int:
         """A whole number from ``minimum``."""
-        value = self._typed(name, int, "a whole number", default)
+        value: int = self._typed(name, int, "a whole number", default)
         if value < minimum:
             raise self._error(f"{self._prefix}{name} must be at least {minimum}, not {value}.")
         return value
 
     def list(self, name: str) -> list[object]:
         """A list of anything."""
-        return self._typed(name, list, "a list", [])
+        found: Any = self._typed(name, list, "a list", [])
+        return found
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts."""
@@ -135,7 +136,7 @@ class Fields:
                 known = ", ".join(sorted(self._asked))
                 raise self._error(f"{self._prefix}{name} is an unknown field; known ones: {known}.")
 
-    def _typed(self, name: str, kind: type, words: str, default: object) -> object:
+    def _typed(self, name: str, kind: type[Kind], words: str, default: Kind) -> Kind:
         value = self.get(name, default)
         if not is_of(value, kind):
             raise self._error(f"{self._prefix}{name} must be {words}, not {value!r}.")

@@ -7,12 +7,14 @@ docks. Panels that draw with pyqtgraph come later, so that the window is painted
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from engine.session.messages import Event, Progress, Telemetry
+
+Panel = TypeVar("Panel", bound=QWidget)
 
 
 class Windowed(Protocol):
@@ -54,3 +56,11 @@ class Presenter(QObject):
 
     def shut_down(self) -> None:
         """The window closes and the engine has stopped: end threads, close files."""
+
+
+def built(panel: Panel | None) -> Panel:
+    """``panel``, in what happens only once there is one: because it was asked for there, for example. Raises
+    :class:`RuntimeError` where there is none yet."""
+    if panel is None:
+        raise RuntimeError("The panel has not been built yet.")
+    return panel

@@ -33,7 +33,8 @@ class Docks:
         window.setDockNestingEnabled(True)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         for place in self._places:
-            dock = QDockWidget(place.title, window, objectName=place.name)
+            dock = QDockWidget(place.title, window)
+            dock.setObjectName(place.name)
             dock.setFeatures(
                 QDockWidget.DockWidgetFeature.DockWidgetMovable
                 | QDockWidget.DockWidgetFeature.DockWidgetFloatable
@@ -180,7 +181,8 @@ class Docks:
 
 def add_bar(window: QMainWindow, name: str, title: str, content: QWidget) -> tuple[QToolBar, QAction]:
     """A fixed bar above the docks that holds ``content`` alone; and the action that shows it."""
-    bar = QToolBar(title, objectName=name, movable=False)
+    bar = QToolBar(title, movable=False)
+    bar.setObjectName(name)
     bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
     # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`app.state.undo`).
     shown = QWidgetAction(bar)

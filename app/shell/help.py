@@ -69,7 +69,8 @@ def show_about(window: QWidget, machine: str) -> None:
 
 
 def _show_page(window: QWidget, title: str, html: str) -> None:
-    dialog = QDialog(window, windowTitle=title)
+    dialog = QDialog(window)
+    dialog.setWindowTitle(title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     page = QTextBrowser()
     page.setAccessibleName(title)

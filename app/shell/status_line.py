@@ -22,13 +22,15 @@ class StatusLine(QObject):
         self.device.setAccessibleName("Device: unknown")
         self._status = QLabel("Opening…")
         self._status.setAccessibleName("Status")
-        self._progress = QProgressBar(minimum=0, maximum=100, visible=False)
+        self._progress = QProgressBar(minimum=0, maximum=100)
+        self._progress.hide()
         self._progress.setAccessibleName("Progress of the running job")
         self._progress.setFixedWidth(window.fontMetrics().height() * 14)
         self._time_left = QLabel()
         self._at_something = False
         """Whether what is shown is what a job is at, and no longer holds once there is progress."""
-        self._cancel = QPushButton("Cancel", visible=False)
+        self._cancel = QPushButton("Cancel")
+        self._cancel.hide()
         self._cancel.setToolTip("Cancel the running job (Esc)")
         self._cancel.clicked.connect(self.cancel_wanted)
         bar = window.statusBar()

@@ -132,7 +132,7 @@ def each_distance(reference: Sequence[Verdict], other: Sequence[Verdict]) -> np.
         for first, second in zip(reference, other, strict=True)
         for one, two in zip(first.syntheses, second.syntheses, strict=True)
     )
-    return np.array([log_mel_distance(one.trace.mel, two.trace.mel) for one, two in pairs])
+    return np.array([log_mel_distance(one.trace.drawn_mel, two.trace.drawn_mel) for one, two in pairs])
 
 
 # --- Entrants ---------------------------------------------------------------------------------------------------------

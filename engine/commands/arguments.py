@@ -92,7 +92,7 @@ def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: M
     setting, where the model's own apply."""
     for knob in knobs:
         meaning = _escaped(meanings.get(knob.name, knob.meaning))
-        kinds: dict[str, object] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}
+        kinds: dict[str, Any] = {"dest": knob.name, "default": argparse.SUPPRESS, "help": meaning}
         match knob:
             case Switch():
                 kinds["action"] = argparse.BooleanOptionalAction

@@ -121,7 +121,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
     distance = median(distances) if distances else None
-    beside_spreads = {"log_mel_distance": _spread(distances)}
+    beside_spreads = {"log_mel_distance": _spread([*distances])}
     beside_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
     heard = _heard(options.judge, measured, voice, options.device)
     beside = {name: _median([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
@@ -205,10 +205,12 @@ def _measure(
     runs: dict[str, list[Synthesis]] = {name: [] for name in SIDES}
 
     def run(name: str, side: Side) -> Callable[[], None]:
+        model = side.model
+        if model is None:
+            raise ValueError("The side was not prepared.")
+
         def once() -> None:
-            runs[name].append(
-                run_to_completion(side.model.synthesise(text, voice, side.setting, side.artefacts, progress))
-            )
+            runs[name].append(run_to_completion(model.synthesise(text, voice, side.setting, side.artefacts, progress)))
             progress.next()
 
         return once
@@ -219,10 +221,11 @@ def _measure(
         warm_up=1,
         device=choose(options.device).type,
     )
-    every = [[figures(one) for one in runs[name][1:]] for name in SIDES]  # The first is the warm-up.
-    medians = tuple(map(_medians, every))
-    last = tuple(runs[name][-1] for name in SIDES)
-    return _Measured(text, timing, medians, (every[0], every[1]), last, *_distance(*last))
+    first, second = ([figures(one) for one in runs[name][1:]] for name in SIDES)  # The first is the warm-up.
+    medians = _medians(first), _medians(second)
+    last_first, last_second = (runs[name][-1] for name in SIDES)
+    distance = _distance(last_first, last_second)
+    return _Measured(text, timing, medians, (first, second), (last_first, last_second), *distance)
 
 
 def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None]:
@@ -311,7 +314,8 @@ def _heard_lines(heard: dict[str, dict[str, dict[str, object] | None]]) -> list[
             if one is not None
         ]
         missing = "" if sides["reference"] else "; no reference speech to show the judge's floor"
-        lines.append(f"{metric(name).title}: {', '.join(said)}; n = {sides['a']['n']}{missing}.")
+        count = "" if sides["a"] is None else f"; n = {sides['a']['n']}"
+        lines.append(f"{metric(name).title}: {', '.join(said)}{count}{missing}.")
     return lines
 
 

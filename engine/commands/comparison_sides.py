@@ -10,7 +10,7 @@ from engine.commands import arguments
 from engine.commands.technique_args import engaged, from_files, number, typed, with_file, with_weights
 from engine.errors import SettingError
 from engine.models import catalogue
-from engine.models.base import SpeechModel
+from engine.models.base import SpeechModel, flow_model
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import checked
 from engine.setting.profile import Profile
@@ -36,8 +36,11 @@ def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
     texts = options.a, options.b
     if texts == ("baseline", "baseline"):
         raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")
-    first, second = (None if text == "baseline" else _side(text, options) for text in texts)
-    return first or _baseline(second), second or _baseline(first)
+    if options.a == "baseline":
+        second = _side(options.b, options)
+        return _baseline(second), second
+    first = _side(options.a, options)
+    return first, _baseline(first) if options.b == "baseline" else _side(options.b, options)
 
 
 def _baseline(other: Side) -> Side:
@@ -77,7 +80,10 @@ def prepare(side: Side, model: SpeechModel) -> None:
     """Give a side its model and tables, checked against each other."""
     side.model = model
     if side.profile is not None:
-        side.profile.check(model.info, model.compatibility(side.setting) if side.profile.artefacts else None)
+        prepared = (
+            flow_model(model, "The profile's artefact").compatibility(side.setting) if side.profile.artefacts else None
+        )
+        side.profile.check(model.info, prepared)
         side.artefacts = side.profile.artefacts
         return
     side.setting = with_weights(side.setting, model.info)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     except Cancelled:
         raise Cancelled("Cancelled. The downloaded part is kept; run the same command to resume.") from None
     found = sorted({Path(path).resolve() for path in done.files})
-    data = {
+    data: dict[str, Any] = {
         "model": entry.id,
         "folder": str(folder),
         "licence": release.licence,

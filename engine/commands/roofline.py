@@ -155,7 +155,7 @@ def _rows(report: RooflineReport, phase: Phase) -> list[dict[str, object]]:
             "floor, ms": _milliseconds(one.floor(ceilings)),
             "launching, ms": _milliseconds(one.calls * ceilings.launching(one.launches, phase.graphed)),
             "measured, ms": _milliseconds(one.total_seconds),
-            "ratio": None if one.ratio(ceilings) is None else round(one.ratio(ceilings), 2),
+            "ratio": None if (ratio := one.ratio(ceilings)) is None else round(ratio, 2),
             "bound by": phase.bound(one, ceilings),
             "in": one.precision,
         }

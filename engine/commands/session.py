@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import models
 from engine.commands.terminal import Terminal
+from engine.errors import SettingError
 from engine.models.base import SpeechModel
 from engine.session.messages import Command, Event, LoadModel
 
@@ -37,6 +38,8 @@ class Session:
         """Load a model in place of the present one."""
         self.terminal.status(f"Loading {model}")
         self.carry_out(LoadModel(JOB, model, folder, variant, device))
+        if self._here.model is None:
+            raise SettingError("No model is loaded.")
         return self._here.model
 
     def beside(self) -> Session:

@@ -12,7 +12,7 @@ from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import engaged, files_given, from_files, with_file, with_weights
 from engine.errors import SettingError
-from engine.models.base import SpeechModel
+from engine.models.base import SpeechModel, flow_model
 from engine.session.messages import Synthesise
 from engine.setting.artefact import Artefact
 from engine.setting.profile import Evidence, Profile
@@ -52,8 +52,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = arguments.load(options, session, model_id, variant)
     if profile is not None:
         setting = _changed(profile.setting, options, model_id)
-        profile.check(model.info, model.compatibility(setting) if profile.artefacts else None)
         artefacts = profile.artefacts
+        profile.check(
+            model.info, flow_model(model, "The profile's artefact").compatibility(setting) if artefacts else None
+        )
     else:
         setting = with_weights(arguments.setting(options, model_id), model.info)
         setting, artefacts = _engaged(setting, model, options)

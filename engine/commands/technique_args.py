@@ -41,7 +41,7 @@ def engaged(text: str) -> Engaged:
             )
         given[knob] = typed(known[knob], value) if knob in known else value
     trained = WEIGHTS in given and declared.prepared_by == "training"
-    weights = given.pop(WEIGHTS) if trained else ""
+    weights = str(given.pop(WEIGHTS)) if trained else ""
     if trained and not weights:
         raise SettingError(f"{WEIGHTS}= names no weights; write their file's name, or the beginning of its SHA-256.")
     knobs = checked(declared.knobs, given, declared.title)

@@ -180,17 +180,21 @@ class StepReport:
         return self.chunks * self.steps if self.total is None else self.total
 
 
-class Observer(Protocol):
-    """What a sampling loop reports to. Every method may raise :class:`engine.errors.Cancelled`."""
+class StatusObserver(Protocol):
+    """What a job reports to. Every method may raise :class:`engine.errors.Cancelled`."""
 
     def check(self) -> None:
         """Called at least once per step, layer trial or token; raises when the job was cancelled."""
 
-    def step(self, report: StepReport) -> None:
-        """Called after every step."""
-
     def status(self, text: str) -> None:
         """Called when the job enters a new part, with a line to show."""
+
+
+class Observer(StatusObserver, Protocol):
+    """What a sampling loop reports to."""
+
+    def step(self, report: StepReport) -> None:
+        """Called after every step."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from engine.models.base import Observer, StepReport
+    from engine.models.base import StatusObserver, StepReport
 
 
 class SilentObserver:
@@ -29,7 +29,7 @@ class SilentObserver:
 class QuietObserver(SilentObserver):
     """Passes on nothing but ``observer``'s chance to stop, which every report is."""
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: StatusObserver) -> None:
         self._observer = observer
 
     def check(self) -> None:

@@ -16,18 +16,29 @@ from engine.setting.compatibility import Compatibility
 class Backbone(Protocol):
     """What a backbone must offer to be calibrated; ``run`` is what its own ``begin`` returned."""
 
-    layers: int
+    @property
+    def layers(self) -> int: ...
 
-    def enter(self, x: Tensor, run: object) -> Tensor: ...
+    def enter(self, x: Tensor, run: Any) -> Tensor: ...
 
     def layer(
         self,
         index: int,
         hidden: Tensor,
         evaluation: int,
-        run: object,
+        run: Any,
         plan: LayerPlan = COMPUTE,
         memory: LayerMemory | None = None,
+        probe: Callable[[int, str, Tensor], None] | None = None,
+    ) -> Tensor: ...
+
+    def velocity(
+        self,
+        x: Tensor,
+        evaluation: int,
+        run: Any,
+        plans: Sequence[LayerPlan] | None = None,
+        memory: Sequence[LayerMemory] | None = None,
         probe: Callable[[int, str, Tensor], None] | None = None,
     ) -> Tensor: ...
 
@@ -41,7 +52,7 @@ class Backbone(Protocol):
         probe: Callable[[int, str, Tensor], None] | None = None,
     ) -> Tensor: ...
 
-    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: object) -> Tensor: ...
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Any) -> Tensor: ...
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]: ...
 
@@ -51,7 +62,7 @@ class CalibrationTarget:
     """A backbone in the middle of its work on one sentence."""
 
     backbone: Backbone
-    run: object
+    run: Any
     """What the backbone's ``begin`` returned for the sentence."""
     noise: Tensor
     """(items, frames, bands)"""

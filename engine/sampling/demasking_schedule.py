@@ -29,7 +29,8 @@ def demasking_times(steps: int, shift: float) -> np.ndarray:
 def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
     """How many of ``cells`` codes each step commits; the last one takes the rest. On a short canvas the rest may be
     gone before: what follows is 0."""
-    times, left, counts = demasking_times(steps, shift).tolist(), cells, []
+    times, left = demasking_times(steps, shift).tolist(), cells
+    counts: list[int] = []
     for before, after in itertools.pairwise(times):
         last = len(counts) == steps - 1
         counts.append(left if last else min(math.ceil(cells * (after - before)), left))

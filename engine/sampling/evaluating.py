@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
@@ -14,7 +14,8 @@ from engine.sampling.skipping import LayerMemory, LayerPlan, SkipPlan
 class Run(Protocol):
     """What evaluations share: what a backbone's ``begin`` returns."""
 
-    branches: int
+    @property
+    def branches(self) -> int: ...
 
 
 class Evaluated(Protocol):
@@ -24,7 +25,7 @@ class Evaluated(Protocol):
         self,
         x: Tensor,
         evaluation: int,
-        run: Run,
+        run: Any,
         plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
     ) -> Tensor: ...
@@ -36,11 +37,11 @@ class Layered(Protocol):
     @property
     def layers(self) -> int: ...
 
-    def enter(self, x: Tensor, run: Run) -> Tensor: ...
+    def enter(self, x: Tensor, run: Any) -> Tensor: ...
 
-    def layer(self, index: int, hidden: Tensor, evaluation: int, run: Run, *, in_place: bool = False) -> Tensor: ...
+    def layer(self, index: int, hidden: Tensor, evaluation: int, run: Any, *, in_place: bool = False) -> Tensor: ...
 
-    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Run) -> Tensor: ...
+    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Any) -> Tensor: ...
 
     def project(self, left: Tensor) -> Tensor: ...
 
@@ -48,7 +49,7 @@ class Layered(Protocol):
 class Evaluator(Protocol):
     """One passage's evaluations, in order."""
 
-    def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
+    def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         """Those of all branches of ``run``, (rows, frames, bands)."""
 
     def operations(self, evaluation: int, counts: OperationCounts) -> float:
@@ -61,7 +62,7 @@ class Whole:
     def __init__(self, backbone: Evaluated) -> None:
         self._backbone = backbone
 
-    def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
+    def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         return self._backbone.velocity(state, evaluation, run)
 
     def operations(self, evaluation: int, counts: OperationCounts) -> float:
@@ -75,7 +76,7 @@ class Planned:
         self._backbone, self._plan = backbone, plan
         self._memory = [LayerMemory() for _ in range(layers)]
 
-    def velocities(self, state: Tensor, evaluation: int, run: Run) -> Tensor:
+    def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
         return self._backbone.velocity(state, evaluation, run, self._plan.at(evaluation), self._memory)
 
     def operations(self, evaluation: int, counts: OperationCounts) -> float:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from engine.sampling.actions import SkipAction
 
 
@@ -29,7 +31,9 @@ def extrapolation_factors(row: Sequence[SkipAction], times: Sequence[float]) -> 
     return found
 
 
-def extrapolation_factor(times: Sequence[float], step: int, last: int | None, before: int | None) -> float:
+def extrapolation_factor(times: Sequence[float] | np.ndarray, step: int, last: int | None, before: int | None) -> float:
     """How far a skip at ``step`` reaches past the ``last`` computed step, in units of the way from the one ``before``
     it; 0 if there was none."""
-    return 0.0 if before is None else float((times[step] - times[last]) / (times[last] - times[before]))
+    if last is None or before is None:
+        return 0.0
+    return float((times[step] - times[last]) / (times[last] - times[before]))

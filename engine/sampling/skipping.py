@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -43,6 +44,9 @@ COMPUTE = LayerPlan()
 """Compute everything, keep nothing: no later step skips."""
 
 
+Kept = TypeVar("Kept")
+
+
 @dataclass
 class ModuleMemory:
     """What one module keeps between steps. ``output`` is (branches·batch, frames, width), branch-major; ``residual``
@@ -54,12 +58,24 @@ class ModuleMemory:
 
     def keep(self, output: Tensor, with_change: bool) -> None:
         """Keep a new output."""
-        self.change = output - self.output if with_change else None
+        self.change = output - self.kept if with_change else None
         self.output = output
 
+    @property
+    def kept(self) -> Tensor:
+        """The output that was kept. Raises :class:`ValueError` if none was."""
+        return _kept(self.output)
+
+    @property
+    def kept_residual(self) -> Tensor:
+        """The residual that was kept. Raises :class:`ValueError` if none was."""
+        return _kept(self.residual)
+
     def recalled(self, extrapolation_factor: float) -> Tensor:
-        """The output as a skip takes it to be by now."""
-        return torch.add(self.output, self.change, alpha=extrapolation_factor) if extrapolation_factor else self.output
+        """The output as a skip takes it to be by now. Raises :class:`ValueError` if none was kept."""
+        if not extrapolation_factor:
+            return self.kept
+        return torch.add(self.kept, _kept(self.change), alpha=extrapolation_factor)
 
 
 @dataclass
@@ -171,14 +187,14 @@ def apply_module(
         add_to(hidden, gate)
         return hidden
     if plan.action is SkipAction.TS:
-        output = memory.recalled(plan.extrapolation_factor)
+        output = _kept(memory).recalled(plan.extrapolation_factor)
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     if plan.action is SkipAction.NONE or branches == 1:
         output = module(hidden)
         if plan.keep_residual:
-            memory.residual = residual(output, branches)
+            _kept(memory).residual = residual(output, branches)
         if plan.keep_output:
-            memory.keep(output, plan.keep_change)
+            _kept(memory).keep(output, plan.keep_change)
         return hidden.addcmul_(gate, output) if in_place else torch.addcmul(hidden, gate, output)
     first = module(hidden[: len(hidden) // branches])
     result = hidden if in_place else hidden.clone()
@@ -186,10 +202,18 @@ def apply_module(
         output = first.new_empty(result.shape)
         outputs = output.unflatten(0, (branches, -1))
         outputs[0] = first
-        torch.add(first, memory.residual, out=outputs[1:])
-        memory.keep(output, plan.keep_change)
+        torch.add(first, _kept(memory).kept_residual, out=outputs[1:])
+        _kept(memory).keep(output, plan.keep_change)
         return result.addcmul_(gate, output)
     rows = result.unflatten(0, (branches, -1))
     rows.addcmul_(gate, first)
-    rows[1:].addcmul_(gate, memory.residual)
+    rows[1:].addcmul_(gate, _kept(memory).kept_residual)
     return result
+
+
+def _kept(what: Kept | None) -> Kept:
+    """What an earlier step kept, or the memory itself. Raises :class:`ValueError` if there is none: the plans of the
+    steps do not fit together."""
+    if what is None:
+        raise ValueError("A step uses what no earlier step has kept.")
+    return what

@@ -83,7 +83,8 @@ def _draft(
 ) -> tuple[tuple[int, ...], list[Tensor]]:
     """Up to ``wanted`` tokens after ``tokens``, a stop id being the last, and the distributions (ids,) they are
     from."""
-    sequence, proposals = list(tokens), []
+    sequence = list(tokens)
+    proposals: list[Tensor] = []
     while len(proposals) < wanted:
         logits = mask_stops(drafter.logits(sequence, 1), drafter.model, request, len(sequence))
         proposals.append(sampler.probabilities(logits, sequence)[0])

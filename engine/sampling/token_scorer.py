@@ -6,7 +6,7 @@ Ids are local: codes from 0 on, then the ids that end speech.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from torch import Tensor
 
@@ -28,13 +28,15 @@ class TokenScorer(Protocol):
     """See the module; :class:`engine.models.families.token_model.TokenModel` is one."""
 
     @property
-    def transformer(self) -> Any:
-        """A :class:`CausalReader`."""
+    def transformer(self) -> CausalReader: ...
 
-    codes: int
-    """How many ids can be spoken."""
-    prefixes: Prefixes | None
-    """What requests begin with, remembered."""
+    @property
+    def codes(self) -> int:
+        """How many ids can be spoken."""
+
+    @property
+    def prefixes(self) -> Prefixes | None:
+        """What requests begin with, remembered."""
 
     @property
     def rows(self) -> int:

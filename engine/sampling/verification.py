@@ -87,10 +87,11 @@ def by_block(
 def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> tuple[Tensor, Tensor]:
     """p and q of every drafted token, (n,) each, in float64 on the processor."""
     if not drafted:
-        return torch.zeros(2, 0, dtype=torch.float64).unbind()
+        return torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
     # The target may say something of the next place as well. They leave the device together.
     both = [one[token] for one, token in (*zip(proposals, drafted, strict=True), *zip(checks, drafted, strict=False))]
-    return torch.stack(both).cpu().double().view(2, -1).unbind()
+    p, q = torch.stack(both).cpu().double().view(2, -1)
+    return p, q
 
 
 def _verdict(

@@ -266,6 +266,8 @@ class EngineThread:
     def _recover(self) -> None:
         """Have the model again after its device was lost."""
         self._device_lost = False
+        if self._executor is None:
+            return
         try:
             self._executor.recover(self._post)
         except Exception as error:

@@ -103,7 +103,7 @@ class SynthesisObserver(JobObserver):
         super().step(report)
         self._report = report
         self._sampled_seconds = (report.step + 1) / report.steps * report.audio_seconds
-        self._tell()
+        self._tell(report)
 
     def delivered(self, seconds: float) -> None:
         """Take note of ``seconds`` of audio that can be played from now on."""
@@ -111,10 +111,10 @@ class SynthesisObserver(JobObserver):
         self._audio_seconds += seconds
         self._sampled_seconds = 0.0
         if self._report is not None:
-            self._tell()
+            self._tell(self._report)
 
-    def _tell(self) -> None:
-        report, elapsed = self._report, time.perf_counter() - self._pace.started
+    def _tell(self, report: StepReport) -> None:
+        elapsed = time.perf_counter() - self._pace.started
         # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
         # of the whole.
         made = self._audio_seconds + self._sampled_seconds

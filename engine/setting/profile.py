@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
@@ -26,10 +26,11 @@ from engine.setting.knobs import NO_VALUES, Knob, Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
 from engine.techniques import conflict, foreseen, problem, resolve, technique
-from engine.techniques.base import Technique
+from engine.techniques.base import ArtefactType, Technique
 from engine.techniques.registry import techniques
 from engine.techniques.resolving import known
 
+_Kind = TypeVar("_Kind")
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
 ALWAYS = "table"
@@ -98,14 +99,14 @@ class Profile:
                     f"setting.techniques[{index}].artefact must be the SHA-256 of the {declared.title} weights, 64 "
                     f"hexadecimal digits, not {one.artefact!r}."
                 )
-        for kind in _artefact_types():
-            self._check_artefact(kind)
+        for owner, kind in _artefact_types():
+            self._check_artefact(owner, kind)
         reason = conflict(self.setting)
         if reason:
             raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
 
-    def _check_artefact(self, owner: Technique) -> None:
-        kind, engaged = owner.artefact, self.setting.engaged(owner.name)
+    def _check_artefact(self, owner: Technique, kind: ArtefactType) -> None:
+        engaged = self.setting.engaged(owner.name)
         found = [one for one in self.artefacts if isinstance(one, kind.type)]
         if engaged is None:
             if found:
@@ -124,7 +125,7 @@ class Profile:
 
     def artefact(self, key: str) -> Any:
         """What the field ``key`` of the file holds, or ``None``."""
-        kind = next((one.artefact for one in _artefact_types() if one.artefact.key == key), None)
+        kind = next((one for _, one in _artefact_types() if one.key == key), None)
         return next((one for one in self.artefacts if kind is not None and isinstance(one, kind.type)), None)
 
     @property
@@ -284,9 +285,9 @@ class Profile:
 
     def _artefact_fields(self) -> dict[str, object]:
         """What the file says of artefacts: a field of our own techniques always, one of a plug-in if it is used."""
-        fields = {}
-        for owner in _artefact_types():
-            kind, found = owner.artefact, self.artefact(owner.artefact.key)
+        fields: dict[str, object] = {}
+        for _, kind in _artefact_types():
+            found = self.artefact(kind.key)
             if found is not None or kind.key == ALWAYS:
                 fields[kind.key] = None if found is None else kind.write(found)
         return fields
@@ -313,7 +314,7 @@ class Profile:
             raise ProfileError(f"schema must be at least 1, not {schema}.")
         # First the setting: what it says of an absent technique is more use than an unknown field.
         setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
-        kinds = {one.artefact.key: one.artefact for one in _artefact_types()}
+        kinds = {kind.key: kind for _, kind in _artefact_types()}
         further = tuple(key for key in kinds if key in data and key != ALWAYS)
         _only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
         checkpoint = _typed(data, "", "checkpoint", str)
@@ -321,6 +322,8 @@ class Profile:
             raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
         artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
         variant = _typed(data, "", "variant", str)
+        if setting is None:
+            raise ProfileError("setting is missing.")
         return cls(setting, checkpoint, variant, artefacts, _evidence(data["evidence"]), schema)
 
 
@@ -331,9 +334,9 @@ def _is_fingerprint(text: str) -> bool:
     return len(text) == 64 and not set(text) - set("0123456789abcdef")
 
 
-def _artefact_types() -> list[Technique]:
-    """The techniques whose artefacts profiles hold."""
-    return [one for one in techniques() if one.artefact is not None]
+def _artefact_types() -> list[tuple[Technique, ArtefactType]]:
+    """The techniques whose artefacts profiles hold, and what these are."""
+    return [(one, one.artefact) for one in techniques() if one.artefact is not None]
 
 
 def _written_out(entry: Engaged, info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact]) -> Engaged:
@@ -386,7 +389,7 @@ def _evidence(data: object) -> Evidence:
     if not isinstance(data, dict):
         raise ProfileError(f"evidence must be an object, not {type(data).__name__}.")
     _only(data, "evidence.", ("metrics", "machine", "seed", "date", "text", "voice"))
-    metrics = _typed(data, "evidence.", "metrics", dict)
+    metrics: dict[str, Any] = _typed(data, "evidence.", "metrics", dict)
     for name, value in metrics.items():
         if not is_of(value, int | float):
             raise ProfileError(f"evidence.metrics.{name} must be a number, not {value!r}.")
@@ -410,7 +413,7 @@ def _only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> No
             raise ProfileError(f"{prefix}{name} is missing.")
 
 
-def _typed(data: Mapping[str, object], prefix: str, name: str, kind: type) -> object:
+def _typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind]) -> _Kind:
     if name not in data:
         raise ProfileError(f"{prefix}{name} is missing.")
     value = data[name]

@@ -278,6 +278,13 @@ class Trace:
     demasking: DemaskingTrace | None = None
     """How the codes came to be, where the model fills in masked ones."""
 
+    @property
+    def drawn_mel(self) -> np.ndarray:
+        """:attr:`mel`, of models that draw one. Raises :class:`ValueError` for others."""
+        if self.mel is None:
+            raise ValueError("The model draws no mel spectrogram.")
+        return self.mel
+
 
 @dataclass(frozen=True)
 class Take:

@@ -13,15 +13,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine import failures
 from engine.errors import StudyError
-from engine.models.base import Observer, SpeechModel
+from engine.models.base import SpeechModel, StatusObserver
 from engine.models.silent_observer import SilentObserver
 from engine.studies.extras import NO_CLUSTER
 from engine.studies.running import Lost
-from engine.studies.tasks import Equipment, Outcome, Task
+from engine.studies.tasks import Equipment, Outcome, Task, TaskObserver
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,7 +32,7 @@ LOCAL = "local"
 """The address of a cluster of this machine alone, made for the study."""
 _ATTEMPTS = 2
 """To begin one: Ray gives it half a minute, which a machine that does much else may not keep."""
-_QUIET = {"log_to_driver": False, "logging_level": "ERROR"}
+_QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 _POLL_SECONDS = 0.2
 PATIENCE_SECONDS = 120.0
 """How long to wait for a worker while there is none."""
@@ -68,7 +68,9 @@ class Worker:
         return _Ready(info.fingerprint, ray.get_runtime_context().get_node_id())
 
     def carry_out(self, task: Task) -> Outcome:
-        """Do a task."""
+        """Do a task, once :meth:`ready`."""
+        if self._performer is None:
+            raise StudyError("The worker has loaded nothing yet.")
         return self._performer.carry_out(task, SilentObserver())
 
 
@@ -83,21 +85,21 @@ class Cluster:
         self, address: str = "auto", workers: int | None = None, load: Callable[..., SpeechModel] | None = None
     ) -> None:
         self._address, self._wanted, self._load = address, workers, load
-        self._ray: ModuleType | None = None
+        self._module: ModuleType | None = None
         self._ours = False
         """Whether the connection to Ray is ours to close."""
         self._equipment = Equipment("")
-        self._pending: dict[object, object] = {}
+        self._pending: dict[object, Any] = {}
         """Workers that are getting ready, by what will say so."""
-        self._alive: dict[object, _Ready] = {}
-        self._tasks: dict[object, object] = {}
+        self._alive: dict[Any, _Ready] = {}
+        self._tasks: dict[object, Any] = {}
         """Busy workers by what will hold the outcome."""
         self._log: list[str] = []
         self._made: Counter[str] = Counter()
         """Tasks done by node."""
 
     # --- Beginning and ending -----------------------------------------------------------------------------------------
-    def begin(self, equipment: Equipment, observer: Observer) -> str:
+    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
         """Connect, and wait for the first worker."""
         ray = self._connect(observer)
         self._equipment = equipment
@@ -111,13 +113,20 @@ class Cluster:
                 raise StudyError(f"No worker could start: {self._log[-1]}")
         return next(iter(self._alive.values())).fingerprint
 
-    def _connect(self, observer: Observer) -> ModuleType:
+    @property
+    def _ray(self) -> ModuleType:
+        """Ray, once :meth:`begin` has connected to it."""
+        if self._module is None:
+            raise StudyError("The cluster was not begun.")
+        return self._module
+
+    def _connect(self, observer: StatusObserver) -> ModuleType:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             import ray
         except ImportError as error:
             raise StudyError(NO_CLUSTER) from error
-        self._ray = ray
+        self._module = ray
         if not ray.is_initialized():
             observer.status("Connecting to Ray")
             if self._address == LOCAL:
@@ -149,7 +158,7 @@ class Cluster:
 
     def end(self) -> None:
         """Let all workers go."""
-        if self._ray is None:
+        if self._module is None:
             return
         for actor in (*self._alive, *self._pending.values()):
             self._ray.kill(actor)
@@ -168,11 +177,11 @@ class Cluster:
         busy = set(self._tasks.values())
         return [actor for actor in self._alive if actor not in busy]
 
-    def start(self, worker: object, task: Task) -> None:
+    def start(self, worker: Any, task: Task) -> None:
         """Send ``worker`` its task."""
         self._tasks[worker.carry_out.remote(task)] = worker
 
-    def wait(self, observer: Observer) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: TaskObserver) -> list[tuple[object, Outcome | Lost]]:
         """What came back. Empty once a further worker is ready."""
         lonely_since = time.monotonic()
         while True:

@@ -229,7 +229,7 @@ class _Reader:
         return [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
 
     def _grid(self, axes: Sequence[Axis]) -> list[Candidate]:
-        found = {}
+        found: dict[str, Candidate] = {}
         for values in product(*(axis.values for axis in axes)):
             setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))
             require_family(self._entry, setting)

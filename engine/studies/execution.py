@@ -18,7 +18,7 @@ from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.takes import make_take
 from engine.measure.timing import clock_name, stopwatch
-from engine.models.base import Observer, ProgressObserver, SpeechModel, run_to_completion
+from engine.models.base import SpeechModel, StatusObserver, run_to_completion
 from engine.models.silent_observer import QuietObserver
 from engine.setting.artefact import Artefact
 from engine.setting.take import Trace
@@ -35,6 +35,7 @@ from engine.studies.tasks import (
     Referred,
     Speak,
     Task,
+    TaskObserver,
     take_id,
 )
 from engine.techniques import problem
@@ -59,7 +60,7 @@ class Performer:
         self._device = str(device.choose(equipment.device))
         self._machine = describe().line
 
-    def equip(self, observer: Observer) -> SpeechModel:
+    def equip(self, observer: StatusObserver) -> SpeechModel:
         """Load the model and the judges, if that has not been done. Raises :class:`PlainError`."""
         wanted = self._equipment
         if self._model is None:
@@ -79,20 +80,20 @@ class Performer:
             }
         return self._model
 
-    def carry_out(self, task: Task, observer: ProgressObserver) -> Outcome:
+    def carry_out(self, task: Task, observer: TaskObserver) -> Outcome:
         """Do ``task``, telling ``observer`` how far a calibration is; what goes wrong with it comes back as
         :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` where nothing can be done at all because
         model or judges cannot be loaded."""
-        self.equip(observer)
+        model = self.equip(observer)
         started = time.perf_counter()
         try:
             match task:
                 case Prepare():
-                    return self._prepare(task, observer, started)
+                    return self._prepare(model, task, observer, started)
                 case Refer():
                     return self._refer(task, started)
                 case Speak():
-                    return self._speak(task, observer, started)
+                    return self._speak(model, task, observer, started)
         except Cancelled:
             raise
         except Exception as error:
@@ -101,11 +102,11 @@ class Performer:
             return Failed(task, text, time.perf_counter() - started, whole_setting)
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
-    def _prepare(self, task: Prepare, observer: ProgressObserver, started: float) -> Prepared:
+    def _prepare(self, model: SpeechModel, task: Prepare, observer: TaskObserver, started: float) -> Prepared:
         prepare = self._preparers.get(task.technique)
         if prepare is None:
             prepare = self._preparers[task.technique] = preparer(task.technique)
-        artefact = prepare(self._model, task.utterances, task.setting, _Preparing(observer))
+        artefact = prepare(model, task.utterances, task.setting, _Preparing(observer))
         return Prepared(task, artefact, time.perf_counter() - started)
 
     def _refer(self, task: Refer, started: float) -> Referred:
@@ -117,8 +118,8 @@ class Performer:
         verdicts = self._verdicts(task.spoken, samples, rate)
         return Referred(task, verdicts, time.perf_counter() - started)
 
-    def _speak(self, task: Speak, observer: ProgressObserver, started: float) -> Made | Failed:
-        model, spoken = self._model, task.spoken
+    def _speak(self, model: SpeechModel, task: Speak, observer: TaskObserver, started: float) -> Made | Failed:
+        spoken = task.spoken
         reason = problem(model.info, task.setting, task.artefacts)
         if reason:
             return Failed(task, reason, 0.0, whole_setting=True)
@@ -158,13 +159,14 @@ class Performer:
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
     def _verdicts(self, spoken: Spoken, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
-        return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in self._judges.values())
+        judges = self._judges or {}
+        return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
 
 
 class _Preparing(QuietObserver):
     """Passes on how far a preparation is as well."""
 
-    def __init__(self, observer: ProgressObserver) -> None:
+    def __init__(self, observer: TaskObserver) -> None:
         super().__init__(observer)
         self._following = observer
 

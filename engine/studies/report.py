@@ -103,12 +103,12 @@ def takes_csv(results: Results) -> str:
     """One row a finished take, as measured."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    own = [one for one in METRICS if one.of is not None]
-    head = ["setting", "text", "voice", "seed", "round", "audio", *(one.name for one in own), "clock_seconds", "clock"]
+    own = {one.name: one.of for one in METRICS if one.of is not None}
+    head = ["setting", "text", "voice", "seed", "round", "audio", *own, "clock_seconds", "clock"]
     writer.writerow([*head, "verdicts", "machine", "created"])
     with Store(results.folder, read_only=True) as store:
         for take in store.takes():
-            values = [one.of(take.measurements, take.metrics, take.log_mel_distance) for one in own]
+            values = [of(take.measurements, take.metrics, take.log_mel_distance) for of in own.values()]
             verdicts = json.dumps(
                 [[one.judge, dict(one.figures), one.heard] for one in take.verdicts], ensure_ascii=False
             )
@@ -234,10 +234,12 @@ def _answer(search: Search, results: Results) -> list[str]:
 
 def _figures(results: Results) -> list[str]:
     speed = next((name for name in SPEEDS if any(name in one.figures for one in results.settings)), None)
+    if speed is None:
+        return []
     parts = []
     for name in QUALITIES:
-        shown = _scatter(results, speed, name) if speed else None
-        if shown is not None and len(shown.glyphs) > 1:
+        shown = _scatter(results, speed, name)
+        if len(shown.glyphs) > 1:
             across, down = metric(speed), metric(name)
             parts += [f"<h2>{escape(down.title)} against {escape(across.title)}</h2>", svg.draw(shown)]
             parts += [
@@ -258,12 +260,13 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
     glyphs = Glyphs(techniques, SERIES_ON_ANY, "currentColor")
     on_front = [one.key in best for _, one in shown]
     legend = [*([()] if () in names else []), *((name,) for name in techniques)]
-    places = [np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y)]
-    front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: places[0][one, 0])
+    along_x, along_y = (np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y))
+    front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])
     return Scatter(
         Dimension(across.label, across.title, across.better),
         Dimension(up.label, up.title, up.better),
-        *places,
+        along_x,
+        along_y,
         tuple(glyphs.glyph(own, FILLED if is_on else HOLLOW) for own, is_on in zip(names, on_front, strict=True)),
         tuple(str(number) if is_on else "" for (number, _), is_on in zip(shown, on_front, strict=True)),
         tuple(
@@ -341,8 +344,8 @@ def _players(results: Results) -> list[str]:
         rows = "".join(map(_player, takes, encoded))
         parts.append(f"<h3>“{escape(text)}” <small>({escape(voice)}, seed {seed})</small></h3><table>{rows}</table>")
     if shown < len(sentences):
-        place = escape(str(results.folder / "audio"))
-        told = f"{shown} of {len(sentences)} utterances; the others are in <code>{place}</code>, named in takes.csv."
+        folder = escape(str(results.folder / "audio"))
+        told = f"{shown} of {len(sentences)} utterances; the others are in <code>{folder}</code>, named in takes.csv."
         parts.append(f"<p>{told}</p>")
     return parts
 

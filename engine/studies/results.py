@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ class Results:
     created: str
     file: str
     """The file that the study was read from."""
-    definition: Mapping[str, object] = field(repr=False)
+    definition: Mapping[str, Any] = field(repr=False)
     settings: tuple[SettingResult, ...] = ()
     references: Mapping[str, Estimate] = field(default_factory=dict)
     """By the metric's name: what its judge says of the reference speech, its floor."""
@@ -279,6 +280,7 @@ def _figures(
     clusters = _Clusters([one.key for one in settings], by_setting)
     ratios = _speed_ups(settings, by_setting)
     for one in METRICS:
+        values: list[complex | None]
         if one.name == "speed_up":
             values = [ratios.get(take.cell) for take in clusters.takes]
         else:

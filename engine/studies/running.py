@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from engine import locks
 from engine.errors import SettingError, StudyError
 from engine.measure.baseline_metrics import held_against
-from engine.models.base import Observer, ProgressObserver, SpeechModel
+from engine.models.base import SpeechModel, StatusObserver
 from engine.setting.take import Metrics
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
@@ -33,27 +33,22 @@ from engine.studies.tasks import (
     Referred,
     Speak,
     Task,
+    TaskObserver,
     take_id,
 )
 from engine.studies.wording import described
 
+if TYPE_CHECKING:
+    from engine.studies.execution import Performer
+
 FINISHED, PAUSED = "finished", "paused"
 
 
-class Follower(Protocol):
+class Follower(TaskObserver, Protocol):
     """Who watches a study. Every method may raise :class:`engine.errors.Cancelled`."""
-
-    def check(self) -> None:
-        """Called often."""
-
-    def status(self, text: str) -> None:
-        """Called when another part begins."""
 
     def begun(self, title: str, done: int, total: int) -> None:
         """Called when a task begins: what it is, and how many are done."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called while a calibration goes on in this process: how far it is, in units of its own."""
 
     def advanced(self, done: int, total: int, seconds_left: float | None) -> None:
         """Called after every task."""
@@ -75,7 +70,7 @@ class Lost:
 class TaskExecutor(Protocol):
     """Workers, and their tasks."""
 
-    def begin(self, equipment: Equipment, observer: Observer) -> str:
+    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
         """Make workers ready; the fingerprint of the weights that they have."""
 
     def idle(self) -> list[object]:
@@ -84,7 +79,7 @@ class TaskExecutor(Protocol):
     def start(self, worker: object, task: Task) -> None:
         """Give a worker its task."""
 
-    def wait(self, observer: ProgressObserver) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: TaskObserver) -> list[tuple[object, Outcome | Lost]]:
         """What came back, once something has. Raises :class:`StudyError` where nobody is left to work."""
 
     @property
@@ -103,11 +98,11 @@ class LocalExecutor:
 
     def __init__(self, load: Callable[..., SpeechModel], model: SpeechModel | None = None) -> None:
         self._load, self._model = load, model
-        self._performer = None
+        self._performer: Performer | None = None
         self._task: Task | None = None
         self.size = 1
 
-    def begin(self, equipment: Equipment, observer: Observer) -> str:
+    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
         # Imported here: only whoever runs a study needs torch.
         from engine.studies.execution import Performer
 
@@ -120,7 +115,9 @@ class LocalExecutor:
     def start(self, worker: object, task: Task) -> None:
         self._task = task
 
-    def wait(self, observer: ProgressObserver) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: TaskObserver) -> list[tuple[object, Outcome | Lost]]:
+        if self._performer is None or self._task is None:
+            raise StudyError("There is no task to wait for.")
         try:
             return [("here", self._performer.carry_out(self._task, observer))]
         finally:
@@ -267,8 +264,8 @@ class _Run:
         if mel is None or take.trace.mel is None:
             return take.metrics, None
         try:
-            baseline = mel, (self._store.audio(beside), take.sample_rate)
-            distance, metrics = held_against(take.metrics, baseline, (take.trace.mel, (take.samples, take.sample_rate)))
+            theirs = mel, (self._store.audio(beside), take.sample_rate)
+            distance, metrics = held_against(take.metrics, theirs, (take.trace.mel, (take.samples, take.sample_rate)))
         except SettingError:
             return take.metrics, None
         return metrics, distance

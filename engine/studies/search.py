@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Searcher:
         self._optuna = optuna
         self._study, self._store, self._search = study, store, study.search
         self._options = checked_options(study)
-        self._running: dict[str, tuple[StoredTrial, object]] = {}
+        self._running: dict[str, tuple[StoredTrial, optuna.trial.Trial]] = {}
         """By the setting's key: trials that wait for their takes."""
         self._memory = self._begun()
         earlier = store.trials()
@@ -85,10 +85,10 @@ class Searcher:
     def ask(self) -> Candidate | None:
         """The next setting to try, or ``None`` where there are no more trials to be made."""
         if self._waiting:
-            trial = self._waiting.pop(0)
-            stored = next(one for one in self._store.settings() if one.key == trial.setting)
-            self._running.setdefault(stored.key, (trial, self._asked_again(trial)))
-            return stored.candidate
+            again = self._waiting.pop(0)
+            setting = next(one for one in self._store.settings() if one.key == again.setting)
+            self._running.setdefault(setting.key, (again, self._asked_again(again)))
+            return setting.candidate
         while not self.exhausted:
             trial = self._memory.ask()
             params = {axis.name: self._suggest(trial, axis) for axis in self._axes_for(trial)}
@@ -167,7 +167,8 @@ class Searcher:
     @staticmethod
     def _suggest(trial: optuna.trial.Trial, axis: Axis | Range) -> bool | int | float | str:
         if isinstance(axis, Axis):
-            return trial.suggest_categorical(axis.name, list(axis.values))
+            # Of what was handed over; Optuna's own type would also allow None.
+            return cast("bool | int | float | str", trial.suggest_categorical(axis.name, list(axis.values)))
         if axis.whole:
             return trial.suggest_int(axis.name, int(axis.low), int(axis.high), step=int(axis.step or 1), log=axis.log)
         return trial.suggest_float(axis.name, axis.low, axis.high, step=axis.step, log=axis.log)
@@ -188,7 +189,7 @@ class Searcher:
         if not set(stored.params) <= set(axes):
             return  # The study's space was changed since.
         distributions = {name: self._distribution(axes[name]) for name in stored.params}
-        told: dict[str, object] = {"state": self._kept_away}
+        told: dict[str, Any] = {"state": self._kept_away}
         if stored.state == COMPLETE:
             values, constraints = stored.outcome["values"], stored.outcome["constraints"]
             told = {"values": list(values), "constraints": dict(constraints) or None}
@@ -198,7 +199,7 @@ class Searcher:
             return
         self._memory.add_trial(trial)
 
-    def _distribution(self, axis: Axis | Range) -> object:
+    def _distribution(self, axis: Axis | Range) -> optuna.distributions.BaseDistribution:
         kinds = self._optuna.distributions
         if isinstance(axis, Axis):
             return kinds.CategoricalDistribution(list(axis.values))
@@ -263,7 +264,7 @@ def _as_axis(axis: Axis | Range) -> Axis:
 def checked_options(study: Study) -> Values:
     """The options that a study's search starts from."""
     entry = catalogue.entry(study.model)
-    given = study.definition.get("options", {})
+    given: Mapping[str, Any] = study.definition.get("options", {})
     return checked(entry.options, entry.options_with(**given), entry.title)
 
 

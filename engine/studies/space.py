@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from engine.errors import SettingError, StudyError
 from engine.fields import Fields
@@ -169,13 +170,13 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> A
     return Range(owner, name, low, high, step, log, knob.whole)
 
 
-def _axis(owner: str, name: str, values: list[object], entry: CatalogueEntry, where: str) -> Axis:
+def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where: str) -> Axis:
     place = f"{where}.{_joined(owner, name)}"
     if owner and name == ENGAGED:
         technique(owner)
         if not set(values) <= {OFF, ON}:
             raise StudyError(f"{place} must be a list of 'on' and 'off', not {values!r}.")
-        found = tuple(values)
+        found: tuple[bool | int | float | str, ...] = tuple(values)
         name = ""
     else:
         knob = _knob(owner, name, entry, place)
@@ -213,8 +214,7 @@ def _constraint(fields: Fields) -> Constraint:
         "above_baseline": (True, True, 1.0),
         "below_baseline": (False, True, -1.0),
     }
-    given = [(kind, fields.number(kind)) for kind in kinds]
-    given = [(kind, bound) for kind, bound in given if bound is not None]
+    given = [(kind, bound) for kind in kinds if (bound := fields.number(kind)) is not None]
     fields.require_known()
     if len(given) != 1:
         raise StudyError(f"a constraint on {name} needs exactly one of {', '.join(kinds)}.")

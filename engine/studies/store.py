@@ -14,6 +14,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Store(Database):
         return MIGRATIONS
 
     def _kept(self) -> set[str]:
-        return {f"{name}.wav" for (name,) in self._connection.execute("SELECT DISTINCT take FROM takes")}
+        return {f"{name}.wav" for (name,) in self._open_connection().execute("SELECT DISTINCT take FROM takes")}
 
     # --- What it is of ------------------------------------------------------------------------------------------------
     def begin(self, study: Study, file: str = "") -> None:
@@ -65,7 +66,7 @@ class Store(Database):
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._problems("written"), self._writing():
-            self._connection.execute(
+            self._open_connection().execute(
                 "INSERT INTO study VALUES (1, ?, ?, '', ?, ?, ?) ON CONFLICT (one) DO UPDATE SET title = "
                 "excluded.title, definition = excluded.definition, file = excluded.file",
                 (study.title, study.model, json_text(study.to_json()), file, now),
@@ -83,9 +84,9 @@ class Store(Database):
             )
         if not known:
             with self._problems("written"), self._writing():
-                self._connection.execute("UPDATE study SET checkpoint = ?", (fingerprint,))
+                self._open_connection().execute("UPDATE study SET checkpoint = ?", (fingerprint,))
 
-    def about(self) -> dict[str, object]:
+    def about(self) -> dict[str, Any]:
         """Title, model, checkpoint, definition, the file it was read from and when it was begun; empty for a new
         one."""
         rows = self._rows("SELECT title, model, checkpoint, definition, file, created FROM study")
@@ -102,10 +103,10 @@ class Store(Database):
             self._add_settings([candidate])
 
     def _add_settings(self, candidates: Iterable[Candidate]) -> None:
-        (place,) = self._connection.execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
+        (place,) = self._open_connection().execute("SELECT coalesce(max(place) + 1, 0) FROM settings").fetchone()
         for number, one in enumerate(candidates):
             values = one.key, place + number, one.name, one.origin, one.baseline, json_text(one.setting.to_json())
-            self._connection.execute(
+            self._open_connection().execute(
                 "INSERT INTO settings (key, place, name, origin, baseline, setting) VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (key) DO UPDATE SET name = excluded.name WHERE excluded.name != ''",
                 values,
@@ -116,12 +117,15 @@ class Store(Database):
         query = "SELECT key, place, name, origin, baseline, setting, problem FROM settings ORDER BY place"
         rows = self._rows(query)
         with self._problems("read"):
-            return tuple(StoredSetting(*row[:5], setting_of(row[5]), row[6]) for row in rows)
+            return tuple(
+                StoredSetting(key, place, name, origin, baseline, setting_of(setting), problem)
+                for key, place, name, origin, baseline, setting, problem in rows
+            )
 
     def rule_out(self, setting: str, problem: str) -> None:
         """Note that a setting cannot be run, and why; ``""`` for one that can after all."""
         with self._problems("written"), self._writing():
-            self._connection.execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
+            self._open_connection().execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
 
     # --- What is finished ---------------------------------------------------------------------------------------------
     def add_take(
@@ -161,15 +165,15 @@ class Store(Database):
                 if keep_spectrogram and take.trace.mel is not None:
                     mel = np.ascontiguousarray(take.trace.mel, "<f4")
                     content = zlib.compress(mel.tobytes(), 1)
-                    self._connection.execute(
+                    self._open_connection().execute(
                         "INSERT OR REPLACE INTO spectrograms VALUES (?, ?, ?)", (take.id, len(mel), content)
                     )
-                self._connection.execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
-                self._connection.execute(
+                self._open_connection().execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                self._open_connection().execute(
                     "DELETE FROM failures WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?", row[:4]
                 )
                 # Committed here, so that a disk that is too full for the row takes the file away too.
-                self._connection.execute("COMMIT")
+                self._open_connection().execute("COMMIT")
             except BaseException:
                 if written:
                     path.unlink(missing_ok=True)
@@ -230,7 +234,7 @@ class Store(Database):
         """Keep what was prepared for a setting."""
         content = json_text(prepared.artefact.to_json())
         with self._problems("written"), self._writing():
-            self._connection.execute(
+            self._open_connection().execute(
                 "INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds)
             )
 
@@ -251,7 +255,7 @@ class Store(Database):
         """Keep what the judges heard in the reference speech of an utterance."""
         verdicts = json_text([[one.judge, dict(one.figures), one.heard] for one in referred.verdicts])
         with self._problems("written"), self._writing():
-            self._connection.execute(
+            self._open_connection().execute(
                 "INSERT OR REPLACE INTO refs VALUES (?, ?, ?)", (referred.task.spoken.key, verdicts, referred.why_not)
             )
 
@@ -265,7 +269,7 @@ class Store(Database):
         """Note that a take could not be made, and why. The next run tries it again."""
         values = cell.setting, cell.utterance, cell.seed, cell.round, sentence
         with self._problems("written"), self._writing():
-            self._connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
+            self._open_connection().execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)", values)
 
     def failures(self) -> dict[Cell, str]:
         """Why takes could not be made."""
@@ -276,13 +280,16 @@ class Store(Database):
         """Keep a search's trial, in place of what was known of it."""
         values = trial.number, json_text(dict(trial.params)), trial.setting, trial.state, json_text(dict(trial.outcome))
         with self._problems("written"), self._writing():
-            self._connection.execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
+            self._open_connection().execute("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?)", values)
 
     def trials(self) -> tuple[StoredTrial, ...]:
         """The trials of the search, in order."""
         rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
         with self._problems("read"):
-            return tuple(StoredTrial(row[0], json.loads(row[1]), *row[2:4], json.loads(row[4])) for row in rows)
+            return tuple(
+                StoredTrial(number, json.loads(params), setting, state, json.loads(outcome))
+                for number, params, setting, state, outcome in rows
+            )
 
 
 def audio_path(folder: Path, take: str) -> Path:
@@ -299,15 +306,25 @@ _TAKE = (
 @lru_cache(maxsize=65_536)
 def _take(row: tuple) -> StoredTake:
     """Kept, so that whoever follows a study reads each take only once."""
+    cell, (take, created, text, voice, rate, frames, measured, metrics, *rest) = row[:4], row[4:]
+    distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine = rest
     return StoredTake(
-        Cell(*row[:4]),
-        *row[4:10],
-        Measurements(**json.loads(row[10])),
-        Metrics(**json.loads(row[11])),
-        *row[12:16],
-        _verdicts(row[16]),
-        tuple(json.loads(row[17])),
-        row[18],
+        Cell(*cell),
+        take,
+        created,
+        text,
+        voice,
+        rate,
+        frames,
+        Measurements(**json.loads(measured)),
+        Metrics(**json.loads(metrics)),
+        distance,
+        clock_seconds,
+        clock,
+        busy_seconds,
+        _verdicts(verdicts),
+        tuple(json.loads(notes)),
+        machine,
     )
 
 

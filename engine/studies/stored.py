@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine.measure.evaluation.judges import Verdict
 from engine.setting.setting import Setting
@@ -137,7 +138,7 @@ class StoredTrial:
     setting: str
     state: str
     """``RUNNING``, ``COMPLETE``, ``FAILED``, or ``RULED_OUT`` for a setting that techniques do not allow."""
-    outcome: Mapping[str, object] = field(default_factory=dict)
+    outcome: Mapping[str, Any] = field(default_factory=dict)
 
 
 RUNNING, COMPLETE, FAILED, RULED_OUT = "running", "complete", "failed", "ruled out"

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
@@ -96,7 +97,7 @@ class Study:
     variant: str = ""
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
-    definition: Mapping[str, object] = field(default_factory=dict, repr=False, compare=False)
+    definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """As it was read."""
 
     @property

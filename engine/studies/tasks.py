@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import astuple, dataclass, field
+from typing import Protocol
 
 from engine.measure.evaluation.judges import Verdict
-from engine.models.base import Utterance
+from engine.models.base import StatusObserver, Utterance
 from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from engine.studies.study import Cell, Spoken
+
+
+class TaskObserver(StatusObserver, Protocol):
+    """Who watches a task."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called while a calibration goes on in this process: how far it is, in units of its own."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,8 @@ def answer_words(trial: StoredTrial, search: Search, results: Results) -> str:
         f"{metric(name).title} {value:.4g}"
         for name, value in zip(search.objectives, trial.outcome["values"], strict=True)
     )
-    return f"{setting_title(results.setting(trial.setting))}: {figures}"
+    one = results.setting(trial.setting)
+    return f"{trial.setting if one is None else setting_title(one)}: {figures}"
 
 
 def setting_title(one: SettingResult) -> str:

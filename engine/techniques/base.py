@@ -132,7 +132,7 @@ class Weights:
     """All that it could run under some knobs."""
     fitting: Callable[[ModelInfo, Values], Sequence[TrainedWeights]]
     """Those that fit the knobs; a setting that names none takes the first."""
-    knobs_of: Callable[[TrainedWeights], Mapping[str, object]]
+    knobs_of: Callable[[Any], Mapping[str, object]]
     """The values of the knobs that tell these weights from others."""
     of: Callable[[Any], TrainedWeights | None] = lambda plan: plan.weights
     """Those that run under a resolved plan."""

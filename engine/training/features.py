@@ -231,7 +231,8 @@ def _write(
 def _open(folder: Path) -> Examples:
     mels = np.memmap(folder / _MELS, np.float16, "r").reshape(-1, MEL_BANDS)
     tokens = np.memmap(folder / _IDS, np.int32, "r")
-    training, held_out = [], []
+    training: list[Example] = []
+    held_out: list[Example] = []
     frame = token = 0
     for voice, is_held_out, frames, count in json.loads((folder / _INDEX).read_text(encoding="utf-8"))["entries"]:
         ids = tokens[token : token + count].astype(np.int64)

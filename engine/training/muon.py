@@ -52,7 +52,7 @@ class Muon(Optimizer):
     def step(self, closure: None = None) -> None:
         """One update with Nesterov momentum, scaled so that wide and tall matrices move alike."""
         for group in self.param_groups:
-            by_shape: dict[torch.Size, list[nn.Parameter]] = defaultdict(list)
+            by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     by_shape[parameter.shape].append(parameter)
@@ -64,9 +64,11 @@ class Muon(Optimizer):
                 scale = -group["lr"] * max(1.0, rows / columns) ** 0.5
                 torch._foreach_add_(parameters, list(updates.float().unbind()), alpha=scale)
 
-    def _direction(self, parameter: nn.Parameter, momentum: float) -> Tensor:
+    def _direction(self, parameter: Tensor, momentum: float) -> Tensor:
         state = self.state[parameter]
         if not state:
             state["average"] = torch.zeros_like(parameter)
+        if parameter.grad is None:
+            raise ValueError("The parameter has no gradient.")
         state["average"].lerp_(parameter.grad, 1 - momentum)
         return parameter.grad.lerp(state["average"], momentum)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import torch
 from torch import nn
@@ -34,10 +35,13 @@ class Rated:
         return self.rate_scale * learning_rate_scale(step, progress, warm_up, hold)
 
 
-class AveragedModel:
+Network = TypeVar("Network", bound=nn.Module)
+
+
+class AveragedModel(Generic[Network]):
     """Exponential moving average of a model's parameters. It forgets quickly at first and slowly later on."""
 
-    def __init__(self, model: nn.Module, decay: float) -> None:
+    def __init__(self, model: Network, decay: float) -> None:
         self.decay = decay
         self.module = copy.deepcopy(model).eval().requires_grad_(False)
 

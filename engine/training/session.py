@@ -35,7 +35,8 @@ class Diverged(TrainingError):
 class Recipe(Protocol):
     """A training run of one model."""
 
-    device: torch.device
+    @property
+    def device(self) -> torch.device: ...
 
     @property
     def name(self) -> str:
@@ -78,7 +79,7 @@ class Budget:
             raise PlainError("A training budget is either a number of minutes or a number of steps, above zero.")
 
     def progress(self, seconds: float, steps: int) -> float:
-        spent = steps / self.steps if self.steps else seconds / (60 * self.minutes)
+        spent = steps / self.steps if self.steps else seconds / (60 * (self.minutes or math.inf))
         return min(1.0, spent)
 
 
@@ -112,7 +113,8 @@ class Milestone:
 class Team(Protocol):
     """The processes of a run; see :class:`engine.training.processes.Processes`."""
 
-    is_first: bool
+    @property
+    def is_first(self) -> bool: ...
 
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
         """The first process's progress, and whether any process is to stop."""
@@ -309,7 +311,8 @@ class Session:
 
     def _count_time(self) -> None:
         now = self._clock()
-        self.seconds += now - self._last
+        if self._last is not None:
+            self.seconds += now - self._last
         self._last = now
 
     def _log_losses(self, losses: dict[str, float]) -> None:

@@ -72,7 +72,7 @@ class TokenRecipe:
         self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)
 
     @property
-    def average(self) -> AveragedModel:
+    def average(self) -> AveragedModel[TokenNetwork]:
         """The weights that are kept."""
         return self._learner.average
 

@@ -11,6 +11,7 @@ import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from engine.models.base import Utterance
 from engine.setting.knobs import NO_VALUES, Values
@@ -52,7 +53,7 @@ class HeatMap:
         if len(self.values) != len(self.rows) or any(len(row) != len(self.columns) for row in self.values):
             raise ValueError(f"The values of {self.title!r} are not {len(self.rows)} rows of {len(self.columns)}.")
 
-    def lines(self) -> Iterator[tuple[object, ...]]:
+    def lines(self) -> Iterator[tuple[Any, ...]]:
         """The rows of its table after the panel's title; see :data:`COLUMNS`."""
         for y, row in zip(self.rows, self.values, strict=True):
             for x, value in zip(self.columns, row, strict=True):
@@ -89,7 +90,7 @@ class Lines:
     y: Axis
     curves: tuple[Curve, ...]
 
-    def lines(self) -> Iterator[tuple[object, ...]]:
+    def lines(self) -> Iterator[tuple[Any, ...]]:
         """As :meth:`HeatMap.lines`."""
         for curve in self.curves:
             for index, (x, value) in enumerate(zip(curve.x, curve.y, strict=True)):
@@ -123,7 +124,7 @@ class Bars:
                 if len(part) != len(self.groups):
                     raise ValueError(f"The series {one.name!r} of {self.title!r} has not {len(self.groups)} bars.")
 
-    def lines(self) -> Iterator[tuple[object, ...]]:
+    def lines(self) -> Iterator[tuple[Any, ...]]:
         """As :meth:`HeatMap.lines`."""
         for one in self.series:
             for index, (group, value) in enumerate(zip(self.groups, one.values, strict=True)):
@@ -185,7 +186,7 @@ class Figure:
     across: int = 2
     """How many panels stand side by side."""
 
-    def rows(self) -> Iterator[tuple[object, ...]]:
+    def rows(self) -> Iterator[tuple[Any, ...]]:
         """All values as rows of :data:`COLUMNS`."""
         for panel in self.panels:
             for line in panel.lines():

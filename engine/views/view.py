@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from engine.models.base import ProgressObserver, SpeechModel, Utterance
+from engine.models.base import FlowModel, ProgressObserver, SpeechModel, Utterance, flow_model
 from engine.setting.knobs import Knob, Values
 from engine.setting.setting import Setting
 from engine.views.figure import Panel
@@ -27,6 +27,12 @@ class Task:
     observer: ProgressObserver
     record: Any = None
     """A calibration at hand, which may spare one."""
+
+    @property
+    def flow(self) -> FlowModel:
+        """The model, for views of models that go from noise to speech in steps. Raises :class:`SettingError` where it
+        is of another family."""
+        return flow_model(self.model, "The view")
 
 
 @dataclass(frozen=True)

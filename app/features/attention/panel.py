@@ -274,6 +274,8 @@ class AttentionPanel(QWidget):
     def _place_maps(self) -> None:
         """Pooled or not, a map covers all frames of the speech."""
         captured = self._captured
+        if captured is None:
+            return
         scale = captured.frame_seconds if self.seconds_box.isChecked() else 1.0
         extent = captured.frames * scale
         for plot, one in zip(self._plots, captured.maps, strict=False):

@@ -52,7 +52,9 @@ class AttentionPlot(pg.PlotWidget):
 
     def event(self, event: QEvent) -> bool:
         own = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_0)
-        if event.type() is QEvent.Type.ShortcutOverride and event.key() in own and not event.modifiers():
+        if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.ShortcutOverride:
+            return super().event(event)
+        if event.key() in own and not event.modifiers():
             event.accept()
             return True
         return super().event(event)

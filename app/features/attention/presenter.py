@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.features.strategy.presenter import StrategyPresenter
 from app.features.strategy.state import NAME, running_reports
@@ -88,14 +88,14 @@ class AttentionPresenter(Presenter):
     @Slot(int, int)
     def _capture(self, layer: int, step: int) -> None:
         if self._state.jobs.busy:
-            self.attention.show_failure(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
+            built(self.attention).show_failure(f"{self._state.jobs.why_wait[:-1]}; then choose the cell again.")
             return
         try:
             self.capture(layer, step)
         except PlainError as error:
-            self.attention.show_failure(str(error))
+            built(self.attention).show_failure(str(error))
         else:
-            self.attention.begin_capture(layer, step)
+            built(self.attention).begin_capture(layer, step)
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:

@@ -6,7 +6,6 @@ The panel knows neither the application's state nor the engine: methods in, sign
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtWidgets import (
@@ -227,13 +226,14 @@ class DecodingPanel(QWidget):
 
     def _show_figures(self, trace: DecodingTrace) -> None:
         take, found = self._takes[self._side], drafting(trace)
+        label = "" if take is None else take.label
         plural = "" if found.passes == 1 else "es"
         run_away = sum(trace.run_away)
         self.headline.setText(
-            f"{take.label or 'Take'}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
+            f"{label or 'Take'}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
             + (f". {run_away} of {len(trace.run_away)} passages did not end by themselves" if run_away else "")
         )
-        values: Mapping[str, str] = {"tokens": f"{found.tokens_per_pass:.2f}"}
+        values = {"tokens": f"{found.tokens_per_pass:.2f}"}
         if found.drafted:
             values |= {
                 "length": f"{found.draft_length:.2f}",
@@ -257,7 +257,7 @@ class DecodingPanel(QWidget):
         """The other take's decoding, where that differs from this one's by the draft alone."""
         take = self._takes[self._side]
         other = self._takes["A" if self._side == "B" else "B"]
-        if other is None or other.trace.decoding is None or _said(other) != _said(take):
+        if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
             return None
         theirs = drafting(other.trace.decoding)
         return None if theirs.drafted else theirs

@@ -151,12 +151,19 @@ class DemaskingGrid(CursorCanvas):
 
     # --- Geometry ----------------------------------------------------------------------------------------------------
     @property
+    def _shown(self) -> DemaskedPassage:
+        """The passage, once there is one. Raises :class:`ValueError` before."""
+        if self._passage is None:
+            raise ValueError("No passage is shown.")
+        return self._passage
+
+    @property
     def _codebooks(self) -> int:
-        return len(self._passage.codes)
+        return len(self._shown.codes)
 
     @property
     def _frames(self) -> int:
-        return self._passage.codes.shape[1]
+        return self._shown.codes.shape[1]
 
     def _row(self) -> float:
         """Height of a cell: all the room there is, within limits."""
@@ -244,10 +251,10 @@ class DemaskingGrid(CursorCanvas):
 
     def _picture(self) -> np.ndarray:
         """A colour for every cell, (codebooks, frames, 3), the first codebook last."""
-        passage, colours = self._passage, self.colours
+        passage, colours = self._shown, self.colours
         ground, fill, lit, masked = (
-            np.array(QColor(one).getRgb()[:3], np.float32)
-            for one in (colours.base, self._fill, colours.good, colours.raised)
+            np.array((one.red(), one.green(), one.blue()), np.float32)
+            for one in map(QColor, (colours.base, self._fill, colours.good, colours.raised))
         )
         strength = _FAINTEST + (1 - _FAINTEST) * np.clip(passage.probability, 0, 1)[..., None]
         shown = ground + strength * (fill - ground)
@@ -275,8 +282,9 @@ class DemaskingGrid(CursorCanvas):
         every = next(
             one for one in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if one / self._frame_seconds >= 4 * em / self._wide()
         )
-        seconds = np.ceil((self._passage.start + first * self._frame_seconds) / every) * every
-        while (frame := (seconds - self._passage.start) / self._frame_seconds) < last:
+        start = self._shown.start
+        seconds = np.ceil((start + first * self._frame_seconds) / every) * every
+        while (frame := (seconds - start) / self._frame_seconds) < last:
             x = self._place(line, frame)
             painter.drawLine(QPointF(x, target.bottom()), QPointF(x, target.bottom() + 0.25 * em))
             spot = QRectF(x - 3 * em, target.bottom() + 0.25 * em, 6 * em, 0.9 * em)
@@ -299,7 +307,7 @@ class DemaskingGrid(CursorCanvas):
                 x = self._place(line, frame)
                 painter.drawLine(QPointF(x, target.top()), QPointF(x, target.bottom() - 1))
         painter.setPen(QPen(QColor(self.colours.text), 1, Qt.PenStyle.DashLine))
-        for block in self._passage.blocks[1:]:
+        for block in self._shown.blocks[1:]:
             if first <= block.start < last:
                 x = self._place(line, block.start)
                 painter.drawLine(QPointF(x, target.top() - 3), QPointF(x, target.bottom() + 3))

@@ -295,12 +295,11 @@ class DemaskingPanel(QWidget):
         self._show_passage()
 
     def _show_passage(self) -> None:
-        passage, trace = self.passage, self._trace(self._side)
-        if passage is None:
+        passage, trace, take = self.passage, self._trace(self._side), self._takes[self._side]
+        if passage is None or trace is None or take is None:
             self.grid.show_passage(None, 0.04, self._fill)
             return
         codebooks, frames = passage.codes.shape
-        take = self._takes[self._side]
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""
@@ -362,7 +361,7 @@ class DemaskingPanel(QWidget):
 
     def _hear(self, frame: int) -> None:
         passage, trace = self.passage, self._trace(self._side)
-        if passage is not None:
+        if passage is not None and trace is not None:
             self.hear_wanted.emit(self._side, max(0.0, passage.start + frame * trace.frame_seconds))
 
 

@@ -67,7 +67,7 @@ class DemaskingPresenter(Presenter):
 
     def follow(self, event: Event) -> None:
         """Play what was decoded."""
-        if isinstance(event, PartialDecoded) and event.job == self._job:
+        if isinstance(event, PartialDecoded) and event.job == self._job and self._asked is not None:
             side, take, start = self._asked
             # Another take may be compared there by now.
             part_of = (side, start) if self._take(side) is take else None

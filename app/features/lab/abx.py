@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QWidget
 
 from app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
-from app.listening.abx import X
+from app.listening.abx import AbxSession, X
 from app.listening.wording import signed
 
 _NAMES = ("A", "B", "X")
@@ -16,6 +16,7 @@ _NAMES = ("A", "B", "X")
 class AbxPage(TrialPage):
     """Hear A, B and X in any order, then say what X is."""
 
+    session: AbxSession
     name = "ABX"
 
     def _sounds(self) -> QWidget:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
 
 from app.features.lab.trial import TrialPage, answer_button, sound_button
-from app.listening.mushra import HIGHEST, LABELS, REFERENCE
+from app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
 from app.shell.theme import set_look
 
 _DIGITS = "1234567890"
@@ -19,6 +19,7 @@ _LARGE_STEP = 10
 class MushraPage(TrialPage):
     """Rate each sound against the reference; one of them is the reference itself."""
 
+    session: MushraSession
     name = "MUSHRA"
     grows = True
     fades_out_and_in = True

@@ -127,7 +127,7 @@ class LabPanel(QWidget):
 
     def _go_to(self, page: QWidget) -> None:
         self._pages.setCurrentWidget(page)
-        self.setFocusProxy(page if isinstance(page, TrialPage | VolumePage) else page.focusProxy())
+        self.setFocusProxy(page if isinstance(page, TrialPage | VolumePage) else page.focusProxy() or page)
 
 
 class WaitingPage(QWidget):

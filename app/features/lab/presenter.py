@@ -13,7 +13,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.features.takes.presenter import TakesPresenter
 from app.listening import results, trials, webmushra
@@ -104,7 +104,7 @@ class LabPresenter(Presenter):
         self.lab.answered.connect(self._keep)
         self.lab.abandoned.connect(self._abandon)
         self.lab.waited_enough.connect(self._do_not_wait)
-        self.lab.reconnect_wanted.connect(lambda: self._listening.listen.connect_device())
+        self.lab.reconnect_wanted.connect(lambda: built(self._listening.listen).connect_device())
         self.lab.shown.connect(self._look_again)
         self._kept.takes_changed.connect(self._forget_takes)
         if self._listening.listen is not None:
@@ -143,7 +143,7 @@ class LabPresenter(Presenter):
             self._notices.warn(str(error))
         found = conditions(one.setting for one in self._takes)
         self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
-        self.lab.setup.show_conditions(self._conditions)
+        built(self.lab).setup.show_conditions(self._conditions)
         self.refresh()
 
     def _compared(self) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
@@ -171,7 +171,7 @@ class LabPresenter(Presenter):
     def _show_plan(self) -> None:
         from app.features.lab.setup import COMPARED
 
-        setup = self.lab.setup
+        setup = built(self.lab).setup
         choice = setup.choice
         plan, problem = self._planned(choice)
         cannot = problem or plan.why_not()
@@ -195,17 +195,17 @@ class LabPresenter(Presenter):
     # --- A test, from beginning to end -------------------------------------------------------------------------------
     def begin(self) -> None:
         """Make the sounds ready, then begin. Raises :class:`PlainError` when it cannot be done."""
-        plan, problem = self._planned(self.lab.setup.choice)
+        plan, problem = self._planned(built(self.lab).setup.choice)
         problem = problem or plan.why_not() or self._why_not_now()
         if problem:
             raise PlainError(problem)
-        rate = self._listening.listen.player.rate
+        rate = built(self._listening.listen).player.rate
         self._prepare(plan, rate, lambda made: self._start(plan, made))
 
     def _prepare(self, plan: Plan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
         """Make ready what ``plan`` lets hear, in the background; ``then`` is given it here."""
         self._preparing = True
-        self.lab.show_waiting(f"Matching the loudness of {len(plan.used)} sentences…")
+        built(self.lab).show_waiting(f"Matching the loudness of {len(plan.used)} sentences…")
         load = self._loader()
 
         def work() -> tuple[PreparedItem, ...]:
@@ -218,20 +218,23 @@ class LabPresenter(Presenter):
         known = {
             one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
         }
-        guests, load_guest, library = {one.id for one in self._guests}, self._load_guest, self._kept.library
+        load_guest, library = self._load_guest, self._kept.library
+        guests = {one.id for one in self._guests} if load_guest is not None else set()
 
         def load(take: str) -> tuple[np.ndarray, int]:
             if take in known:
                 return known[take].samples, known[take].sample_rate
-            if take in guests:
+            if load_guest is not None and take in guests:
                 return load_guest(take)
             return library.load_audio(take), library.summary(take).sample_rate
 
         return load
 
-    def _go_on(self, made: object, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
+    def _go_on(
+        self, made: tuple[PreparedItem, ...] | BaseException, then: Callable[[tuple[PreparedItem, ...]], None]
+    ) -> None:
         self._preparing = False
-        self.lab.show_setup()
+        built(self.lab).show_setup()
         self.refresh()
         if isinstance(made, PlainError):
             self._notices.say(str(made), "error")
@@ -246,7 +249,7 @@ class LabPresenter(Presenter):
             raise PlainError(problem)
         session = plan.session(made)
         self._coming = lambda: self._set_volume(session)
-        self.lab.show_waiting(
+        built(self.lab).show_waiting(
             "Background work is paused during a test and resumes after it; only the current take is finished first…",
             can_cancel=True,
         )
@@ -263,14 +266,14 @@ class LabPresenter(Presenter):
     def _do_not_wait(self) -> None:
         self._coming = None
         self._state.jobs.release()
-        self.lab.show_setup()
+        built(self.lab).show_setup()
 
     def _set_volume(self, session: Session) -> None:
         # Nothing else to look at, and room for the sliders.
         self._docks.show_only("lab")
         player = self._listening.lend()
         target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
-        self.lab.set_volume(target, player, lambda: self.lab.begin(session, player))
+        built(self.lab).set_volume(target, player, lambda: built(self.lab).begin(session, player))
         self.changed.emit()
 
     @Slot(object)
@@ -281,12 +284,13 @@ class LabPresenter(Presenter):
             # What is not written down does not count, so there is no sense in going on.
             self._end()
             self._notices.say(f"{error} The test ended and is not scored.", "error")
-            self.lab.show_setup()
+            built(self.lab).show_setup()
             return
-        if self.lab.trial is not None and self.lab.trial.session.finished:
+        page = built(self.lab).trial
+        if page is not None and page.session.finished:
             self._end()
             self._show_listeners()
-            self.lab.setup.choose_listener(trial.listener)
+            built(self.lab).setup.choose_listener(trial.listener)
             self._show_results(trial)
             self.carried_through.emit()
 
@@ -294,10 +298,10 @@ class LabPresenter(Presenter):
     def _abandon(self) -> None:
         self._end()
         self._notices.say("Listening test abandoned. Its trials are kept but not scored.", "info")
-        self.lab.show_setup()
+        built(self.lab).show_setup()
 
     def _end(self) -> None:
-        self.lab.end()
+        built(self.lab).end()
         self._docks.show_as_before()
         self._listening.take_back()
         self._state.jobs.release()
@@ -311,7 +315,7 @@ class LabPresenter(Presenter):
     # --- Results -----------------------------------------------------------------------------------------------------
     def _show_listeners(self) -> None:
         with suppress(PlainError):
-            self.lab.setup.show_listeners(trials.read(self._folder).listeners)
+            built(self.lab).setup.show_listeners(trials.read(self._folder).listeners)
 
     def _show_results(self, last: TrialRecord | None = None) -> None:
         """Show all results, the comparison that ``last`` belongs to first."""
@@ -325,8 +329,8 @@ class LabPresenter(Presenter):
         )
         if last is not None:
             found.sort(key=lambda own: all(one.session != last.session for one in own))
-        self.lab.results.show_results([(own[0].method, results.result(own)) for own in found], records.problems)
-        self.lab.show_results()
+        built(self.lab).results.show_results([(own[0].method, results.result(own)) for own in found], records.problems)
+        built(self.lab).show_results()
 
     # --- Files -------------------------------------------------------------------------------------------------------
     @Slot()
@@ -354,7 +358,7 @@ class LabPresenter(Presenter):
     def write_test(self, folder: Path) -> None:
         """Write the whole test for webMUSHRA into a folder of its own in ``folder``, once its sounds are ready. Raises
         :class:`PlainError` when there is none."""
-        plan, problem = self._planned(self.lab.setup.choice)
+        plan, problem = self._planned(built(self.lab).setup.choice)
         problem = problem or plan.why_not()
         if problem:
             raise PlainError(problem)

@@ -335,7 +335,8 @@ class TrialPage(QWidget):
 
 def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButton:
     """A large button, ``lines`` high, that stays pressed while its sound is heard."""
-    button = QPushButton(text, checkable=True)
+    button = QPushButton(text)
+    button.setCheckable(True)
     button.setAccessibleName(name)
     button.setToolTip(tip)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

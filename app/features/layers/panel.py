@@ -84,7 +84,8 @@ class LayersPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.depth = QSpinBox(minimum=1, maximum=1, keyboardTracking=False)
+        self.depth = QSpinBox(minimum=1, maximum=1)
+        self.depth.setKeyboardTracking(False)
         self.depth.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.depth.setAccessibleName("Layers kept")
         self.depth.setToolTip("SPADE's depth: number of the most important layers to keep")
@@ -112,7 +113,8 @@ class LayersPanel(QWidget):
 
         measuring = QGroupBox("Measure")
         column = QVBoxLayout(measuring)
-        self.sentences = QSpinBox(minimum=1, maximum=30, value=6, suffix=" sentences", keyboardTracking=False)
+        self.sentences = QSpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
+        self.sentences.setKeyboardTracking(False)
         self.sentences.setAccessibleName("Sentences to measure on")
         self.sentences.setToolTip("Number of Harvard sentences; intervals are over them")
         self.sentences.valueChanged.connect(self._show_sentences)

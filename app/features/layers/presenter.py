@@ -10,7 +10,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.layers.model import LayerChoice
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.features.studies.presenter import StudiesPresenter
 from app.features.training.presenter import TrainingPresenter
@@ -119,7 +119,7 @@ class LayersPresenter(Presenter):
             Utterance(text, state.selection.voice) for text in catalogue.harvard_sentences()[: plan.sentences]
         )
         setting = state.selection.baseline_setting
-        self.layers.begin()
+        built(self.layers).begin()
         request = ImportanceRequest(setting, spoken, measures)
         job = state.jobs.start(Kind.LAYERS, lambda job: Prepare(job, spade.NAME, request))
         self._job = job.number

@@ -248,7 +248,8 @@ class ListenPanel(QWidget):
         self._transport.side_wanted.connect(self.choose)
         self._transport.switch_wanted.connect(self.switch)
         self._transport.matching_changed.connect(self._apply_gains)
-        self._difference = QLabel(wordWrap=True, visible=False)
+        self._difference = QLabel(wordWrap=True)
+        self._difference.hide()
         self._difference.setAccessibleName("What differs")
         set_look(self._difference, "muted")
         self._caution, self._facts = Caution(), Facts()
@@ -382,10 +383,10 @@ class ListenPanel(QWidget):
 
     def _draw(self) -> None:
         """Draw the takes as loud as they are heard."""
-        pictures = [
+        picture_a, picture_b = (
             None if take is None else Picture(take.samples * np.float32(gain), take.sample_rate, mel + np.log(gain))
             for take, mel, gain in zip(self._analysis.takes, self._analysis.mels, self._matched_gains(), strict=True)
-        ]
+        )
         take_a, take_b = self._analysis.takes
         reason = ""
         if take_a is not None and take_b is not None:
@@ -393,7 +394,7 @@ class ListenPanel(QWidget):
                 reason = "The takes have different timing: a difference would mean nothing."
             elif take_a.sample_rate != take_b.sample_rate:
                 reason = "The takes have different sample rates: no difference to show."
-        self.plots.set_pictures(*pictures, reason)
+        self.plots.set_pictures(picture_a, picture_b, reason)
         self.plots.set_loop(self._loop)
 
     def _comparison(self) -> Comparison:
@@ -475,9 +476,11 @@ class ListenPanel(QWidget):
         self._facts.show_mode(titles[active.mode], active.reason if both else "")
 
     # --- The device -------------------------------------------------------------------------------------------------
-    def _open_device(self, sound: Sound) -> None:
+    def _open_device(self, sound: Sound | BaseException) -> None:
         self._probing = False
         self._device_problem.allow_retry(True)
+        if isinstance(sound, BaseException):
+            raise sound
         try:
             self.player.open(sound)
         except DeviceError as error:

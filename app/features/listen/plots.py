@@ -104,14 +104,11 @@ class ComparisonPlots(QWidget):
             grid.addWidget(scale, 2 * row + 1, 2)
             grid.setRowStretch(2 * row, 2)
             grid.setRowStretch(2 * row + 1, 5)
-            for some, one in (
-                (self._titles, title),
-                (self._waves, wave),
-                (self._mels, mel),
-                (self._scales, scale),
-                (self._notes, note),
-            ):
-                some.append(one)
+            self._titles.append(title)
+            self._waves.append(wave)
+            self._mels.append(mel)
+            self._scales.append(scale)
+            self._notes.append(note)
         grid.setColumnStretch(1, 1)
         self._plots = [plot for pair in zip(self._waves, self._mels, strict=True) for plot in pair]
         for plot in self._plots:
@@ -132,13 +129,15 @@ class ComparisonPlots(QWidget):
 
     def set_pictures(self, take_a: Picture | None, take_b: Picture | None, why_no_difference: str = "") -> None:
         """Show these. A - B is left out when one is missing, or with the reason when there is one."""
-        both = take_a is not None and take_b is not None and not why_no_difference
         previous = self._duration
         shown = [one for one in (take_a, take_b) if one is not None]
         self._duration = max((one.seconds for one in shown), default=1.0)
         self._loudest = max((float(one.mel.max()) for one in shown if one.mel.size), default=0.0)
         floor = self._loudest - RANGE_DECIBELS / DECIBELS_PER_NEPER
-        self._pictures = [take_a, take_b, difference(take_a, take_b, floor) if both else None]
+        compared = None
+        if take_a is not None and take_b is not None and not why_no_difference:
+            compared = difference(take_a, take_b, floor)
+        self._pictures = [take_a, take_b, compared]
         # One scale for A, B and their difference: what looks smaller is smaller.
         peak = max((float(np.abs(one.samples).max()) for one in shown if len(one.samples)), default=0.0) or 1.0
         for plot in self._waves:

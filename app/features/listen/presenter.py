@@ -9,7 +9,7 @@ import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.shell.notices import Level
 from app.state.differences import keeps_timing
@@ -104,7 +104,7 @@ class ListenPresenter(Presenter):
             + (f" {side} still plays the previous take." if takes[side] is not None else "")
             for side, sentence in sorted(self._failures.items())
         ]
-        self.listen.set_warning(" ".join([*said, self._state.comparison.warning()]).strip())
+        built(self.listen).set_warning(" ".join([*said, self._state.comparison.warning()]).strip())
 
     def _compare(self) -> None:
         """Play what is compared; while it plays, switch to the other take."""
@@ -147,15 +147,15 @@ class ListenPresenter(Presenter):
 
     def sounds(self, name: str) -> bool:
         """Whether the sound called ``name`` is being heard, rather than A, B or another one."""
-        return self._sounding and self._name == name and self.listen.player.streaming
+        return self._sounding and self._name == name and built(self.listen).player.streaming
 
     @Slot(float)
     def _tell_position(self, seconds: float) -> None:
         if self._streaming:
             return
-        self._sounding = self._sounding and self.listen.player.streaming
+        self._sounding = self._sounding and built(self.listen).player.streaming
         if not self._sounding:
-            self.heard_at.emit(self.listen.heard, seconds)
+            self.heard_at.emit(built(self.listen).heard, seconds)
         elif self._part_of is not None:
             side, start, last = self._part_of
             # At its end it is still itself, and not what comes after it in the take.
@@ -175,13 +175,13 @@ class ListenPresenter(Presenter):
     # --- Listening tests --------------------------------------------------------------------------------------------
     def lend(self) -> Player:
         """The player, which is a listening test's until :meth:`take_back`."""
-        player = self.listen.lend()
+        player = built(self.listen).lend()
         self.refresh()
         return player
 
     def take_back(self) -> None:
         """The listening test is over."""
-        self.listen.take_back()
+        built(self.listen).take_back()
         self.refresh()
 
     # --- While a take is made ---------------------------------------------------------------------------------------

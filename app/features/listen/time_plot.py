@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyqtgraph as pg
+from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent, MouseDragEvent
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QSizePolicy
@@ -94,7 +95,7 @@ class TimeView(pg.ViewBox):
         self.setMouseEnabled(x=True, y=False)
         self.disableAutoRange()
 
-    def mouseClickEvent(self, event) -> None:
+    def mouseClickEvent(self, event: MouseClickEvent) -> None:
         if event.button() is not Qt.MouseButton.LeftButton:
             return
         event.accept()
@@ -103,7 +104,7 @@ class TimeView(pg.ViewBox):
         else:
             self.clicked.emit(self.mapSceneToView(event.scenePos()).x())
 
-    def mouseDragEvent(self, event, axis: int | None = None) -> None:
+    def mouseDragEvent(self, event: MouseDragEvent, axis: int | None = None) -> None:
         if event.button() is Qt.MouseButton.LeftButton and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             event.accept()
             start = self.mapSceneToView(event.buttonDownScenePos()).x()

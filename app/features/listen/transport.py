@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from app.shell.icons import icon
@@ -39,7 +39,8 @@ class TransportBar(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._time = QLabel()
         self._time.setAccessibleName("Position")
-        self._match = QCheckBox("Match &loudness", checked=True)
+        self._match = QCheckBox("Match &loudness")
+        self._match.setChecked(True)
         self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better")
         self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._match.toggled.connect(self.matching_changed)
@@ -59,8 +60,9 @@ class TransportBar(QWidget):
         row.addWidget(self._gains)
 
     @staticmethod
-    def _button(name: str, key: str, wanted: Signal, checkable: bool = False) -> QPushButton:
-        button = QPushButton(checkable=checkable)
+    def _button(name: str, key: str, wanted: SignalInstance, checkable: bool = False) -> QPushButton:
+        button = QPushButton()
+        button.setCheckable(checkable)
         button.setAccessibleName(name)
         button.setToolTip(f"{name} ({key})")
         # A click leaves the focus where it is, so that Space still means play and pause.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
@@ -91,7 +91,7 @@ class RooflinePresenter(Presenter):
         artefacts = state.artefacts.of(setting)
         utterance = Utterance(state.selection.text, state.selection.voice)
         self._side, self._trace = side, trace
-        self.roofline.begin(side)
+        built(self.roofline).begin(side)
         path = "" if trace is None else str(trace)
         job = state.jobs.start(
             Kind.ROOFLINE, lambda job: MeasureRoofline(job, utterance, setting, artefacts, again, trace=path)
@@ -115,7 +115,7 @@ class RooflinePresenter(Presenter):
 
     def _write(self, path: Path) -> None:
         def do() -> None:
-            self.roofline.write(path)
+            built(self.roofline).write(path)
             self._notices.note(f"Wrote {path}")
 
         self._actions.attempt(do)

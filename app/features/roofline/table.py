@@ -140,7 +140,8 @@ class RooflineTable(QTableWidget):
             self.row_chosen.emit(row)
 
     def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ShortcutOverride and event.matches(QKeySequence.StandardKey.Copy):
+        overrides = event.type() is QEvent.Type.ShortcutOverride
+        if isinstance(event, QKeyEvent) and overrides and event.matches(QKeySequence.StandardKey.Copy):
             event.accept()
             return True
         return super().event(event)

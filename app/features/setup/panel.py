@@ -99,9 +99,11 @@ class SetupPanel(QWidget):
             self.model.setItemData(self.model.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
         self.model.activated.connect(self._choose_model)
         self._model_note = _note()
-        self._folder = QPushButton("F&older…", toolTip="Load this model's official checkpoint from a folder")
+        self._folder = QPushButton("F&older…")
+        self._folder.setToolTip("Load this model's official checkpoint from a folder")
         self._folder.clicked.connect(self._ask_for_folder)
-        self._download = QPushButton("&Download…", toolTip="Show the licence, then download the official checkpoint")
+        self._download = QPushButton("&Download…")
+        self._download.setToolTip("Show the licence, then download the official checkpoint")
         self._download.clicked.connect(lambda: self.download_wanted.emit(self.model.currentData()))
         self._official = QWidget()
         row = QHBoxLayout(self._official)
@@ -116,7 +118,8 @@ class SetupPanel(QWidget):
         layout = self._group("Voice")
         self.voice = _combo("Voice")
         self.voice.activated.connect(self._choose_voice)
-        self._add_voice = QPushButton("O&wn…", checkable=True)
+        self._add_voice = QPushButton("O&wn…")
+        self._add_voice.setCheckable(True)
         self._add_voice.setAccessibleName("Own recording")
         row = QHBoxLayout()
         row.addWidget(self.voice, 1)
@@ -166,10 +169,12 @@ class SetupPanel(QWidget):
         layout.addWidget(self.sampler)
         self._grid = StepGrid(colours)
         layout.addWidget(self._grid)
-        self._notes = QLabel(wordWrap=True, visible=False)
+        self._notes = QLabel(wordWrap=True)
+        self._notes.hide()
         self._notes.setProperty("look", "warning")
         layout.addWidget(self._notes)
-        self.seed = QSpinBox(maximum=SEED_LIMIT, keyboardTracking=False)
+        self.seed = QSpinBox(maximum=SEED_LIMIT)
+        self.seed.setKeyboardTracking(False)
         self.seed.setAccessibleName("Seed of the noise")
         self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -277,8 +282,9 @@ class SetupPanel(QWidget):
                 f"(allows {1 / ratio:.2g} × as fast)"
             )
             take = state.comparison.take_a
-            measured = take.measurements if take is not None else None
-            if measured is not None and measured.seconds and take.setting == state.selection.baseline_setting:
+            of_baseline = take is not None and take.setting == state.selection.baseline_setting
+            measured = take.measurements if take is not None and of_baseline else None
+            if measured is not None and measured.seconds:
                 floor = measured.backbone_seconds * ratio + measured.seconds - measured.backbone_seconds
                 text += f", about {floor:.2f} s against {measured.seconds:.2f} s"
             text += "."

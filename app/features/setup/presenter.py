@@ -14,7 +14,7 @@ from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
 from app.state.jobs import Job, Kind, Outcome
 from engine.models import catalogue
-from engine.session.messages import Event, JobFailed, LoadModel
+from engine.session.messages import DownloadModel, Event, JobFailed, LoadModel
 from engine.techniques import problems
 
 
@@ -77,15 +77,15 @@ class SetupPresenter(Presenter):
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if job.kind is Kind.LOAD and outcome is Outcome.FAILED:
+        command = job.command
+        if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
             if self._candidates:
-                command = job.command
                 self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
                 return
             kept = self._state.selection.info
             self._notices.say(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
-        if job.kind is Kind.DOWNLOAD and outcome is Outcome.FINISHED:
-            self._state.loading.load_model(job.command.model)
+        if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
+            self._state.loading.load_model(command.model)
 
     @Slot(str)
     def _ask_to_download(self, model: str) -> None:

@@ -3,7 +3,8 @@ is filled in after each step."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
@@ -48,7 +49,7 @@ class StepGrid(QWidget):
         self._colours = colours
         self.update()
 
-    def show_options(self, options: Mapping[str, object], other: Mapping[str, object] | None = None) -> None:
+    def show_options(self, options: Mapping[str, Any], other: Mapping[str, Any] | None = None) -> None:
         """Show the grid of sampler ``options``, and that of ``other`` ones below it; nothing if they make none."""
         try:
             self._times, words = _times(options), _words(options)
@@ -78,14 +79,14 @@ class StepGrid(QWidget):
             painter.fillRect(QRectF(time * width, top, _MARK_WIDTH, axis - top), QColor(self._colours.accent))
 
 
-def _times(options: Mapping[str, object]) -> Sequence[float]:
+def _times(options: Mapping[str, Any]) -> tuple[float, ...]:
     if "shift" in options:
         return tuple(demasking_times(int(options["steps"]), float(options["shift"])).tolist())
     grid = time_grid(int(options["steps"]), str(options.get("spacing", "uniform")), float(options.get("sway", 0.0)))
     return tuple(float(time) for time in grid)
 
 
-def _words(options: Mapping[str, object]) -> str:
+def _words(options: Mapping[str, Any]) -> str:
     steps = int(options["steps"])
     if "shift" in options:
         return f"{steps} steps, schedule {float(options['shift']):g}"

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.layers.model import layers_of
+from app.features.presenter import built
 from app.shell.background import Background
 from app.shell.notices import Notices
 from app.state.app_state import AppState
@@ -54,8 +55,8 @@ class StudyMaking(QObject):
     def begin_with_layers(self, sentences: int) -> None:
         """Ask about a study that leaves out each of the loaded model's layers once, on so many sentences."""
         self.begin()
-        self.maker.leave_out_layers(sentences)
-        self.maker.check()
+        built(self.maker).leave_out_layers(sentences)
+        built(self.maker).check()
 
     def begin(self) -> None:
         """Ask what a new study is of."""
@@ -114,8 +115,8 @@ class StudyMaking(QObject):
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(path, to_toml(given).encode())
         except OSError as error:
-            self.maker.show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
+            built(self.maker).show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
             return
-        self.maker.accept()
+        built(self.maker).accept()
         self._notices.note(f"Wrote {path}")
         self.made.emit(path, start)

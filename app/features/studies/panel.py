@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import (
     QComboBox,
@@ -118,7 +118,8 @@ class StudiesPanel(QWidget):
         self.address.setAccessibleName("Address of the Ray cluster")
         self.address.setToolTip("“auto”: the cluster of this machine; “local”: a cluster of this machine alone")
         self.address.setMaximumWidth(11 * em)
-        self.workers = QSpinBox(minimum=0, maximum=10_000, specialValueText="workers: all", prefix="workers: ")
+        self.workers = QSpinBox(minimum=0, maximum=10_000, prefix="workers: ")
+        self.workers.setSpecialValueText("workers: all")
         self.workers.setAccessibleName("Workers on the cluster")
         self.workers.setToolTip("Number of models to load; all: one per GPU or core")
         self.progress = QProgressBar()
@@ -419,7 +420,7 @@ def _takes(count: int) -> str:
     return f"{count:,} take{'' if count == 1 else 's'}"
 
 
-def _button(title: str, tip: str, wanted: Signal) -> QPushButton:
+def _button(title: str, tip: str, wanted: SignalInstance) -> QPushButton:
     made = QPushButton(title)
     made.setToolTip(tip)
     made.clicked.connect(wanted)

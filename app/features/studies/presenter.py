@@ -14,7 +14,7 @@ from PySide6.QtCore import QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.features.studies.making import StudyMaking
 from app.features.studies.memory import StudiesMemory
@@ -71,9 +71,9 @@ class StudiesPresenter(Presenter):
             (actions.new_study, self._making.begin),
             (actions.open_study, self._ask_for_file),
             (actions.open_study_folder, self._ask_for_folder),
-            (actions.run_study, lambda: self.run(*self.studies.cluster)),
+            (actions.run_study, lambda: self.run(*built(self.studies).cluster)),
             (actions.pause_study, self.pause),
-            (actions.use_study_setting, lambda: self.use(self.studies.table.current)),
+            (actions.use_study_setting, lambda: self.use(built(self.studies).table.current)),
             (actions.report_study, self.report),
             (actions.close_study, self.close),
         ):
@@ -102,7 +102,7 @@ class StudiesPresenter(Presenter):
             action.setEnabled(there and not reason)
             action.setToolTip(reason or action.statusTip())
         if there:
-            self.studies.set_reasons(run, use, why_no_cluster())
+            built(self.studies).set_reasons(run, use, why_no_cluster())
 
     def shut_down(self) -> None:
         """End the thread."""
@@ -264,7 +264,7 @@ class StudiesPresenter(Presenter):
             Kind.STUDY, lambda number: RunStudy(number, str(file), str(folder), ray, workers or None)
         )
         self._running = job, folder
-        self.studies.begin(folder)
+        built(self.studies).begin(folder)
         self.refresh()
 
     def _write_again(self, seen: StudySummary) -> None:
@@ -281,7 +281,7 @@ class StudiesPresenter(Presenter):
         """End the running study once the takes under way are finished."""
         if self._running is not None:
             self._state.jobs.pause(self._running[0])
-            self.studies.set_pausing(True)
+            built(self.studies).set_pausing(True)
 
     def follow(self, event: Event) -> None:
         """Show what a study is at; see :mod:`engine.session.messages`."""
@@ -321,7 +321,7 @@ class StudiesPresenter(Presenter):
             made = f"{self._ended.made:,} take{'' if self._ended.made == 1 else 's'} made"
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])
-        self.studies.end(said, failed=outcome is Outcome.FAILED)
+        built(self.studies).end(said, failed=outcome is Outcome.FAILED)
         self._open.touch(folder)
         self._look_again(folder)
 
@@ -348,7 +348,7 @@ class StudiesPresenter(Presenter):
         from engine.studies.study import results_folder
 
         if self._chosen == results_folder(path.expanduser().resolve()):
-            self._actions.attempt(lambda: self.run(*self.studies.cluster))
+            self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
 
     # --- What was found ----------------------------------------------------------------------------------------------
     def use(self, key: str) -> None:
@@ -396,11 +396,11 @@ class StudiesPresenter(Presenter):
                 raise StudyError(f"{place} could not be created: {files.reason(error)}.") from error
             return write_report(read(seen.folder), place)[0]
 
-        self.studies.say("Writing the report…")
+        built(self.studies).say("Writing the report…")
         self._background.run(make, self._reported)
 
     def _reported(self, page: Path | BaseException) -> None:
-        self.studies.say("")
+        built(self.studies).say("")
         if isinstance(page, PlainError):
             self._notices.warn(str(page))
         elif isinstance(page, BaseException):

@@ -69,7 +69,8 @@ class LookLine(QWidget):
             row.addWidget(box)
 
     def _box(self, title: str, tip: str, on: bool) -> QCheckBox:
-        box = QCheckBox(title, checked=on)
+        box = QCheckBox(title)
+        box.setChecked(on)
         box.setToolTip(tip)
         box.toggled.connect(self.chosen)
         return box

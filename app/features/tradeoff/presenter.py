@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.lab.presenter import TRIALS, LabPresenter
 from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.links import TradeoffLinks
@@ -75,12 +75,12 @@ class TradeoffPresenter(Presenter):
             (actions.point_keep, "keep_button"),
             (actions.point_use, "use_button"),
         ):
-            actions.bind(action, lambda name=button: getattr(self.tradeoff.details, name).click())
-        actions.bind(actions.front_back, lambda: self.tradeoff.plot.walk(-1))
-        actions.bind(actions.front_on, lambda: self.tradeoff.plot.walk(1))
-        actions.bind(actions.point_nearer, lambda: self.tradeoff.plot.zoom_in())
-        actions.bind(actions.point_farther, lambda: self.tradeoff.plot.zoom_out())
-        actions.bind(actions.point_everything, lambda: self.tradeoff.plot.show_everything())
+            actions.bind(action, lambda name=button: getattr(built(self.tradeoff).details, name).click())
+        actions.bind(actions.front_back, lambda: built(self.tradeoff).plot.walk(-1))
+        actions.bind(actions.front_on, lambda: built(self.tradeoff).plot.walk(1))
+        actions.bind(actions.point_nearer, lambda: built(self.tradeoff).plot.zoom_in())
+        actions.bind(actions.point_farther, lambda: built(self.tradeoff).plot.zoom_out())
+        actions.bind(actions.point_everything, lambda: built(self.tradeoff).plot.show_everything())
         for ending, action in zip(_KINDS, actions.point_files, strict=True):
             actions.bind(action, lambda ending=ending: self._ask_where_to_write(ending))
 
@@ -125,7 +125,7 @@ class TradeoffPresenter(Presenter):
         hear = "The audio device is not open yet."
         if listen is not None:
             hear = "A listening test is using the player." if listen.lent else listen.player.problem
-        point, sound = self.tradeoff.plot.current, self.tradeoff.details.sound
+        point, sound = built(self.tradeoff).plot.current, built(self.tradeoff).details.sound
         keep = use = ""
         if sound is not None and point.folder is not None and sound.take in self._known.taken:
             keep = "This take is already in Takes."
@@ -180,7 +180,7 @@ class TradeoffPresenter(Presenter):
     @Slot()
     def _remember(self) -> None:
         """At once: after a crash the view is as it was, too."""
-        self._settings.setValue(_SHOWN, self.tradeoff.remembered)
+        self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
 
     # --- Reading -----------------------------------------------------------------------------------------------------
     @Slot(object)
@@ -253,7 +253,7 @@ class TradeoffPresenter(Presenter):
     def _show_points(self) -> None:
         points = self._known.arranged(self._studies.folders)
         self._offer()
-        self.tradeoff.show_points(points)
+        built(self.tradeoff).show_points(points)
         self._links.show_sides()
         self.refresh()
 
@@ -285,7 +285,7 @@ class TradeoffPresenter(Presenter):
         if reason:
             raise SettingError(f"The point cannot be played: {reason}")
         if self._listening.sounds(sound.take):
-            self._listening.listen.player.pause()
+            built(self._listening.listen).player.pause()
             return
         take = self._known.take_of(point, sound)
         self._listening.hear_sound(take.samples, take.sample_rate, name=sound.take)
@@ -322,5 +322,5 @@ class TradeoffPresenter(Presenter):
 
     def write(self, path: Path) -> None:
         """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
-        self.tradeoff.write(path)
+        built(self.tradeoff).write(path)
         self._notices.note(f"Wrote {path}")

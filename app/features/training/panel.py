@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -78,13 +78,15 @@ class TrainingPanel(QWidget):
             made.rebuilt.connect(self._order_tabs)
             controls.addWidget(made)
         self.remark = _words("muted")
-        self.minutes = QDoubleSpinBox(decimals=1, suffix=" min", keyboardTracking=False)
+        self.minutes = QDoubleSpinBox(decimals=1, suffix=" min")
+        self.minutes.setKeyboardTracking(False)
         self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
         self.minutes.setValue(15)
         self.minutes.setAccessibleName("Training minutes")
         self.minutes.setToolTip("CPU minutes, independent of the machine's load; minutes on a GPU.")
         self.estimate = _words("muted")
-        self.rate = QDoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1, keyboardTracking=False)
+        self.rate = QDoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
+        self.rate.setKeyboardTracking(False)
         self.rate.setRange(0.01, 10.0)
         self.rate.setValue(1.0)
         self.rate.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -168,7 +170,7 @@ class TrainingPanel(QWidget):
         self.setFocusProxy(self.work)
 
     @staticmethod
-    def _path_row(name: str, placeholder: str, wanted: Signal) -> tuple[QLineEdit, QPushButton]:
+    def _path_row(name: str, placeholder: str, wanted: SignalInstance) -> tuple[QLineEdit, QPushButton]:
         edit = QLineEdit(placeholderText=placeholder)
         edit.setAccessibleName(name)
         browse = QPushButton("…")

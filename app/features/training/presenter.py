@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.features.training.model import Place, Plan, training, trainings
 from app.shell import file_dialogs
@@ -110,7 +110,7 @@ class TrainingPresenter(Presenter):
     @Slot()
     def _suggest(self) -> None:
         """Propose the usual time of the chosen training, and a folder, unless the user has chosen one."""
-        info, panel = self._state.selection.info, self.training
+        info, panel = self._state.selection.info, built(self.training)
         if info is None or info.family not in panel.training.families:
             return
         panel.set_corpus(self._may_be_spoken)
@@ -139,7 +139,7 @@ class TrainingPresenter(Presenter):
         state, reason = self._state, self.why_not()
         if reason:
             raise SettingError(reason)
-        self.training.begin(plan.resume)
+        built(self.training).begin(plan.resume)
         chosen, one = state.selection, training(plan.training)
         place = Place(chosen.model_id, chosen.model_folder, chosen.model_variant, chosen.device_wanted)
         request = one.request(place, plan)
@@ -165,12 +165,14 @@ class TrainingPresenter(Presenter):
     @Slot()
     def _ask_for_manifest(self) -> None:
         file_dialogs.ask_for_file(
-            self._window, "Manifest", _CSV, lambda path: self.training.manifest.setText(str(path))
+            self._window, "Manifest", _CSV, lambda path: built(self.training).manifest.setText(str(path))
         )
 
     @Slot()
     def _ask_for_work_folder(self) -> None:
-        file_dialogs.ask_for_folder(self._window, "Work folder", lambda path: self.training.work.setText(str(path)))
+        file_dialogs.ask_for_folder(
+            self._window, "Work folder", lambda path: built(self.training).work.setText(str(path))
+        )
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:

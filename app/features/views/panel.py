@@ -307,6 +307,8 @@ class ViewsPanel(QWidget):
 
     def _enlarge(self) -> None:
         """A window beside this one, with the figure as it is now."""
+        if self.figure is None:
+            return
         large = FigureCanvas(self._colours, self)
         large.setWindowFlags(Qt.WindowType.Window)
         # Kept when it is closed, so that Qt and Python never end it on different threads.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, built
 from app.features.services import Services
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
@@ -50,8 +50,9 @@ class ViewsPresenter(Presenter):
         waiting = state.jobs.why_wait
         info = state.selection.info if state.selection.ready else None
         self.views.set_model(*((0, "") if info is None else (info.layers, info.family)))
-        known = info is None or any(info.family in one.families for one in views())
-        strange = "" if known else f"No view supports models like {info.title}; load another model."
+        strange = ""
+        if info is not None and not any(info.family in one.families for one in views()):
+            strange = f"No view supports models like {info.title}; load another model."
         self.views.set_reason(state.availability.why_not_synthesise() or strange or waiting)
 
     def follow(self, event: Event) -> None:
@@ -98,7 +99,7 @@ class ViewsPresenter(Presenter):
             if state.artefacts.source(one.name) is not None:
                 setting = setting.with_technique(Engaged(one.name, state.selection.knobs(one.name)))
         utterance = Utterance(state.selection.text, state.selection.voice)
-        self.views.begin(name)
+        built(self.views).begin(name)
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, record))
         self._job = job.number
 
@@ -111,7 +112,7 @@ class ViewsPresenter(Presenter):
     # --- Files ------------------------------------------------------------------------------------------------------
     @Slot(str)
     def _ask_where_to_write(self, ending: str) -> None:
-        figure = self.views.figure
+        figure = built(self.views).figure
         if figure is not None:
             file_dialogs.ask_where_to_write(
                 self._window,

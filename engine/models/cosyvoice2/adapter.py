@@ -55,7 +55,7 @@ class CosySpeech(LanguageSpeech):
     def _warm_up(self, network: LanguageNetwork) -> None:
         request = model_of(network).request(PromptIds((0,) * WARM_UP_TOKENS), (0,), RATIOS)
         tokens, length = network.tokens, request.first_position
-        tokens.transformer.reach(length + 1)
+        tokens.reach(length + 1)
         cache = tokens.cache(length + 1)
         tokens.transformer(request.embedded, cache, request.positions)
         tokens.logits(

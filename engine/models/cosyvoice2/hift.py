@@ -194,9 +194,11 @@ class Hift(nn.Module):
             if stage == len(self.ups) - 1:
                 x = self.reflected_start(x, progress)
             excited = self.source_resblocks[stage](self.source_downs[stage](spectrum, progress), progress)
-            x = sum(progress.aligned((self, stage, "source"), x, excited))
+            x, excited = progress.aligned((self, stage, "source"), x, excited)
+            x = x + excited
             stacks = self.resblocks[stage * kernels : (stage + 1) * kernels]
-            x = sum(progress.aligned((self, stage, "stacks"), *(one(x, progress) for one in stacks))) / kernels
+            first, *others = progress.aligned((self, stage, "stacks"), *(one(x, progress) for one in stacks))
+            x = sum(others, first) / kernels
         logarithm, phase = self.conv_post(F.leaky_relu(x), progress).chunk(2, dim=1)
         magnitude, phase = logarithm.exp().clip(max=LARGEST_MAGNITUDE), phase.sin()
         frames = torch.cat([magnitude * phase.cos(), magnitude * phase.sin()], dim=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,9 +12,10 @@ from torch import Tensor
 from engine import device as devices
 from engine.models.base import ModelInfo, OperationCounts, Voice, WeightSet
 from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.models.f5.dit import DiT, DiTConditioning
+from engine.models.f5.dit import DiT
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
+from engine.models.families.backbones import Run
 from engine.models.families.flow import Decoded, FlowSpeech, Sampler
 from engine.models.networks.vocos import Vocos
 from engine.sampling.flow import Velocity, euler_steps, integrate, sampling_grid
@@ -24,6 +26,8 @@ from engine.setting.knobs import Values
 
 class F5Speech(FlowSpeech):
     """A loaded F5-TTS or E2-TTS model: backbone, vocoder, text front end."""
+
+    _backbone: DiT | UNetT
 
     def __init__(
         self,
@@ -45,7 +49,7 @@ class F5Speech(FlowSpeech):
         frames = SAMPLE_RATE // HOP
         silence = torch.zeros(1, frames, backbone.config.mel_dim, device=self._device)
         ids = torch.zeros(1, 1, dtype=torch.long, device=self._device)
-        run = backbone.begin(silence, ids, sampling_grid(1)[:-1], guided=True)
+        run: Any = backbone.begin(silence, ids, sampling_grid(1)[:-1], guided=True)
         self._vocoder.decode(backbone.velocity(silence, 0, run)[:1].transpose(1, 2))
         devices.synchronise(self._device)
 
@@ -57,7 +61,7 @@ class F5Speech(FlowSpeech):
 
     def _begin(
         self, backbone: DiT | UNetT, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values
-    ) -> DiTConditioning:
+    ) -> Run:
         frames = min(prompt.mel.shape[1], passage.frames)
         canvas = torch.zeros(1, passage.frames, prompt.mel.shape[2], device=self._device)
         canvas[:, :frames] = prompt.mel[:, :frames].to(self._device)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
+from engine.errors import CheckpointError
 from engine.models.base import WeightSet
 from engine.models.kernels.compiled import COMPILING, compiled_backbone, warmed
 from engine.models.kernels.precision import in_precision
@@ -21,7 +22,8 @@ MOST_KEPT = 3
 class Run(Protocol):
     """What the evaluations of one passage share: what a backbone's ``begin`` returns."""
 
-    branches: int
+    @property
+    def branches(self) -> int: ...
 
 
 class Backbone(Protocol):
@@ -31,7 +33,7 @@ class Backbone(Protocol):
         self,
         x: Tensor,
         evaluation: int,
-        run: Run,
+        run: Any,
         plans: Sequence | None = None,
         memory: Sequence[LayerMemory] | None = None,
     ) -> Tensor: ...
@@ -58,15 +60,18 @@ class Backbones:
         """How many there are at present."""
         return 1 + len(self._others)
 
-    def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Backbone:
-        """The backbone with the weights and in the precision of a plan."""
+    def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:
+        """The backbone, a module of the model's own kind, with the weights and in the precision of a plan."""
         weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
         if weights is None and precision == "float32" and mode is None:
             return self.own
         key = weights.fingerprint if weights else "", precision, mode or ""
         if key not in self._others:
             status("Preparing other weights …" if mode is None else COMPILING)
-            plain = self._read_weights(weights) if weights else self.own
+            if weights is not None and self._read_weights is None:
+                raise CheckpointError("The model takes no other weights.")
+            # A module of one of two kinds, whichever the model has.
+            plain: Any = self.own if weights is None or self._read_weights is None else self._read_weights(weights)
             narrowed = in_precision(plain, precision)
             self._others[key] = narrowed if mode is None else compiled_backbone(narrowed, mode)
             while len(self._others) > MOST_KEPT:

@@ -84,7 +84,8 @@ class _Script:
     """What one synthesis speaks, and with what."""
 
     plan: FlowPlan
-    backbone: Backbone
+    backbone: Any
+    """A module of the model's own kind; see :class:`Backbone`."""
     prompt: Prompt
     passages: tuple[Passage, ...]
     notes: tuple[str, ...]
@@ -169,24 +170,25 @@ class FlowSpeech(ABC):
         self._frame_seconds = frame_seconds
 
     # --- What a family fills in --------------------------------------------------------------------------------------
+    # Backbone, prompts and passages are the model's own (:class:`Backbone`, :class:`Prompt`, :class:`Passage`): Any.
     @abstractmethod
-    def _warm_up(self, backbone: Backbone) -> None:
+    def _warm_up(self, backbone: Any) -> None:
         """Run everything once with ``backbone``: first runs choose kernels and allocate, which no take should pay
         for."""
 
     @abstractmethod
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None] = lambda: None
-    ) -> tuple[Prompt, Passages]:
+    ) -> tuple[Any, Passages]:
         """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
         to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _begin(self, backbone: Backbone, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values) -> Run:
+    def _begin(self, backbone: Any, passage: Any, prompt: Any, times: np.ndarray, options: Values) -> Run:
         """What the evaluations of a passage share; ``times`` are theirs, in order."""
 
     @abstractmethod
-    def _sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
+    def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
         """The noise of a passage on the grid ``times`` (steps + 1 values), and the step that is taken with it."""
 
     @abstractmethod
@@ -194,7 +196,7 @@ class FlowSpeech(ABC):
         """The velocities of all branches that ran, branch-major, to the velocity that the sampler follows."""
 
     @abstractmethod
-    def _decode(self, state: Tensor, passage: Passage, prompt: Prompt) -> Decoded:
+    def _decode(self, state: Tensor, passage: Any, prompt: Any) -> Decoded:
         """The last state (1, frames, bands) to the audio of the new speech."""
 
     @abstractmethod
@@ -334,7 +336,8 @@ class FlowSpeech(ABC):
     @torch.inference_mode()
     def _speak(self, script: _Script, number: int, observer: Observer) -> _Spoken:
         """One passage, from noise to audio."""
-        passage, step_seconds = script.passages[number], []
+        passage = script.passages[number]
+        step_seconds: list[float] = []
         seconds = self._seconds(passage, script.prompt)
         began = time.perf_counter()
 
@@ -391,7 +394,7 @@ class FlowSpeech(ABC):
         """The evaluations of a passage, by their branches."""
         options, guidance = script.options, script.plan.guidance
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
-        if guidance.shortened(script.steps):
+        if guidance.steps is not None and guidance.shortened(script.steps):
             first = len(self._evaluation_times(script.times[: guidance.steps + 1], options))
             times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
             alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)

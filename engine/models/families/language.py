@@ -148,6 +148,7 @@ class LanguageSpeech(ABC):
         return self._token_rate
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
+    # Prompts and passages are the model's own (:class:`LanguagePrompt`, :class:`LanguagePassage`): Any.
     @abstractmethod
     def _warm_up(self, network: LanguageNetwork) -> None:
         """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
@@ -156,29 +157,27 @@ class LanguageSpeech(ABC):
     @abstractmethod
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None]
-    ) -> tuple[LanguagePrompt, LanguagePassages]:
+    ) -> tuple[Any, LanguagePassages]:
         """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
         to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _request(
-        self, network: LanguageNetwork, passage: LanguagePassage, prompt: LanguagePrompt, options: Values
-    ) -> Request:
+    def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
         """What is to be continued for a passage, embedded with the tables of ``network``, and for how long."""
 
     @abstractmethod
-    def _token_sampler(self, passage: LanguagePassage, prompt: LanguagePrompt, options: Values) -> TokenSampler:
+    def _token_sampler(self, passage: Any, prompt: Any, options: Values) -> TokenSampler:
         """How the tokens of a passage are drawn."""
 
     @abstractmethod
-    def _decoder(self, prompt: LanguagePrompt, seed: int, options: Values) -> TokenDecoder:
+    def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
         """What makes the tokens of one passage heard; a new one every time."""
 
     def _fade_seconds(self, options: Values) -> float:
         """Over how long passages fade into each other."""
         return float(options.get("cross_fade", 0.0))
 
-    def _draft_prompt(self, prompt: LanguagePrompt) -> LanguagePrompt:
+    def _draft_prompt(self, prompt: Any) -> LanguagePrompt:
         """What of ``prompt`` a draft reads, and the model that drafts for it. A draft only proposes, so that any part
         is as right as the whole: less is read sooner, and may be accepted more seldom."""
         return prompt
@@ -365,7 +364,9 @@ class LanguageSpeech(ABC):
             backbone_seconds,
             decoder_seconds,
             sum(len(cycle.drafted) for cycle in cycles),
-            spent_operations(target, draft and draft.tokens, prompt_tokens, cycles, draft_prompt_tokens),
+            spent_operations(
+                target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
+            ),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
             None if decoder.exact else decoder,
         )
@@ -390,10 +391,10 @@ class LanguageSpeech(ABC):
         networks, plan = script.networks, script.plan
         request, draft_request = requests
         sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)
-        target, draft = networks.target.tokens, networks.draft and networks.draft.tokens
+        target, draft = networks.target.tokens, None if networks.draft is None else networks.draft.tokens
         for one in (target, draft):
             if one is not None:
-                one.transformer.reach(request.first_position + request.maximum)
+                one.reach(request.first_position + request.maximum)
         if plan.decoding is None:
             return decode(target, request, sampler, uniforms, check)
         return plan.decoding.make(

@@ -74,7 +74,7 @@ class LanguageNetworks:
     def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
         """The networks of a plan. Raises :class:`engine.errors.CheckpointError` for files that do not fit."""
         target = self._target(plan, status)
-        return Networks(target, plan.draft and self._draft(plan.draft, status))
+        return Networks(target, None if plan.draft is None else self._draft(plan.draft, status))
 
     def _target(self, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
         if plan.weights is not None:

@@ -25,6 +25,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -114,32 +115,32 @@ class MaskedSpeech(ABC):
         for."""
 
     @abstractmethod
-    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> MaskedPrompt:
+    def _prompt(self, voice: Voice, options: Values, check: Callable[[], None]) -> Any:
         """The voice made ready. ``check`` is called where that takes long, and may raise to cancel. Raises
         :class:`PlainError`."""
 
     @abstractmethod
-    def _passages(self, text: str, voice: Voice, prompt: MaskedPrompt, options: Values) -> MaskedPassages:
+    def _passages(self, text: str, voice: Voice, prompt: Any, options: Values) -> MaskedPassages:
         """The text cut into passages, each with the length of its canvas. Raises :class:`PlainError`."""
 
     @abstractmethod
-    def _request(self, passage: MaskedPassage, prompt: MaskedPrompt, options: Values) -> MaskedRequest:
+    def _request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:
         """What stands before the canvas of a passage, on the model's device."""
 
     @abstractmethod
-    def _decoder(self, prompt: MaskedPrompt, options: Values) -> GridDecoder:
+    def _decoder(self, prompt: Any, options: Values) -> GridDecoder:
         """What makes the codes of one passage heard; a new one every time."""
 
-    def _joiner(self, prompt: MaskedPrompt, options: Values, *, whole: bool) -> Joiner:
+    def _joiner(self, prompt: Any, options: Values, *, whole: bool) -> Joiner:
         """What makes one sound of the passages. Where ``whole``, each passage comes in a single piece."""
         return PassageJoiner(0)
 
     def _following(
         self,
-        passage: MaskedPassage,
-        prompt: MaskedPrompt,
+        passage: Any,
+        prompt: Any,
         options: Values,
-        first: MaskedPassage,
+        first: Any,
         codes: torch.Tensor,
     ) -> tuple[MaskedPassage, MaskedPrompt]:
         """What becomes of a later passage and its prompt once the ``first`` one has been filled in with ``codes``
@@ -309,13 +310,13 @@ class MaskedSpeech(ABC):
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0
         samples = 0
-        looks_ahead = blocks is not None and blocks.look_ahead is not None
-        run = None if looks_ahead else script.begin(request)
+        look_ahead = None if blocks is None else blocks.look_ahead
+        run = script.begin(request) if look_ahead is None else None
         for place, (start, end) in enumerate(bounds):
             block = Block(start, end, script.steps_of(number, place))
             with enough_memory(self.info.device, f"a canvas of {passage.frames} frames"):
-                if looks_ahead:
-                    run = script.begin(request.shortened(min(end + blocks.look_ahead, request.frames)))
+                if run is None or look_ahead is not None:
+                    run = script.begin(request.shortened(min(end + (look_ahead or 0), request.frames)))
                 elif place:
                     run.begin_block()
                 if blocks is not None and not pace.playing:

@@ -48,7 +48,8 @@ class MaskedScript:
     def pace(self, measured: Pace) -> Pace:
         """What says how many steps fit, beside what is ``measured``."""
         blocks = self.plan.blocks
-        return AssumedPace(blocks.step_seconds) if self.paced and not blocks.adaptive else measured
+        assumed = blocks is not None and self.paced and not blocks.adaptive
+        return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
 
     def steps_of(self, number: int, place: int) -> int:
         """How many steps a block takes at most."""

@@ -17,76 +17,106 @@ from engine.setting.take import Measurements
 class Prompt(Protocol):
     """A voice made ready."""
 
-    frames: int
-    """Frames that it takes in front of the new speech."""
-    notes: tuple[str, ...]
+    @property
+    def frames(self) -> int:
+        """Frames that it takes in front of the new speech."""
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
 
 class Passage(Protocol):
     """One piece of text, ready for the sampler."""
 
-    text: str
-    frames: int
-    """Frames to sample, those of the prompt included."""
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def frames(self) -> int:
+        """Frames to sample, those of the prompt included."""
 
 
 class Passages(Protocol):
     """A whole text, and what the user should know about it."""
 
-    passages: tuple[Passage, ...]
-    notes: tuple[str, ...]
+    @property
+    def passages(self) -> tuple[Passage, ...]: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
 
 class LanguagePrompt(Protocol):
     """A voice made ready for a language model."""
 
-    notes: tuple[str, ...]
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
 
 class LanguagePassage(Protocol):
     """One piece of text, ready for a language model."""
 
-    text: str
-    expected: int
-    """Speech tokens that it will take, as far as that can be foreseen; at least 1."""
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def expected(self) -> int:
+        """Speech tokens that it will take, as far as that can be foreseen; at least 1."""
 
 
 class LanguagePassages(Protocol):
     """A whole text for a language model, and what the user should know about it."""
 
-    passages: tuple[LanguagePassage, ...]
-    notes: tuple[str, ...]
+    @property
+    def passages(self) -> tuple[LanguagePassage, ...]: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
 
 class MaskedPrompt(Protocol):
     """A voice made ready for a masked model."""
 
-    notes: tuple[str, ...]
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
 
 class MaskedPassage(Protocol):
     """One piece of text, ready for a masked model."""
 
-    text: str
-    frames: int
-    """Frames of its canvas, at least 1."""
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def frames(self) -> int:
+        """Frames of its canvas, at least 1."""
 
 
 class MaskedPassages(Protocol):
     """A whole text for a masked model, and what the user should know about it."""
 
-    passages: tuple[MaskedPassage, ...]
-    notes: tuple[str, ...]
+    @property
+    def passages(self) -> tuple[MaskedPassage, ...]: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]: ...
 
 
 class Spoken(Protocol):
     """A passage of any family that was spoken: what it cost."""
 
-    backbone_seconds: float
-    decoder_seconds: float
-    operations: float
-    """The backbone's, as they were needed, and those that the same setting without techniques needs."""
-    reference_operations: float
+    @property
+    def backbone_seconds(self) -> float: ...
+
+    @property
+    def decoder_seconds(self) -> float: ...
+
+    @property
+    def operations(self) -> float:
+        """The backbone's, as they were needed, and those that the same setting without techniques needs."""
+
+    @property
+    def reference_operations(self) -> float: ...
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ tables, so that no pass computes scores of text, and knows which official ids th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -76,12 +77,20 @@ class TokenModel(nn.Module):
             return self._scores(hidden)
         return F.linear(hidden, self.head, self.bias)
 
-    def with_transformer(self, transformer: nn.Module) -> TokenModel:
+    def _tables(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Embedding, head and bias, shared and without gradients."""
+        return self.embedding.detach(), self.head.detach(), None if self.bias is None else self.bias.detach()
+
+    def with_transformer(self, transformer: Any) -> TokenModel:
         """The same, tables shared, around another ``transformer`` that computes the same."""
-        tables = (None if one is None else one.detach() for one in (self.embedding, self.head, self.bias))
-        made = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
+        made = TokenModel(transformer, *self._tables(), codes=self.codes).requires_grad_(False)
         made._scores = self._scores
         return made
+
+    def reach(self, positions: int) -> None:
+        """Prepare the transformer for ``positions``, if it can be."""
+        if not isinstance(self.transformer, CausalTransformer):
+            self.transformer.reach(positions)
 
     def cache(self, capacity: int, batch: int = 1) -> KeyValueCache:
         """An empty cache for its transformer."""
@@ -91,10 +100,10 @@ class TokenModel(nn.Module):
         """The same with only the layers ``retained``: a copy, or one that shares weights if it is optimised."""
         transformer = self.transformer.kept(retained)
         trainable = isinstance(transformer, CausalTransformer)
-        tables = [None if one is None else one.detach() for one in (self.embedding, self.head, self.bias)]
+        embedding, head, bias = self._tables()
         if trainable:
-            tables = [None if one is None else one.clone() for one in tables]
-        fewer = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(trainable)
+            embedding, head, bias = embedding.clone(), head.clone(), None if bias is None else bias.clone()
+        fewer = TokenModel(transformer, embedding, head, bias, codes=self.codes).requires_grad_(trainable)
         fewer._scores = None if trainable else self._scores
         return fewer
 
@@ -103,7 +112,6 @@ class TokenModel(nn.Module):
         transformer = self.transformer
         if isinstance(transformer, CausalTransformer):
             transformer = FusedTransformer.of(transformer)
-        tables = (None if one is None else one.detach() for one in (self.embedding, self.head, self.bias))
-        fast = TokenModel(transformer, *tables, codes=self.codes).requires_grad_(False)
+        fast = TokenModel(transformer, *self._tables(), codes=self.codes).requires_grad_(False)
         fast._scores = product(fast.head.detach(), None if fast.bias is None else fast.bias.detach())
         return fast

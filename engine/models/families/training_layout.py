@@ -31,10 +31,13 @@ class Parts:
 class TensorNames(Protocol):
     """The official names of a model's tensors."""
 
-    layers: str
-    """What stands before a layer's number."""
-    head: str
-    """The table of scores."""
+    @property
+    def layers(self) -> str:
+        """What stands before a layer's number."""
+
+    @property
+    def head(self) -> str:
+        """The table of scores."""
 
     def parts(self, tensors: Mapping[str, Tensor]) -> Parts:
         """A checkpoint's tensors, which are not copied, by what they are."""

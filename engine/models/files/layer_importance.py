@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from engine import files
 from engine.errors import CheckpointError, PlainError, SettingError
@@ -147,7 +148,7 @@ def _weight(one: LayerImportance, layer: int) -> float:
 
 
 def _measure(data: Mapping[str, object]) -> LayerImportance:
-    listed = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    listed: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     return LayerImportance(**{**listed, "ranks": tuple(map(tuple, listed.get("ranks", ())))})
 
 

@@ -46,6 +46,8 @@ class FrontEnd(Protocol):
 class MegaSpeech(FlowSpeech):
     """A loaded MegaTTS 3: backbone, decoder of latents, front end."""
 
+    _backbone: MegaDiT
+
     def __init__(self, info: ModelInfo, backbone: MegaDiT, decoder: LatentDecoder, front_end: FrontEnd) -> None:
         super().__init__(
             info, backbone, backbone.postnet.weight.device, decoder.samples_per_latent / decoder.sample_rate
@@ -79,8 +81,8 @@ class MegaSpeech(FlowSpeech):
         context = torch.zeros(1, passage.frames, backbone.config.latent, device=self._device)
         context[:, : prompt.frames] = prompt.latents.to(self._device)
         is_prompt = torch.arange(passage.frames, device=self._device)[None] < prompt.frames
-        told = (one.to(self._device) for one in (passage.phones, passage.tones, passage.mel2ph))
-        return backbone.begin(context, is_prompt, *told, times, self._needed(options))
+        phones, tones, mel2ph = (one.to(self._device) for one in (passage.phones, passage.tones, passage.mel2ph))
+        return backbone.begin(context, is_prompt, phones, tones, mel2ph, times, self._needed(options))
 
     def _sampler(self, passage: MegaPassage, times: np.ndarray, seed: int, options: Values) -> Sampler:
         # All noise is drawn here, so that a synthesis with a technique and its baseline are given the same.

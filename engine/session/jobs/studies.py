@@ -16,7 +16,7 @@ from engine.setting.knobs import Values
 from engine.studies import definition
 from engine.studies.cluster import Cluster
 from engine.studies.hooks import Finding, hooks
-from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
+from engine.studies.running import FINISHED, PAUSED, LocalExecutor, TaskExecutor, run
 from engine.studies.store import Store
 from engine.studies.study import Study, results_folder
 
@@ -25,6 +25,7 @@ def run_study(command: RunStudy, executor: Executor, job: Job) -> StudyEnded:
     """Do what is left of a study."""
     study = definition.read(command.file)
     folder = Path(command.folder) if command.folder else results_folder(command.file)
+    workers: TaskExecutor
     if command.ray:
         workers = Cluster(command.ray, command.workers, executor.load)
     else:

@@ -38,7 +38,7 @@ from engine.techniques.ditreducio.trajectory import Trajectory, Work
 Rows = tuple[tuple[SkipAction, ...], ...]
 
 _ERRORS: dict[str, Callable[[Sequence[float]], float]] = {"worst": max, "mean": fmean}
-_SIMILARITIES = {"worst": np.min, "mean": np.mean}
+_SIMILARITIES: dict[str, Callable[..., np.ndarray]] = {"worst": np.min, "mean": np.mean}
 """The worst sentence is the one with the largest error and the least diagonal attention."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from engine.models.base import SpeechModel, Utterance
+from engine.models.base import SpeechModel, Utterance, flow_model
 from engine.sampling.calibration_target import CalibrationTarget
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting
@@ -49,7 +49,7 @@ def prepared(
     """The first passage of every utterance: ready to be worked on, and for the record."""
     targets, sentences = [], []
     for one in utterances:
-        target, spoken = model.calibration_target(one.text, one.voice, setting)
+        target, spoken = flow_model(model, "Calibrating").calibration_target(one.text, one.voice, setting)
         frames = target.noise.shape[1] - target.prompt_frames
         targets.append(target)
         sentences.append(Sentence(spoken, one.voice.id, frames, target.prompt_frames))

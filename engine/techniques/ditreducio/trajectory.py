@@ -226,20 +226,20 @@ class Trajectory:
         # The first branch does what it does anyway; the others follow it at the distance that was remembered.
         plain, items = self._path.memories[layer], self._items
         attention, feed_forward = (
-            ModuleMemory(_following(now.output[:items], then.residual), then.residual)
+            ModuleMemory(_following(now.kept[:items], then.kept_residual), then.residual)
             for now, then in (
                 (plain.attention, before.attention),
                 (plain.feed_forward, before.feed_forward),
             )
         )
-        others = LayerMemory(ModuleMemory(attention.output[items:]), ModuleMemory())
+        others = LayerMemory(ModuleMemory(attention.kept[items:]), ModuleMemory())
         plan = SPARING_ATTENTION
         if self._branch_skip == "both":
-            others.feed_forward.output = feed_forward.output[items:]
+            others.feed_forward.output = feed_forward.kept[items:]
             plan = REUSING
         after = self._backbone.layer(layer, hidden[items:], self._step, self.calibration_target.run, plan, others)
         if self._branch_skip == "attention":
-            output = torch.cat([plain.feed_forward.output[:items], others.feed_forward.output])
+            output = torch.cat([plain.feed_forward.kept[:items], others.feed_forward.kept])
             feed_forward = ModuleMemory(output, residual(output, self.calibration_target.branches))
         return after, LayerMemory(attention, feed_forward)
 
@@ -307,15 +307,15 @@ def _following(first: Tensor, distances: Tensor) -> Tensor:
 
 
 def _chosen(memory: LayerMemory, rows: slice | Tensor) -> LayerMemory:
-    return LayerMemory(ModuleMemory(memory.attention.output[rows]), ModuleMemory(memory.feed_forward.output[rows]))
+    return LayerMemory(ModuleMemory(memory.attention.kept[rows]), ModuleMemory(memory.feed_forward.kept[rows]))
 
 
 def _merged(whole: LayerMemory, part: LayerMemory) -> LayerMemory:
     """``part`` may lack the leading rows of ``whole``."""
     modules = []
     for all_rows, last_rows in ((whole.attention, part.attention), (whole.feed_forward, part.feed_forward)):
-        missing = len(all_rows.output) - len(last_rows.output)
-        output = torch.cat([all_rows.output[:missing], last_rows.output]) if missing else last_rows.output
+        missing = len(all_rows.kept) - len(last_rows.kept)
+        output = torch.cat([all_rows.kept[:missing], last_rows.kept]) if missing else last_rows.kept
         modules.append(ModuleMemory(output, last_rows.residual))
     return LayerMemory(*modules)
 
@@ -328,11 +328,11 @@ def _split(path: Path, sizes: Sequence[int]) -> list[Path]:
     for number in range(len(sizes)):
         memories = []
         for memory, hidden in zip(path.memories, path.inputs, strict=True):
-            own = len(memory.attention.output) == len(hidden)
+            own = len(memory.attention.kept) == len(hidden)
             memories.append(
                 LayerMemory(
-                    ModuleMemory(memory.attention.output.split(sizes)[number]),
-                    ModuleMemory(memory.feed_forward.output.split(sizes)[number]),
+                    ModuleMemory(memory.attention.kept.split(sizes)[number]),
+                    ModuleMemory(memory.feed_forward.kept.split(sizes)[number]),
                 )
                 if own
                 else memory

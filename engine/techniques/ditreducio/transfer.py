@@ -13,7 +13,7 @@ import torch
 
 from engine.errors import ProfileError
 from engine.measure.fidelity import log_mel_distance
-from engine.models.base import ProgressObserver, SpeechModel, Utterance
+from engine.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
 from engine.sampling.actions import SkipAction
 from engine.sampling.calibration_target import CalibrationTarget
 from engine.setting.knobs import Values
@@ -40,7 +40,7 @@ def measure_transfer(
     :class:`ProfileError` for a table of another model or sampling, and :class:`engine.errors.Cancelled`.
     """
     knobs = knobs_of(setting).replace(branch_skip=table.branch_skip, temporal=table.temporal)
-    mismatch = table.compatibility.mismatch(model.compatibility(setting))
+    mismatch = table.compatibility.mismatch(flow_model(model, "A strategy table").compatibility(setting))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be measured here: {mismatch}.")
     skips = sum(

@@ -6,7 +6,7 @@ it is dominated by noise on few utterances, so it comes with an interval, and it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -46,5 +46,5 @@ def bootstrapped(
     )
 
 
-def _floats(values: Sequence[float]) -> tuple[float, ...]:
+def _floats(values: Iterable[float]) -> tuple[float, ...]:
     return tuple(float(f"{value:.5g}") for value in values)

@@ -45,6 +45,9 @@ class StudentOptions(TokenOptions):
 class StudentRecipe(TokenRecipe):
     """Trains a student of ``teacher``; see :class:`engine.training.session.Recipe`."""
 
+    teacher: TokenNetwork
+    options: StudentOptions
+
     name = "spade"
 
     def __init__(

@@ -53,6 +53,9 @@ class DraftOptions(TokenOptions):
 class DraftRecipe(TokenRecipe):
     """Trains a draft of ``target``; see :class:`engine.training.session.Recipe`."""
 
+    teacher: TokenNetwork
+    options: DraftOptions
+
     name = "draft"
 
     def __init__(

@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.training.batch_queue import BatchQueue, QueuedClip
 from engine.training.corpora import Corpus
 from engine.training.learner import Learner, LearningOptions
 from engine.training.optimisers import LayerMatrices
-from engine.training.schedule import AveragedModel
+from engine.training.schedule import AveragedModel, Network
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ Options = TypeVar("Options", bound=BundledOptions)
 Clips = TypeVar("Clips", bound=QueuedClip)
 
 
-class BundledRecipe(ABC, Generic[Options, Clips]):
+class BundledRecipe(ABC, Generic[Options, Clips, Network]):
     """Trains ``model`` on ``clips``, as it sees those of ``corpus``."""
 
     name: ClassVar[str]
@@ -42,7 +42,7 @@ class BundledRecipe(ABC, Generic[Options, Clips]):
         self,
         corpus: Corpus,
         clips: Sequence[Clips],
-        model: nn.Module,
+        model: Network,
         layers: LayerMatrices,
         device: torch.device,
         options: Options,
@@ -55,7 +55,7 @@ class BundledRecipe(ABC, Generic[Options, Clips]):
         """Draws on the processor, so that one seed means one run whatever the device."""
 
     @property
-    def average(self) -> AveragedModel:
+    def average(self) -> AveragedModel[Network]:
         """The weights that ship."""
         return self._learner.average
 

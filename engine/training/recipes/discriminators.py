@@ -93,7 +93,8 @@ def _initialise(module: nn.Module) -> None:
         weight = torch.empty_like(module.weight)
         nn.init.kaiming_normal_(weight, SLOPE)
         module.weight = weight
-        nn.init.zeros_(module.bias)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
 
 
 class Discriminators(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -34,7 +35,7 @@ def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, 
 def _configuration(name: str, model: DiT) -> dict[str, dict]:
     config = model.config
     entries = ("dim", "depth", "heads", "ff_mult", "text_dim", "text_mask_padding", "conv_layers")
-    spectrogram = {"target_sample_rate": SAMPLE_RATE, "n_mel_channels": MEL_BANDS, "hop_length": HOP}
+    spectrogram: dict[str, Any] = {"target_sample_rate": SAMPLE_RATE, "n_mel_channels": MEL_BANDS, "hop_length": HOP}
     spectrogram |= {"win_length": 1024, "n_fft": 1024, "mel_spec_type": "vocos"}
     return {
         "model": {

@@ -56,7 +56,7 @@ class F5Options(BundledOptions):
     objective: FlowMatchingOptions = field(default_factory=FlowMatchingOptions)
 
 
-class F5Mini(BundledRecipe[F5Options, Clip]):
+class F5Mini(BundledRecipe[F5Options, Clip, DiT]):
     """Trains a small F5; see :class:`engine.training.session.Recipe`."""
 
     name, term = "f5-mini", "flow"

@@ -120,7 +120,7 @@ def _encoded(clips: Sequence[Clip], lengths: Sequence[int], codec: MelCodec) -> 
     return encoded
 
 
-class MegaMini(BundledRecipe[MegaOptions, LatentClip]):
+class MegaMini(BundledRecipe[MegaOptions, LatentClip, MegaDiT]):
     """Trains a small MegaTTS 3; see :class:`engine.training.session.Recipe`."""
 
     name, term = "megatts3-mini", "flow"

@@ -33,7 +33,7 @@ class MelCodecOptions(ExcerptOptions):
     lifted_share: float = 0.4
 
 
-class MelCodecRecipe(ExcerptRecipe[MelCodecOptions]):
+class MelCodecRecipe(ExcerptRecipe[MelCodecOptions, MelCodec]):
     """Trains a mel codec; see :class:`engine.training.session.Recipe`."""
 
     name = "mel-codec"

@@ -21,7 +21,7 @@ from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.training.corpora import Clip, Corpus
 from engine.training.draws import draw_state, restore_draw
-from engine.training.schedule import AveragedModel, Rated
+from engine.training.schedule import AveragedModel, Network, Rated
 from engine.training.session import require_finite
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
@@ -63,13 +63,13 @@ class Excerpt:
 Options = TypeVar("Options", bound=ExcerptOptions)
 
 
-class ExcerptRecipe(Generic[Options]):
+class ExcerptRecipe(Generic[Options, Network]):
     """Trains ``model`` and ``classifier`` on excerpts drawn from a corpus."""
 
     name: ClassVar[str]
 
     def __init__(
-        self, corpus: Corpus, device: torch.device, options: Options, model: nn.Module, classifier: nn.Module
+        self, corpus: Corpus, device: torch.device, options: Options, model: Network, classifier: nn.Module
     ) -> None:
         self.device, self.options = device, options
         self._clips = [clip for clip in corpus.training if clip.frames > options.frames]

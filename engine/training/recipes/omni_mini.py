@@ -80,7 +80,7 @@ class PhonePairs(nn.Module):
         return (self.first.weight[:, None] + self.second.weight).flatten(0, 1)
 
 
-class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens]):
+class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
     """Trains a masked model from random weights; see :class:`engine.training.session.Recipe`."""
 
     name, term = "omni-mini", "loss"

@@ -30,10 +30,8 @@ MEAN_CLIPS = (1, 4, 32)
 Options = TypeVar("Options", bound=ExcerptOptions)
 
 
-class QuantisedMelRecipe(ExcerptRecipe[Options]):
+class QuantisedMelRecipe(ExcerptRecipe[Options, QuantisedMel]):
     """Trains a codec; a recipe adds its name, its architecture and how it rounds while it learns."""
-
-    model: QuantisedMel
 
     def __init__(
         self, corpus: Corpus, device: torch.device, options: Options, model: QuantisedMel, classifier: nn.Module

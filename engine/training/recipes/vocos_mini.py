@@ -92,7 +92,7 @@ class VocosMini:
         self.model.requires_grad_(True).train().to(device)
         self.judges = Discriminators().to(device)
         self.average = AveragedModel(self.model, options.average_decay)
-        settings = {"betas": (0.8, 0.95), "weight_decay": 0.01, "fused": True}
+        settings: dict[str, Any] = {"betas": (0.8, 0.95), "weight_decay": 0.01, "fused": True}
         self._optimiser = torch.optim.AdamW(self.model.parameters(), lr=options.learning_rate, **settings)
         self._judges_optimiser = torch.optim.AdamW(self.judges.parameters(), lr=options.judges_rate, **settings)
         self._draw = random.Random(options.seed)

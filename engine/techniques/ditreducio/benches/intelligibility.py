@@ -116,5 +116,7 @@ def _row(verdict: Verdict, baseline: Verdict | None) -> dict[str, object]:
     if baseline is not None and verdict is not baseline:
         pairs = list(zip(baseline.syntheses, verdict.syntheses, strict=True))
         row["ops ratio"] = float(np.mean([one.measurements.ops_ratio for one in verdict.syntheses]))
-        row["log-mel distance"] = float(np.mean([log_mel_distance(a.trace.mel, b.trace.mel) for a, b in pairs]))
+        row["log-mel distance"] = float(
+            np.mean([log_mel_distance(a.trace.drawn_mel, b.trace.drawn_mel) for a, b in pairs])
+        )
     return row

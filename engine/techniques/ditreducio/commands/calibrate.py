@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
@@ -86,6 +88,13 @@ class _Calibration:
     def threshold(self) -> float:
         return float(self.knobs["threshold"])
 
+    @property
+    def calibrated(self) -> CalibrationRecord:
+        """The record, once there is one. Raises :class:`ValueError` before."""
+        if self.record is None:
+            raise ValueError("This threshold is not calibrated yet.")
+        return self.record
+
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Calibrate, measure what it gives, write what was asked for."""
@@ -104,10 +113,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for one in calibrations:
         setting = _engaged(plain, one)
         _write(one, setting, model)
-        ops_ratio = resolve(model.info, setting, (one.record.table,)).ops_ratio(operations)
+        ops_ratio = resolve(model.info, setting, (one.calibrated.table,)).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
     machine = session.machine
-    data = {**found[0], "machine": machine} if options.thresholds is None else {"calibrations": found}
+    data: dict[str, Any] = {"calibrations": found}
+    if options.thresholds is None:
+        data = {**found[0], "machine": machine}
     if options.thresholds is not None:
         data["machine"] = machine
     return Result(data, _shown(calibrations, found))
@@ -142,7 +153,7 @@ def _planned(options: argparse.Namespace) -> list[_Calibration]:
     ]
 
 
-def _knobs(given: dict[str, object]) -> Values:
+def _knobs(given: Mapping[str, object]) -> Values:
     return checked(ditreducio.TECHNIQUE.knobs, given, ditreducio.TECHNIQUE.title)
 
 
@@ -161,9 +172,9 @@ def _calibrate(
     """Calibrate, unless one of the ``others`` leaves nothing to be tried."""
     started = time.perf_counter()
     for other in others:
-        derived = other.record.derive(one.threshold)
+        derived = other.calibrated.derive(one.threshold)
         if derived.exact:
-            one.record = replace(other.record, table=derived.table, knobs=one.knobs)
+            one.record = replace(other.calibrated, table=derived.table, knobs=one.knobs)
             one.same_as = other.threshold
             break
     else:
@@ -198,7 +209,7 @@ class _Trials:
 
 
 def _engaged(plain: Setting, one: _Calibration) -> Setting:
-    return plain.with_technique(Engaged(NAME_OF, one.knobs, one.record.table.fingerprint))
+    return plain.with_technique(Engaged(NAME_OF, one.knobs, one.calibrated.table.fingerprint))
 
 
 def _measure(
@@ -217,14 +228,14 @@ def _measure(
     baseline = take(plain.baseline)
     for one in calibrations:
         session.terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")
-        accelerated = take(_engaged(plain, one), one.record.table)
-        distance = log_mel_distance(baseline.trace.mel, accelerated.trace.mel)
+        accelerated = take(_engaged(plain, one), one.calibrated.table)
+        distance = log_mel_distance(baseline.trace.drawn_mel, accelerated.trace.drawn_mel)
         accelerated = replace(accelerated, fidelity_to=baseline.id, log_mel_distance=distance)
         one.evidence = Evidence.of(accelerated, baseline)
 
 
 def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:
-    table = one.record.table
+    table = one.calibrated.table
     if "profile" in one.places:
         Profile.of(setting, model.info, (table,), one.evidence).save(one.places["profile"])
     if "table" in one.places:
@@ -234,22 +245,22 @@ def _write(one: _Calibration, setting: Setting, model: FlowModel) -> None:
 
 
 def _figures(one: _Calibration) -> dict[str, object]:
-    table = one.record.table
-    low, high = one.record.exact_interval
+    table = one.calibrated.table
+    low, high = one.calibrated.exact_interval
     return {
         **{kind: str(path) for kind, path in one.places.items()},
         "threshold": one.threshold,
         "metric": one.knobs["metric"],
-        "sentences": [asdict(sentence) for sentence in one.record.sentences],
-        "combine": one.record.combine if len(one.record.sentences) > 1 else None,
+        "sentences": [asdict(sentence) for sentence in one.calibrated.sentences],
+        "combine": one.calibrated.combine if len(one.calibrated.sentences) > 1 else None,
         # JSON has no infinity.
         "exact_interval": [low, high if math.isfinite(high) else None],
         "same_as": one.same_as,
         "seconds": one.seconds,
         "cells": {action.name: table.count(action) for action in SkipAction},
         "skipped_share": table.skipped_share,
-        "trials": len(one.record.trials),
-        "accepted": sum(trial.accepted for trial in one.record.trials),
+        "trials": len(one.calibrated.trials),
+        "accepted": sum(trial.accepted for trial in one.calibrated.trials),
         "layers": table.layers,
         "steps": table.steps,
         "evidence": None if one.evidence is None else dict(one.evidence.metrics),

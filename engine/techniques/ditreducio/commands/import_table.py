@@ -8,6 +8,7 @@ from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.commands.session import Session
+from engine.models.base import flow_model
 from engine.setting.profile import Profile
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.commands.table_file import with_table
@@ -34,7 +35,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     setting, (table,) = with_table(arguments.setting(options, model_id), model, options.table, knobs)
     profile = Profile.of(setting, model.info, (table,))
-    profile.check(model.info, model.compatibility(setting))
+    profile.check(model.info, flow_model(model, "A strategy table").compatibility(setting))
     profile.save(out)
     data = {"out": str(out), "layers": table.layers, "steps": table.steps, "skipped_share": table.skipped_share}
     size = f"{table.layers} layers and {table.steps} steps, {table.skipped_share:.0%} skipped"

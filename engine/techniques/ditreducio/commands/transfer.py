@@ -82,7 +82,9 @@ def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> li
     """What the table was calibrated on, as far as it is known; voices take turns."""
     if not options.own_text:
         evidence = profile.evidence if profile else None
-        return [Utterance(evidence.text, profile.voice(options.folder))] if evidence and evidence.text else []
+        if profile is None or not evidence or not evidence.text:
+            return []
+        return [Utterance(evidence.text, profile.voice(options.folder))]
     place = model, options.folder
     voices: list[Voice] = [catalogue.voice(name, *place) for name in options.own_voice or ()]
     voices = voices or [profile.voice(options.folder) if profile else catalogue.voice("", *place)]
@@ -104,7 +106,7 @@ def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, Strat
     """A profile's setting and table, checked against the model."""
     if profile.artefact("table") is None:
         raise ProfileError(f"{path} has no strategy table; choose a profile that engages DiTReducio.")
-    profile.check(model.info, model.compatibility(profile.setting))
+    profile.check(model.info, flow_model(model, "A strategy table").compatibility(profile.setting))
     return profile.setting, profile.artefact("table")
 
 

@@ -80,9 +80,9 @@ def compute(task: Task) -> Findings:
     from engine.views.quality import distance, judge_of, judged_utterances, speak_all, word_errors
 
     model, setting = task.model, task.setting.without(ditreducio.TECHNIQUE.name)
-    layers, steps = model.info.layers, model.compatibility(setting).steps
+    layers, steps = model.info.layers, task.flow.compatibility(setting).steps
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    branches = model.operations(task.utterance.text, task.utterance.voice, setting).branches
+    branches = task.flow.operations(task.utterance.text, task.utterance.voice, setting).branches
     variants = [one for one in VARIANTS if branches > 1 or one.candidates != (SkipAction.BS,)]
     count, units = int(task.knobs["count"]), calibration_units(layers, steps)
     each = count if task.knobs["tables"] == CALIBRATED else 1
@@ -175,7 +175,7 @@ def _panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: st
         ),
     ]
     if floor is not None:
-        judged = curves(ratio, lambda point: 100 * point.word_error_rate, judged=True)
+        judged = curves(ratio, lambda point: 100 * (point.word_error_rate or 0.0), judged=True)
         ends = [x for curve in judged for x in curve.x]
         span = (min(ends), max(*ends, 100.0))
         reference = Curve("baseline", span, (100 * floor,) * 2, reference=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
 from torch import nn
@@ -63,7 +64,8 @@ class ModuleClock:
 
         self._hooks += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
 
-    def _mark(self) -> object:
+    def _mark(self) -> Any:
+        """An event on a graphics card, else seconds."""
         if self._device.type == "cuda":
             event = torch.cuda.Event(enable_timing=True)
             event.record()

@@ -49,14 +49,14 @@ def compute(task: Task) -> Findings:
     from engine.techniques.ditreducio.views.module_clock import ModuleClock
     from engine.techniques.ditreducio.views.outputs import MODULES, run_through, subject_of
 
-    layers, steps = task.model.info.layers, task.model.compatibility(task.setting).steps
+    layers, steps = task.model.info.layers, task.flow.compatibility(task.setting).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
     runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
     target = subject_of(task)
     variants = {BASELINE: None} | {f"δ = {threshold:g}": table for threshold, table in found.tables.items()}
-    latencies = {name: {module: [] for module in MODULES} for name in variants}
+    latencies: dict[str, dict[str, list[float]]] = {name: {module: [] for module in MODULES} for name in variants}
     with torch.inference_mode(), ModuleClock(target.backbone, target.noise.device) as clock:
         # The first round warms everything up.
         for number in range(-1, rounds):

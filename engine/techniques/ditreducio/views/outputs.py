@@ -26,7 +26,7 @@ def subject_of(task: Task) -> CalibrationTarget:
     """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` if the model or
     the solver takes no single steps."""
     knobs_of(task.setting)
-    target, _ = task.model.calibration_target(task.utterance.text, task.utterance.voice, task.setting)
+    target, _ = task.flow.calibration_target(task.utterance.text, task.utterance.voice, task.setting)
     return target
 
 
@@ -41,7 +41,7 @@ def run_through(
     for step in range(target.steps):
 
         def probe(layer: int, name: str, value: Tensor, step: int = step) -> None:
-            if name in MODULES:
+            if see is not None and name in MODULES:
                 see(step, layer, name, value)
 
         entered = hidden = target.backbone.enter(state, target.run)

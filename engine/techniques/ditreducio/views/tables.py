@@ -24,11 +24,11 @@ NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.
 
 def compute(task: Task) -> Findings:
     """As many calibrations as are asked for."""
-    steps = task.model.compatibility(task.setting).steps
+    steps = task.flow.compatibility(task.setting).steps
     units = calibration_units(task.model.info.layers, steps)
     work = Stages(task.observer, units * calibrations_needed(task))
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
-    operations = task.model.operations(task.utterance.text, task.utterance.voice, task.setting)
+    operations = task.flow.operations(task.utterance.text, task.utterance.voice, task.setting)
     ratios = {threshold: table.ops_ratio(operations) for threshold, table in found.tables.items()}
     panels = tuple(
         _panel(f"δ = {threshold:g}, ops {ratios[threshold]:.0%}", table) for threshold, table in found.tables.items()

@@ -90,7 +90,7 @@ def record_at_hand(task: Task) -> CalibrationRecord | None:
     from engine.techniques.ditreducio.preparation import knobs_of
 
     record = task.record
-    if record is None or record.table.compatibility.mismatch(task.model.compatibility(task.setting)):
+    if record is None or record.table.compatibility.mismatch(task.flow.compatibility(task.setting)):
         return None
     wanted = knobs_of(task.setting)
     return record if record.knobs.replace(threshold=0.0) == wanted.replace(threshold=0.0) else None

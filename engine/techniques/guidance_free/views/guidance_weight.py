@@ -48,7 +48,7 @@ def compute(task: Task) -> Findings:
     sets = weight_sets(info)
     setting = task.setting.baseline
     sentences = judged_utterances(task.utterance, int(task.knobs["sentences"]))
-    units = 1.3 * info.layers * model.compatibility(setting).steps
+    units = 1.3 * info.layers * task.flow.compatibility(setting).steps
     work = Stages(task.observer, units * len(sentences) * (2 * len(sets) + 1))
     judge = judge_of(sentences)
     distances: dict[str, list[float]] = {CFG_FREE: [], ALONE: []}
@@ -124,7 +124,9 @@ def _panels(
                     Curve(
                         name,
                         weights,
-                        *(tuple(100 * one[part] for one in values) for part in range(3)),
+                        tuple(100 * rate for rate, _, _ in values),
+                        tuple(100 * low for _, low, _ in values),
+                        tuple(100 * high for _, _, high in values),
                         notes,
                         reference=name != CFG_FREE,
                     )

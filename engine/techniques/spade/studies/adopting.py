@@ -54,6 +54,8 @@ def _merged(study: Study, found: ImportanceRecord, path: Path) -> ImportanceReco
     """What is known of the model's layers with what the study has ``found``. Raises :class:`PlainError`."""
     measured = found.measure(WORD_ERROR)
     wanted = len(study.utterances) * len(study.seeds)
+    if measured is None:
+        raise StudyError("No judge of word errors listened to the study; name one in its file, and run it again.")
     if measured.utterances < wanted:
         raise StudyError(
             f"Only {measured.utterances} of {wanted} utterances were spoken without every layer and heard; see what "

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from engine.errors import SettingError
 from engine.measure.bootstrap import bootstrap, mean_ratio
-from engine.measure.decoding import drafting
+from engine.measure.decoding import Drafting, drafting
 from engine.models.base import Synthesis, run_to_completion
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
 from engine.setting.setting import Engaged, Setting
@@ -21,6 +22,10 @@ from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
 from engine.views.view import Findings, Task, View
 
+if TYPE_CHECKING:
+    from engine.measure.intelligibility import WordErrors
+
+_Place = TypeVar("_Place", int, float)
 TOLERANCES = (0.0, 0.1, 0.2, 0.3, 0.4)
 """Those of the paper's table 3."""
 TABLE_LENGTH = 3
@@ -45,13 +50,16 @@ class _Way:
     @property
     def tokens_per_pass(self) -> float:
         """Over all sentences."""
-        found = [drafting(one.trace.decoding) for one in self.spoken]
-        return sum(one.tokens + one.stops for one in found) / sum(one.passes for one in found)
+        return sum(one.tokens + one.stops for one in self._drafted) / sum(one.passes for one in self._drafted)
 
     @property
     def predicted(self) -> float:
         """E / (1 + K·c), mean over sentences."""
-        return float(np.mean([drafting(one.trace.decoding).predicted_speed_up for one in self.spoken]))
+        return float(np.mean([one.predicted_speed_up for one in self._drafted]))
+
+    @property
+    def _drafted(self) -> list[Drafting]:
+        return [drafting(one.trace.decoding) for one in self.spoken if one.trace.decoding is not None]
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
@@ -161,14 +169,16 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
     return plain.with_technique(Engaged(speculative.NAME, chosen))
 
 
-def paired_speed_up(way: Sequence[float], reference: Sequence[float]) -> tuple[float, float, float]:
+def paired_speed_up(
+    way: Sequence[float] | np.ndarray, reference: Sequence[float] | np.ndarray
+) -> tuple[float, float, float]:
     """How many times as fast: the ratio of mean real-time factors of the same sentences, with the ends of its 95 %
     bootstrap interval over sentences."""
     return bootstrap(mean_ratio, np.asarray(reference), np.asarray(way), draws=DRAWS)
 
 
 def _speed(
-    title: str, axis: Axis, ways: Mapping[float, _Way], reference: _Way, published: Mapping[float, float]
+    title: str, axis: Axis, ways: Mapping[_Place, _Way], reference: _Way, published: Mapping[float, float]
 ) -> Lines:
     found = [paired_speed_up(way.factors, reference.factors) for way in ways.values()]
     places = tuple(float(one) for one in ways)
@@ -178,7 +188,14 @@ def _speed(
         for way in ways.values()
     )
     curves = [
-        Curve("measured", places, *(tuple(one[part] for one in found) for part in range(3)), notes),
+        Curve(
+            "measured",
+            places,
+            tuple(times for times, _, _ in found),
+            tuple(low for _, low, _ in found),
+            tuple(high for _, _, high in found),
+            notes,
+        ),
         Curve("predicted", places, tuple(way.predicted for way in ways.values())),
     ]
     if published:
@@ -187,7 +204,7 @@ def _speed(
     return Lines(title, axis, Axis("Speed-up", "×"), tuple(curves))
 
 
-def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mapping[int, object]) -> Lines:
+def _intelligibility(table: Mapping[float, _Way], reference: _Way, errors: Mapping[int, WordErrors]) -> Lines:
     places = tuple(table)
     found = [errors[id(way)] for way in table.values()]
     ends = [one.interval() for one in found]
@@ -226,12 +243,12 @@ def _caption(
     table: Mapping[float, _Way],
     figure: Mapping[int, _Way],
     reference: _Way,
-    errors: Mapping[int, object],
+    errors: Mapping[int, WordErrors],
     sentences: int,
 ) -> str:
     speeds = {beta: paired_speed_up(way.factors, reference.factors)[0] for beta, way in table.items()}
     lengths = {length: paired_speed_up(way.factors, reference.factors)[0] for length, way in figure.items()}
-    best = max(lengths, key=lengths.get)
+    best = max(lengths, key=lengths.__getitem__)
     first, last = min(speeds), max(speeds)
     words = (
         f"With {TABLE_LENGTH} drafted tokens the language model is {speeds[first]:.2f} × as fast at β = {first:g}, "
