@@ -20,7 +20,6 @@ from engine.techniques import Technique, techniques
 ROOT = Path(engine.__file__).parents[1]
 NOT_YET = (
     "engine/bench",
-    "engine/commands",
     "engine/session",
     "engine/training",
 )
