@@ -56,7 +56,7 @@ def exact(
 
 
 def named(kind: type | UnionType) -> str:
-    """What a type is called in sentences."""
+    """Names of types in sentences."""
     return getattr(kind, "__name__", str(kind))
 
 

@@ -60,7 +60,7 @@ class Presenter(QObject):
 
 def built(panel: Panel | None) -> Panel:
     """``panel``, in what happens only once there is one: because it was asked for there, for example. Raises
-    :class:`RuntimeError` where there is none yet."""
+    :class:`RuntimeError` if there is none yet."""
     if panel is None:
         raise RuntimeError("The panel has not been built yet.")
     return panel

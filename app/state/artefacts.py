@@ -36,7 +36,7 @@ class ArtefactSource(Protocol):
         """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
 
     def find(self, entry: Engaged) -> Artefact | None:
-        """The artefact that an engaged technique names, where it is at hand."""
+        """The artefact that an engaged technique names, if it is at hand."""
 
     def fits(self, artefact: Artefact) -> bool:
         """Whether ``artefact`` was made for what is selected."""
@@ -101,7 +101,7 @@ class Artefacts(QObject):
         return next((one for one in setting.techniques if one.technique in self._sources), None)
 
     def find(self, setting: Setting) -> Artefact | None:
-        """The artefact that ``setting`` names, where it is at hand."""
+        """The artefact that ``setting`` names, if it is at hand."""
         entry = self.entry(setting)
         return self._sources[entry.technique].find(entry) if entry is not None else None
 

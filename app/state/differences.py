@@ -49,7 +49,7 @@ def _unusual_choices(entry: Engaged) -> Iterator[str]:
 
 
 def _first_knob(entry: Engaged) -> Knob | None:
-    """The first knob of an engaged technique; ``None`` where it has none, or there is no such technique any more."""
+    """The first knob of an engaged technique; ``None`` if it has none, or there is no such technique any more."""
     declared = find(entry.technique)
     return next(iter(declared.knobs), None) if declared else None
 
@@ -104,7 +104,7 @@ def keeps_timing(setting: Setting) -> bool:
 
 
 def measured_against(take: Take, baseline: Take | None) -> Take:
-    """``take`` with its figures beside ``baseline``. Unchanged where the two do not speak the same words in the same
+    """``take`` with its figures against ``baseline``. Unchanged where the two do not speak the same words in the same
     time from the same noise."""
     if baseline is None:
         return take

@@ -88,7 +88,7 @@ class TerminalFollower:
         self.progress = terminal.progress
 
     def status(self, text: str) -> None:
-        """Show a line; a bar of its own begins with the training itself."""
+        """Show a line; a separate bar begins with the training itself."""
         self._terminal.status(text)
         if text == "Training":
             self._terminal.begin()

@@ -38,16 +38,16 @@ class Way:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the judge heard of one way of speaking, in one voice."""
+    """The judge's result for one way of speaking, in one voice."""
 
     voice: str
     speech: str
     """``ORIGINAL``, ``VOCODER_ONLY``, ``TOKENIZER_ONLY`` or the title of a :class:`Way`."""
     errors: WordErrors
     syntheses: tuple[Synthesis, ...] = field(default=(), repr=False)
-    """What was judged, one of each sentence, where the model spoke."""
+    """The judged syntheses, one per sentence, if the model spoke."""
     mels: tuple[np.ndarray, ...] = field(default=(), repr=False)
-    """Of the original speech, log mel (frames, bands) of each sentence."""
+    """Log mel (frames, bands) of each sentence of the original speech."""
 
 
 def verdicts(

@@ -1,4 +1,4 @@
-"""What every model adapter offers to the engine, whatever its family. Torch-free, so that a front end may read it."""
+"""The interface of model adapters, for all families. Torch-free, so that a front end may read it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLOW, LANGUAGE, MASKED = "flow", "language", "masked"
 """The families of models: from noise to speech in steps, token by token, and a canvas of masked tokens that is filled
 in."""
 _WAYS = {LANGUAGE: "decodes token by token", MASKED: "fills in masked tokens"}
-"""What those do that do not go from noise to speech."""
+"""Effects of options of models that are not flow models."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class DraftWeights:
     retained: tuple[int, ...]
     """The target's layers that it runs, by their numbers there."""
     trained: tuple[int, ...]
-    """Those of them that were trained."""
+    """The trained layers."""
     head: bool
     """Whether its head was trained as well."""
 
@@ -91,7 +91,7 @@ RECOVERED = "recovered"
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a loaded model says about itself."""
+    """Description of a loaded model."""
 
     id: str
     title: str
@@ -110,15 +110,15 @@ class ModelInfo:
     text_front_end: str
     knobs: tuple[Knob, ...] = ()
     precisions: tuple[str, ...] = ("float32",)
-    """Those that its device computes with to advantage."""
+    """Precisions that pay on its device."""
     weight_sets: tuple[WeightSet, ...] = ()
     """Its CFG-free weights."""
     cfg_free_weight: float | None = None
     """The weight w where the checkpoint itself is CFG-free: it runs one branch and takes no guidance."""
     drafts: tuple[DraftWeights, ...] = ()
-    """Of language models: what can propose tokens for it."""
+    """Drafts for a language model."""
     students: tuple[StudentWeights, ...] = ()
-    """Of language models: shallower versions of it."""
+    """Students of a language model, with fewer layers."""
     foreign: tuple[str, ...] = ()
     """Files next to these that were made from another checkpoint and cannot be used."""
     layer_order: tuple[int, ...] = ()
@@ -279,10 +279,10 @@ class FlowModel(SpeechModel, Protocol):
     """A loaded model of the flow family: what else can be asked of it. See :func:`flow_model`."""
 
     def operations(self, text: str, voice: Voice, setting: Setting) -> OperationCounts:
-        """What one backbone evaluation of the first chunk costs, without running anything."""
+        """Operations of one backbone evaluation of the first chunk, without running anything."""
 
     def compatibility(self, setting: Setting) -> Compatibility:
-        """What a strategy table calibrated under ``setting`` would belong to."""
+        """Compatibility of a strategy table calibrated with ``setting``."""
 
     def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
         """The backbone about to speak the first passage, to be calibrated, and the part of ``text`` that this is.

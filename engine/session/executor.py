@@ -79,7 +79,7 @@ class Executor:
         return model.info
 
     def model_for(self, setting: Setting) -> SpeechModel:
-        """The loaded model. Raises :class:`SettingError` where it is not that of ``setting``."""
+        """The loaded model. Raises :class:`SettingError` if it is not that of ``setting``."""
         if self.model is None:
             raise SettingError(f"No model is loaded; load {setting.model!r} first.")
         if self.model.info.id != setting.model:

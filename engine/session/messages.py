@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # --- Commands --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Command:
-    """Something to do. ``job`` is its number, chosen by whoever sends it."""
+    """Something to do. ``job`` is its number, chosen by the sender."""
 
     job: int
     activity: ClassVar[str] = ""
@@ -133,7 +133,7 @@ class Prepare(Command):
 @dataclass(frozen=True)
 class ComputeView(Command):
     """Compute the view called ``view`` (see :func:`engine.views.views`) on ``utterance`` under ``setting``, with
-    ``knobs`` of its own. A calibration at hand, ``record``, may spare one."""
+    its own ``knobs``. A calibration at hand, ``record``, may spare one."""
 
     activity = "computing the view"
     carried_out_by = "engine.session.jobs.inspection:compute_view"

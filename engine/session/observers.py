@@ -90,7 +90,7 @@ class SynthesisObserver(JobObserver):
         """The share of the running chunk's audio that its finished steps stand for."""
 
     def begin(self) -> None:
-        """Count time from here: neither the wait behind other jobs nor making the model ready is part of it."""
+        """Count time from here: neither the wait after other jobs nor making the model ready is part of it."""
         self._pace = Pace(time.perf_counter())
 
     @property
@@ -119,7 +119,7 @@ class SynthesisObserver(JobObserver):
         # of the whole.
         made = self._audio_seconds + self._sampled_seconds
         if report.tokens is not None:
-            # Audio comes while tokens do, some of them behind.
+            # Audio comes while tokens do, some of them after.
             made = report.tokens * report.audio_seconds / report.steps
         self.post(
             Telemetry(

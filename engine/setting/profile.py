@@ -58,7 +58,7 @@ class Evidence:
 
     @classmethod
     def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
-        """What ``take`` shows, beside its ``baseline`` if there is one."""
+        """The figures of ``take``, and of its ``baseline`` if there is one."""
         measured = take.measurements
         metrics: dict[str, float] = {
             "real_time_factor": measured.real_time_factor,

@@ -1,4 +1,4 @@
-"""Workers on a Ray cluster: one for each graphics card or, without any, for each core. Extra ``[cluster]``. Torch-free.
+"""Workers on a Ray cluster: one for each GPU or, without any, for each core. Extra ``[cluster]``. Torch-free.
 
 Every worker holds its own model and judges. This process hands out tasks, keeps what comes back in the study's file and
 gives the task of a worker that died to another; so nothing is lost, and nothing counts twice. Paretone has to be
@@ -77,7 +77,7 @@ class Worker:
 class Cluster:
     """A crew of workers on the Ray cluster at ``address``; see :class:`engine.studies.running.TaskExecutor`.
 
-    ``workers`` is how many there are to be; by default as many as there are graphics cards, or else cores. ``load``
+    ``workers`` is how many there are to be; by default as many as there are GPUs, or else cores. ``load``
     replaces :func:`engine.models.load_model`.
     """
 

@@ -88,7 +88,7 @@ class Failure:
     sentence: str
     """Why."""
     text: str = ""
-    """What was to be said; empty where no take of that utterance is there to tell."""
+    """What was to be said; empty if no take of that utterance is there to tell."""
     voice: str = ""
 
 
@@ -108,7 +108,7 @@ class Results:
     references: Mapping[str, Estimate] = field(default_factory=dict)
     """By the metric's name: what its judge says of the reference speech, its floor."""
     no_reference: str = ""
-    """Why there is no reference speech, where there is none."""
+    """Why there is no reference speech, if there is none."""
     heard: Mapping[str, tuple[Heard, ...]] = field(default_factory=dict, repr=False)
     """By the setting's key."""
     machines: tuple[str, ...] = ()
@@ -300,7 +300,7 @@ def _figures(
 
 
 def _value(one: Metric, take: StoredTake) -> complex | None:
-    """A take's value, or ``None`` where it has none."""
+    """A take's value, or ``None`` if it has none."""
     if one.name in VERDICTS:
         judge, of = VERDICTS[one.name]
         return next((of(said.figures) for said in take.verdicts if said.judge == judge), None)
@@ -337,7 +337,7 @@ def _references(store: Store) -> tuple[dict[str, Estimate], str]:
 
 
 def estimate(name: str, values: Sequence[complex]) -> Estimate:
-    """What single recordings, each of a sentence of its own, come to in the metric called ``name``."""
+    """What single recordings, each of its own sentence, give in the metric called ``name``."""
     one, matrix = metric(name), np.array(values)[:, None]
     return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
 

@@ -1,7 +1,7 @@
 """Running a study: tasks go out to workers, what comes back is kept, one transaction for each. Torch-free.
 
-Stopping at any moment, by cancelling or by a crash, loses at most what workers were doing; running again goes on from
-there. Pausing lets them finish.
+Stopping at any moment, by cancelling or by a crash, loses at most what workers were doing; running again continues
+from there. Pausing lets them finish.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class TaskExecutor(Protocol):
         """Give a worker its task."""
 
     def wait(self, observer: TaskObserver) -> list[tuple[object, Outcome | Lost]]:
-        """What came back, once something has. Raises :class:`StudyError` where nobody is left to work."""
+        """What came back, once something has. Raises :class:`StudyError` if nobody is left to work."""
 
     @property
     def size(self) -> int:
@@ -103,7 +103,7 @@ class LocalExecutor:
         self.size = 1
 
     def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
-        # Imported here: only whoever runs a study needs torch.
+        # Imported here: only running a study needs torch.
         from engine.studies.execution import Performer
 
         self._performer = Performer(equipment, self._load, self._model)
@@ -133,7 +133,7 @@ class LocalExecutor:
 def run(study: Study, store: Store, executor: TaskExecutor, follower: Follower) -> str:
     """Do what is left of ``study``; ``FINISHED`` or ``PAUSED``.
 
-    Raises :class:`StudyError` where it cannot be run at all or is being run by another process, and
+    Raises :class:`StudyError` if it cannot be run at all or is being run by another process, and
     :class:`engine.errors.Cancelled`.
     """
     with alone_with(store.folder):
@@ -257,7 +257,7 @@ class _Run:
             self._follower.take(kept)
 
     def _beside(self, made: Made, baseline: str) -> tuple[Metrics, float | None]:
-        """What a take is beside its baseline, as far as the two can be held against each other."""
+        """What a take is beside its baseline, as far as the two can be compared with each other."""
         cell, take = made.task.cell, made.take
         beside = take_id(Cell(baseline, cell.utterance, cell.seed))
         mel = self._store.spectrogram(beside)
@@ -291,7 +291,7 @@ class _Run:
 def alone_with(folder: Path) -> Iterator[None]:
     """Hold the study in ``folder``, so that no other process runs it. A process that dies lets go of it by itself.
 
-    Raises :class:`StudyError` where another one holds it, and :class:`OSError` where the folder cannot be used.
+    Raises :class:`StudyError` if another one holds it, and :class:`OSError` where the folder cannot be used.
     """
     try:
         with locks.held(folder / "running.sqlite"):

@@ -1,6 +1,6 @@
 """Looking for the best setting: Optuna asks for settings, the study's queue answers. Extra ``[search]``.
 
-Everything that Optuna knows is in the study's file: after a crash its memory is made anew from the finished trials
+Everything that Optuna knows is in the study's file: after a crash its memory is made new from the finished trials
 there. Constraints are kept by its samplers as soft ones; the answer is chosen here, among the trials that keep all of
 them.
 """
@@ -39,7 +39,7 @@ class Answer:
     """What a search found."""
 
     trials: tuple[StoredTrial, ...]
-    """The best one; the whole front where there are several objectives."""
+    """The best one; the whole front if there are several objectives."""
     kept: int
     """How many trials keep all constraints."""
     complete: int
@@ -58,7 +58,7 @@ class Answer:
 
 
 class Searcher:
-    """One search within a study. Raises :class:`StudyError` where Optuna is not installed."""
+    """One search within a study. Raises :class:`StudyError` if Optuna is not installed."""
 
     def __init__(self, study: Study, store: Store) -> None:
         try:
@@ -83,7 +83,7 @@ class Searcher:
         self._ruled_out = sum(one.state == RULED_OUT for one in earlier)
 
     def ask(self) -> Candidate | None:
-        """The next setting to try, or ``None`` where there are no more trials to be made."""
+        """The next setting to try, or ``None`` if there are no more trials to be made."""
         if self._waiting:
             again = self._waiting.pop(0)
             setting = next(one for one in self._store.settings() if one.key == again.setting)
@@ -269,7 +269,7 @@ def checked_options(study: Study) -> Values:
 
 
 def answer(search: Search, trials: tuple[StoredTrial, ...]) -> Answer:
-    """The best of the trials that keep all constraints; none where no trial does."""
+    """The best of the trials that keep all constraints; none if no trial does."""
     complete = [one for one in trials if one.state == COMPLETE]
     kept = [one for one in complete if all(excess <= 0 for excess in one.outcome["constraints"].values())]
     failed, ruled_out = (sum(one.state == state for one in trials) for state in (FAILED, RULED_OUT))

@@ -1,7 +1,7 @@
-"""A study's file: what is finished, in SQLite, with each take's audio beside it. Torch-free.
+"""A study's file: what is finished, in SQLite, with each take's audio next to it. Torch-free.
 
 Only what is finished is ever written: the audio first, then its row, within one write transaction. So every row has its
-file, none is half, and what a crash leaves behind is a file without a row, which the next opening removes. A cell is
+file, none is half, and what a crash leaves after is a file without a row, which the next opening removes. A cell is
 its own key: what arrives twice is kept once.
 """
 
@@ -74,7 +74,7 @@ class Store(Database):
             self._add_settings(study.candidates)
 
     def settle_checkpoint(self, fingerprint: str) -> None:
-        """Take note of the weights, once they are known. Raises :class:`StudyError` where the study was begun with
+        """Take note of the weights, once they are known. Raises :class:`StudyError` if the study was begun with
         others: takes of both would be mixed."""
         known = self.about()["checkpoint"]
         if known and known != fingerprint:
@@ -131,7 +131,7 @@ class Store(Database):
     def add_take(
         self, made: Made, metrics: Metrics, log_mel_distance: float | None, keep_spectrogram: bool
     ) -> StoredTake | None:
-        """Keep a take: either all of it or, when this raises, nothing. ``None`` where it is there already."""
+        """Keep a take: either all of it or, when this raises, nothing. ``None`` if it is there already."""
         cell, take = made.task.cell, made.take
         row = (
             cell.setting,
@@ -195,7 +195,7 @@ class Store(Database):
             return tuple(_take(row) for row in rows)
 
     def take(self, cell: Cell) -> StoredTake | None:
-        """The take of ``cell``, or ``None`` where it is not finished."""
+        """The take of ``cell``, or ``None`` if it is not finished."""
         rows = self._rows(
             f"SELECT {_TAKE} FROM takes WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
             (cell.setting, cell.utterance, cell.seed, cell.round),
@@ -204,7 +204,7 @@ class Store(Database):
             return _take(rows[0]) if rows else None
 
     def spectrogram(self, take: str) -> np.ndarray | None:
-        """Log-mel frames (frames, bands) of a baseline's take, or ``None`` where they are not kept."""
+        """Log-mel frames (frames, bands) of a baseline's take, or ``None`` if they are not kept."""
         rows = self._rows("SELECT frames, content FROM spectrograms WHERE take = ?", (take,))
         if not rows:
             return None
@@ -305,7 +305,7 @@ _TAKE = (
 
 @lru_cache(maxsize=65_536)
 def _take(row: tuple) -> StoredTake:
-    """Kept, so that whoever follows a study reads each take only once."""
+    """Kept, so that followers of a study read each take only once."""
     cell, (take, created, text, voice, rate, frames, measured, metrics, *rest) = row[:4], row[4:]
     distance, clock_seconds, clock, busy_seconds, verdicts, notes, machine = rest
     return StoredTake(

@@ -26,7 +26,7 @@ BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 
 @dataclass(frozen=True)
 class Spoken:
-    """A text, who speaks it, and a recording of a person saying it where there is one."""
+    """A text, who speaks it, and a recording of a person saying it if there is one."""
 
     text: str
     voice: Voice

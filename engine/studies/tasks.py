@@ -19,7 +19,7 @@ class TaskObserver(StatusObserver, Protocol):
     """Who watches a task."""
 
     def progress(self, done: int, total: int) -> None:
-        """Called while a calibration goes on in this process: how far it is, in units of its own."""
+        """Called while a calibration runs in this process: its progress, in its own units."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from engine.studies.study import duration
 from engine.techniques import technique
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
-"""Metrics in short tables besides those of judges."""
+"""Metrics in short tables, in addition to those of judges."""
 _RATES = ("word_error_rate", "whisper_word_error_rate")
 """Metrics of judges that are said in percent."""
 REFERENCE = "Reference speech"
-"""What judges make of it stands beside what they make of the settings."""
+"""What judges make of it stands next to what they make of the settings."""
 
 
 def shown(results: Results) -> tuple[Metric, ...]:
@@ -29,7 +29,7 @@ def shown(results: Results) -> tuple[Metric, ...]:
 
 
 def figure_text(figure: Estimate | None) -> str:
-    """A figure with its interval in brackets, where it has one; a rate that has none, with the words it is over."""
+    """A figure with its interval in brackets, if it has one; a rate that has none, with the words it is over."""
     if figure is None:
         return "–"
     if not figure.spreads:
@@ -38,7 +38,7 @@ def figure_text(figure: Estimate | None) -> str:
 
 
 def search_in(results: Results) -> Search | None:
-    """What a study looks for, read from its own file; ``None`` where it does not search."""
+    """What a study looks for, read from its own file; ``None`` if it does not search."""
     if "search" not in results.definition:
         return None
     return search_of(results.definition["search"], catalogue.entry(results.model))

@@ -30,7 +30,7 @@ class Task:
 
     @property
     def flow(self) -> FlowModel:
-        """The model, for views of models that go from noise to speech in steps. Raises :class:`SettingError` where it
+        """The model, for views of models that go from noise to speech in steps. Raises :class:`SettingError` if it
         is of another family."""
         return flow_model(self.model, "The view")
 
@@ -43,7 +43,7 @@ class Findings:
     caption: str
     across: int = 2
     judged: tuple[Utterance, ...] = ()
-    """Sentences beside the task's own."""
+    """Sentences in addition to the task's own."""
 
 
 @dataclass(frozen=True)

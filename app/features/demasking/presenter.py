@@ -1,4 +1,4 @@
-"""The demasking presenter: how the canvases of A and B filled in, and hearing them as they stood behind any step."""
+"""The demasking presenter: how the canvases of A and B filled in, and hearing them as they were after any step."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class DemaskingPresenter(Presenter):
             self.demasking.set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
 
     def decode(self, side: str, passage: int, step: int) -> None:
-        """Decode a passage of ``"A"`` or ``"B"`` as it stood behind ``step``, and play it. Raises :class:`PlainError`
+        """Decode a passage of ``"A"`` or ``"B"`` as it was after ``step``, and play it. Raises :class:`PlainError`
         when it cannot be done."""
         take = self._take(side)
         reason = self._why_not(take)

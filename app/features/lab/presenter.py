@@ -119,7 +119,7 @@ class LabPresenter(Presenter):
 
     # --- What can be compared ----------------------------------------------------------------------------------------
     def offer(self, takes: Sequence[TakeSummary], load: Callable[[str], tuple[np.ndarray, int]]) -> None:
-        """Let takes from elsewhere, a study for instance, be compared beside the library's, in place of those offered
+        """Let takes from elsewhere, a study for instance, be compared with the library's, instead of those offered
         before. ``load`` gives their samples and rate by their ids, in any thread."""
         self._guests, self._load_guest = tuple(takes), load
         self._forget_takes()
@@ -356,7 +356,7 @@ class LabPresenter(Presenter):
         )
 
     def write_test(self, folder: Path) -> None:
-        """Write the whole test for webMUSHRA into a folder of its own in ``folder``, once its sounds are ready. Raises
+        """Write the whole test for webMUSHRA into a separate folder in ``folder``, once its sounds are ready. Raises
         :class:`PlainError` when there is none."""
         plan, problem = self._planned(built(self.lab).setup.choice)
         problem = problem or plan.why_not()

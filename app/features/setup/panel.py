@@ -197,7 +197,7 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _order_tabs(self) -> None:
-        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        """Tab follows reading order, though controls are made when they are first wanted."""
         added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
         come_after(self.sentences, added)
 

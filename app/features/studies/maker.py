@@ -298,7 +298,7 @@ class StudyMaker(QDialog):
 
     @property
     def form(self) -> StudyForm:
-        """What is filled in."""
+        """The entered values."""
         chosen = self.sentences.currentData()
         items = (self.voices.item(row) for row in range(self.voices.count()))
         same_model = self.model.currentData() == self._setting.model

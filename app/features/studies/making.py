@@ -1,4 +1,4 @@
-"""Making a study: the dialog that asks what it is of, what that comes to, and the file that it becomes."""
+"""Making a study: the dialog that asks what it is of, its size, and the file that it becomes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class StudyMaking(QObject):
 
     @Slot(int)
     def begin_with_layers(self, sentences: int) -> None:
-        """Ask about a study that leaves out each of the loaded model's layers once, on so many sentences."""
+        """Ask about a study that leaves out each of the loaded model's layers once, on a number of sentences."""
         self.begin()
         built(self.maker).leave_out_layers(sentences)
         built(self.maker).check()
@@ -83,7 +83,7 @@ class StudyMaking(QObject):
 
     @Slot(object)
     def _check(self, given: dict) -> None:
-        """Say what a study comes to, or why it cannot be."""
+        """Say the size of a study, or why it cannot be."""
         from app.features.studies.study_summary import plan_words
         from engine.studies import definition, estimating
 

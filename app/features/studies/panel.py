@@ -309,7 +309,7 @@ class StudiesPanel(QWidget):
 
     @property
     def summary(self) -> StudySummary | None:
-        """What is shown."""
+        """The content."""
         return self._summary
 
     @property

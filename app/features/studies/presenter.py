@@ -1,4 +1,4 @@
-"""The studies presenter: made, opened, run, paused and gone on with, searched, reported, and their settings used.
+"""The studies presenter: made, opened, run, paused, resumed, searched, reported, and their settings used.
 
 What reads studies is imported on use: the window is to be there before it.
 """
@@ -333,7 +333,7 @@ class StudiesPresenter(Presenter):
 
     @Slot(int)
     def new_of_layers(self, sentences: int) -> None:
-        """Ask about a study of the loaded model without each of its layers, on so many sentences."""
+        """Ask about a study of the loaded model without each of its layers, on a number of sentences."""
         self._making.begin_with_layers(sentences)
 
     @Slot(object, bool)
@@ -418,7 +418,7 @@ class StudiesPresenter(Presenter):
             self._notices.warn(seen.folder_problem)
 
     def set_aside(self) -> None:
-        """Move damaged results away, so that the study can be run anew."""
+        """Move damaged results away, so that the study can be run again."""
         from engine.studies.store import Store
 
         seen = self.summary

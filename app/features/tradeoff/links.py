@@ -67,7 +67,7 @@ class TradeoffLinks(QObject):
 
     @Slot(object)
     def _points_selected(self, points: tuple[Point, ...]) -> None:
-        """Takes follows in a turn of its own, so that thousands of points are drawn first."""
+        """Takes follows in a separate turn, so that thousands of points are drawn first."""
         if not self._linking:
             self._wanted = points
             self._follow_in_takes.start()
@@ -92,7 +92,7 @@ class TradeoffLinks(QObject):
 
     @Slot()
     def show_sides(self) -> None:
-        """Mark A, B and what is in Setup; what stands beside a point is its difference to A."""
+        """Mark A, B and what is in Setup; what stands next to a point is its difference to A."""
         from app.features.tradeoff.model.words import Reference
 
         take = self._state.comparison.take_a

@@ -285,7 +285,7 @@ class TradeoffPanel(QWidget):
 
     @property
     def scene(self) -> Scene:
-        """What is shown."""
+        """The content."""
         return self.plot.scene
 
     @property

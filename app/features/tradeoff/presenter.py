@@ -56,7 +56,7 @@ class TradeoffPresenter(Presenter):
         """What has to be read again: folders of studies, ``None`` for the library."""
         self._asked: set[Path] = set()
         self._offered: set[str] = set()
-        """Ids of the takes that listening tests may use besides the library's."""
+        """Ids of the takes that listening tests may use in addition to the library's."""
         self._links: TradeoffLinks | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}

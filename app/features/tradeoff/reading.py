@@ -1,4 +1,4 @@
-"""Reading takes and studies for the trade-off view, in a thread of its own, so that the window never waits for it."""
+"""Reading takes and studies for the trade-off view, in a separate thread, so that the window never waits for it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from engine.setting.knobs import Values, checked, defaults
 from engine.training.requests import Trained, TrainingProgress
 
 CHECKPOINT = "checkpoint.pt"
-"""What a run leaves in its work folder, and what it goes on from."""
+"""What a run leaves in its work folder, and what it continues from."""
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
 
 
@@ -186,7 +186,7 @@ class TrainingPanel(QWidget):
         self._show()
 
     def offer(self, family: str) -> None:
-        """Have the trainings in the list that models of ``family`` know; those that were there stay where there are
+        """Have the trainings in the list that models of ``family`` know; those that were there stay if there are
         none, and while one runs."""
         offered = [one for one in trainings() if family in one.families]
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
@@ -245,7 +245,7 @@ class TrainingPanel(QWidget):
         self.estimate.setVisible(bool(text))
 
     def begin(self, resume: bool) -> None:
-        """A training begins; a resumed one goes on with its curves."""
+        """A training begins; a resumed one keeps its curves."""
         self._running = self.training.name
         self._say("")
         self.progress.setRange(0, 0)
@@ -284,7 +284,7 @@ class TrainingPanel(QWidget):
         self.curves.set_colours(colours)
 
     def plan(self, resume: bool) -> Plan:
-        """What is filled in."""
+        """The entered values."""
         return Plan(
             self.training.name,
             self.manifest.text().strip(),
@@ -303,7 +303,7 @@ class TrainingPanel(QWidget):
 
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
-        """Tab goes on as the eye does, though controls are made when they are first wanted."""
+        """Tab follows reading order, though controls are made when they are first wanted."""
         come_after(self._choose_work, self.knobs.reachable)
 
     def _choose(self) -> None:

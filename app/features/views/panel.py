@@ -306,7 +306,7 @@ class ViewsPanel(QWidget):
         self.compute_wanted.emit(self.view.name, Values(self.values))
 
     def _enlarge(self) -> None:
-        """A window beside this one, with the figure as it is now."""
+        """A separate window with the figure as it is now."""
         if self.figure is None:
             return
         large = FigureCanvas(self._colours, self)

@@ -37,7 +37,7 @@ COMPILED = (
 
 @dataclass(frozen=True)
 class RooflineTarget:
-    """What is measured."""
+    """The measured parts."""
 
     model: SpeechModel
     utterance: Utterance

@@ -20,14 +20,15 @@ MOST_KEPT = 3
 
 
 class Run(Protocol):
-    """What the evaluations of one passage share: what a backbone's ``begin`` returns."""
+    """State shared by the evaluations of one passage: the result of a backbone's ``begin``."""
 
     @property
     def branches(self) -> int: ...
 
 
 class Backbone(Protocol):
-    """What speaking needs of a backbone; calibration and attention views need a :class:`DiffusionTransformer`."""
+    """The part of a backbone that synthesis needs; calibration and attention views need a
+    :class:`DiffusionTransformer`."""
 
     def velocity(
         self,

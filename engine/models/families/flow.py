@@ -1,4 +1,4 @@
-"""What all models of the flow family have in common: text and a voice in, audio out, and all that is measured, skipped,
+"""Base of all flow models: text and a voice in, audio out, and all that is measured, skipped,
 and looked at on the way.
 
 A family (:mod:`engine.models.f5.adapter`, :mod:`engine.models.megatts3.adapter`) derives from :class:`FlowSpeech` and
@@ -81,7 +81,7 @@ LARGEST_MAP = 512
 
 @dataclass(frozen=True)
 class _Script:
-    """What one synthesis speaks, and with what."""
+    """Everything one synthesis needs."""
 
     plan: FlowPlan
     backbone: Any
@@ -128,7 +128,7 @@ class FlowInternals:
     phases: tuple[Phase, ...]
     """Evaluations with the same branches, in order."""
     evaluations: Evaluations
-    """What the sampler follows."""
+    """The velocity that the sampler follows."""
     sampler: Sampler
     times: np.ndarray
     """When the backbone is evaluated, in order."""
@@ -165,7 +165,7 @@ class FlowSpeech(ABC):
         self._backbones = Backbones(backbone, read_weights, self._warm_up)
         self._graphs: GraphCache = GraphCache()
         self._memory: dict[str, Any] = {}
-        """What techniques keep from synthesis to synthesis."""
+        """State that techniques keep between syntheses."""
         self._device = device
         self._frame_seconds = frame_seconds
 
@@ -185,7 +185,7 @@ class FlowSpeech(ABC):
 
     @abstractmethod
     def _begin(self, backbone: Any, passage: Any, prompt: Any, times: np.ndarray, options: Values) -> Run:
-        """What the evaluations of a passage share; ``times`` are theirs, in order."""
+        """State shared by the evaluations of a passage; ``times`` are theirs, in order."""
 
     @abstractmethod
     def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
@@ -201,7 +201,7 @@ class FlowSpeech(ABC):
 
     @abstractmethod
     def _operations(self, frames: int, options: Values) -> OperationCounts:
-        """What one evaluation costs at this length."""
+        """Operations of one evaluation at this length."""
 
     def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
         """When the backbone is evaluated, in order."""
@@ -480,7 +480,7 @@ class FlowSpeech(ABC):
 
     @torch.inference_mode()
     def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
-        """What a calibration works on, and the part of ``text`` that it speaks: the first passage."""
+        """The calibration target, and the part of ``text`` that it speaks: the first passage."""
         script = self._script(text, voice, setting, resolve(self.info, setting, prepared=False))
         passage, options = script.passages[0], script.options
         run, sampler = self._started(script, passage)

@@ -1,4 +1,4 @@
-"""What all speech language models have in common: text and a voice in, tokens one after another, audio while they come.
+"""Base of all speech language models: text and a voice in, tokens one after another, audio while they arrive.
 
 A model derives from :class:`LanguageSpeech` and fills in what is its own:
 
@@ -65,7 +65,7 @@ MOST_RECORDED = 2
 
 @dataclass(frozen=True)
 class _Script:
-    """What one synthesis speaks, and with what."""
+    """Everything one synthesis needs."""
 
     plan: LanguagePlan
     networks: Networks
@@ -94,7 +94,7 @@ class _Spoken:
     operations: float
     reference_operations: float
     approximated: TokenDecoder | None = None
-    """What made it heard, if that is not exact."""
+    """The decoder, if streaming is not exact."""
 
     @property
     def tokens(self) -> int:
@@ -109,7 +109,7 @@ class LanguageInternals:
     plan: LanguagePlan
     request: Request
     draft_request: Request | None
-    """What the draft reads, if there is one."""
+    """The draft's prompt, if there is a draft."""
     sampler: TokenSampler
     decoding: Decoding
     """The loop, not yet begun."""
@@ -140,7 +140,7 @@ class LanguageSpeech(ABC):
         """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
         self._memory: dict[str, Any] = {}
-        """What techniques keep from synthesis to synthesis."""
+        """State that techniques keep between syntheses."""
 
     @property
     def token_rate(self) -> float:
@@ -171,7 +171,7 @@ class LanguageSpeech(ABC):
 
     @abstractmethod
     def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
-        """What makes the tokens of one passage heard; a new one every time."""
+        """A new decoder for the tokens of one passage."""
 
     def _fade_seconds(self, options: Values) -> float:
         """Over how long passages fade into each other."""
@@ -427,7 +427,7 @@ class LanguageSpeech(ABC):
         return enough_memory(self.info.device, f"a passage of about {passage.expected} speech tokens")
 
     def _remarks(self, script: _Script, spoken: Sequence[_Spoken]) -> list[str]:
-        """What went otherwise than it should."""
+        """Remarks on irregularities."""
         remarks = []
         for number, one in enumerate(spoken):
             where = f"Passage {number + 1} of {len(spoken)}: " if len(spoken) > 1 else ""
@@ -464,7 +464,7 @@ def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | No
 
 
 def _kept(cycle: Cycle) -> DecodingCycle:
-    """What a trace keeps of a cycle."""
+    """The record of a cycle in a trace."""
     return DecodingCycle(
         cycle.tokens,
         cycle.drafted,

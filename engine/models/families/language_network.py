@@ -30,7 +30,7 @@ class LanguageNetwork:
 
 @dataclass(frozen=True)
 class DraftTensors:
-    """What a draft's file holds."""
+    """Content of a draft's file."""
 
     layers: Mapping[int, Mapping[str, Tensor]] = field(repr=False)
     """Trained layers by their number in the target, with official names after ``layers.N.``."""
@@ -40,7 +40,7 @@ class DraftTensors:
 
 @dataclass(frozen=True)
 class Networks:
-    """What one synthesis runs."""
+    """The networks of one synthesis."""
 
     target: LanguageNetwork
     draft: LanguageNetwork | None = None

@@ -1,4 +1,4 @@
-"""What all masked models have in common: text and a voice in, a canvas of codes filled in step by step, audio out.
+"""Base of all masked models: text and a voice in, a canvas of codes filled in step by step, audio out.
 
 A model derives from :class:`MaskedSpeech` and fills in what is its own:
 
@@ -106,7 +106,7 @@ class MaskedSpeech(ABC):
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
         """The network that was compiled last, by what it was made of."""
         self.clock: Callable[[], float] = time.perf_counter
-        """What it takes the time by."""
+        """The clock."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
@@ -129,7 +129,7 @@ class MaskedSpeech(ABC):
 
     @abstractmethod
     def _decoder(self, prompt: Any, options: Values) -> GridDecoder:
-        """What makes the codes of one passage heard; a new one every time."""
+        """A new decoder for the codes of one passage."""
 
     def _joiner(self, prompt: Any, options: Values, *, whole: bool) -> Joiner:
         """What makes one sound of the passages. Where ``whole``, each passage comes in a single piece."""

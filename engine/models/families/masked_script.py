@@ -15,7 +15,7 @@ from engine.setting.plan import GuidanceSchedule, MaskedPlan
 
 @dataclass(frozen=True)
 class MaskedScript:
-    """What one synthesis speaks, and with what."""
+    """Everything one synthesis needs."""
 
     plan: MaskedPlan
     network: FusedMasked
@@ -46,7 +46,7 @@ class MaskedScript:
         return blocks is not None and (blocks.adaptive or blocks.step_seconds > 0)
 
     def pace(self, measured: Pace) -> Pace:
-        """What says how many steps fit, beside what is ``measured``."""
+        """What says how many steps fit, in addition to what is ``measured``."""
         blocks = self.plan.blocks
         assumed = blocks is not None and self.paced and not blocks.adaptive
         return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
@@ -59,7 +59,7 @@ class MaskedScript:
         return blocks.first_steps if number == place == 0 else blocks.later_steps
 
     def begin(self, request: MaskedRequest) -> MaskedRun:
-        """What all steps of a canvas share."""
+        """State shared by all steps of a canvas."""
         if self.plan.run is not None:
             return self.plan.run.make(self.network, request, self.rules.guidance)
         return self.network.begin(request, self.rules.guidance)

@@ -1,4 +1,4 @@
-"""What a model makes of a text and a voice, and what becomes of a passage on its way to audio."""
+"""Passages: from a text and a voice to audio."""
 
 from __future__ import annotations
 

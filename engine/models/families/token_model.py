@@ -1,4 +1,4 @@
-"""What the decoding loops see of every speech language model: a transformer between two tables of speech tokens.
+"""The decoding loops' view of every speech language model: a transformer between two tables of speech tokens.
 
 Ids are local: codes from 0 on, then the ids that end speech. An adapter cuts the rows of these out of its model's
 tables, so that no pass computes scores of text, and knows which official ids they are.

@@ -65,7 +65,7 @@ class ModuleClock:
         self._hooks += [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
 
     def _mark(self) -> Any:
-        """An event on a graphics card, else seconds."""
+        """An event on a GPU, else seconds."""
         if self._device.type == "cuda":
             event = torch.cuda.Event(enable_timing=True)
             event.record()

@@ -1,4 +1,4 @@
-"""Putting the layer importance that a study has found beside what else was measured of the model's layers."""
+"""Merging the layer importance that a study has found with what else was measured of the model's layers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Adoption:
     path: Path
     """The model's own record of its layers."""
     record: ImportanceRecord | None = None
-    """What is in it now; ``None`` where nothing was adopted."""
+    """What is in it now; ``None`` if nothing was adopted."""
 
 
 def adopt(study: Study, store: Store) -> Adoption | None:

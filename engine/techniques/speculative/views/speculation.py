@@ -1,4 +1,4 @@
-"""What tolerance and draft length do: table 3 and figure 3 of the SSD paper, beside plain decoding in the same run.
+"""What tolerance and draft length do: table 3 and figure 3 of the SSD paper, with plain decoding in the same run.
 
 Every sentence is spoken in all ways before the next one, so that a machine that grows slower grows slower for all.
 """
