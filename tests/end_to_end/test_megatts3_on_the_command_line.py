@@ -76,8 +76,8 @@ def test_speak_calibrate_export_and_run(paretone: Run, tmp_path: Path) -> None:
     )  # fmt: skip
     assert found["ops_ratio"] < 1
     exported = Profile.load(profile)
-    assert (exported.table.layers, exported.table.steps) == (LAYERS, 4)
-    assert {"intelligibility", "similarity", "overshoot"} <= set(exported.table.compatibility.sampling)
+    assert (exported.artefact("table").layers, exported.artefact("table").steps) == (LAYERS, 4)
+    assert {"intelligibility", "similarity", "overshoot"} <= set(exported.artefact("table").compatibility.sampling)
 
     by_table = paretone("speak", "--model", MODEL, "--text", TEXT, *OPTIONS, "--table", table, "--out", accelerated)
     assert by_table["ops_ratio"] == pytest.approx(found["ops_ratio"])

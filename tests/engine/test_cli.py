@@ -389,7 +389,7 @@ def test_official_tables_there_and_back(paretone: Callable[..., Outcome], profil
     assert set(json.loads(official.read_text())) == {"methods", "need_cached_output"}
     imported = paretone("import-table", official, "--steps", STEPS, "--seed", "3", "--out", back, "--json")
     assert imported.code == 0, imported.err
-    assert Profile.load(back).table.fingerprint == Profile.load(profile).table.fingerprint
+    assert Profile.load(back).artefact("table").fingerprint == Profile.load(profile).artefact("table").fingerprint
     for name, arguments in (
         ("a", ("--profile", profile)),
         ("b", ("--profile", back)),
@@ -413,14 +413,14 @@ def test_calibrating(paretone: Callable[..., Outcome], model: SpeechModel, tmp_p
     found = outcome.data
     loaded = Profile.load(places["profile"])
     assert loaded.setting.engaged("ditreducio").knobs["threshold"] == 0.3
-    assert (loaded.table.layers, loaded.table.steps) == (model.info.layers, int(STEPS))
-    assert 0 < found["skipped_share"] == loaded.table.skipped_share
+    assert (loaded.artefact("table").layers, loaded.artefact("table").steps) == (model.info.layers, int(STEPS))
+    assert 0 < found["skipped_share"] == loaded.artefact("table").skipped_share
     assert found["accepted"] <= found["trials"]
     assert loaded.evidence.metrics["ops_ratio"] == pytest.approx(found["ops_ratio"])
     assert loaded.evidence.metrics["log_mel_distance"] > 0
     assert loaded.evidence.voice == "slt"
-    assert StrategyTable.from_json(json.loads(places["table"].read_text())) == loaded.table
-    assert json.loads(places["official"].read_text()) == loaded.table.to_official()
+    assert StrategyTable.from_json(json.loads(places["table"].read_text())) == loaded.artefact("table")
+    assert json.loads(places["official"].read_text()) == loaded.artefact("table").to_official()
     assert "Calibration" in outcome.err
 
 
@@ -614,6 +614,6 @@ def test_tables_are_calibrated_for_what_else_is_engaged(
     )
     assert outcome.code == 0, outcome.err
     saved = Profile.load(path)
-    assert saved.table.steps == 2
+    assert saved.artefact("table").steps == 2
     assert outcome.data["ops_ratio"] <= 0.5
     saved.check(model.info, model.compatibility(saved.setting))

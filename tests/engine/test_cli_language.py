@@ -32,7 +32,7 @@ def test_speaking(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path)
     assert soundfile.info(out).frames == data["samples"]
     code, said, _ = paretone("speak", *MODEL, "--text", TEXT, "--speed", "2", "--out", out)
     assert code == 0
-    assert "1.00 for each pass of the model" in said
+    assert "1.00 per pass of the model" in said
 
 
 def test_techniques_by_name(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -160,11 +160,13 @@ class StrategyState(QObject):
         return self._state.availability.why_not_accelerate()
 
     def compatibility(self) -> Compatibility | None:
-        """What a strategy table for the present selection would belong to; ``None`` without a loaded model."""
-        if not self._selection.ready:
+        """What a strategy table for the present selection would belong to; ``None`` without a loaded model that can
+        have one."""
+        info = self._selection.info
+        if not self._selection.ready or info is None or info.family not in TECHNIQUE.families:
             return None
         try:
-            return resolve(self._selection.info, self._selection.setting, prepared=False).compatibility
+            return resolve(info, self._selection.setting, prepared=False).compatibility
         except SettingError:
             return None
 

@@ -75,12 +75,16 @@ def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
 def findings(top: str) -> list[str]:
     """All that name a technique in ``top`` and are not its own."""
     found = []
+    rooms = {one.name: own(one) for one in techniques()}
     for path in sorted((ROOT / top).rglob("*.py")):
-        tree = None
+        text = path.read_text(encoding="utf-8")
+        tree, lowered = None, text.lower()
         for one in techniques():
-            if any(path == room or room in path.parents for room in own(one)):
+            if one.name not in lowered and one.title.partition(" (")[0].lower() not in lowered:
                 continue
-            tree = tree or ast.parse(path.read_text(encoding="utf-8"))
+            if any(path == room or room in path.parents for room in rooms[one.name]):
+                continue
+            tree = tree or ast.parse(text)
             found += [
                 f"{path.relative_to(ROOT).as_posix()}:{line}: {one.name}: {how}" for line, how in named(tree, one)
             ]
