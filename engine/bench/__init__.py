@@ -23,9 +23,7 @@ BENCHES: dict[str, str] = {
     "omnivoice": "engine.bench.omnivoice",
     "omnivoice-card": "engine.bench.omnivoice_card",
     "omnivoice-exact": "engine.bench.omnivoice_exact",
-    "omnivoice-first-audio": "engine.bench.omnivoice_first_audio",
     "peers": "engine.bench.peers",
-    "rivals": "engine.bench.rivals",
     "stacked": "engine.bench.stacked",
 }
 """Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +30,7 @@ from engine.bench.official_masked import (
     random_request,
 )
 from engine.bench.report import Report
+from engine.bench.ways import read
 from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.roofline.launches import launches
@@ -41,28 +43,14 @@ from engine.models.families.masked_networks import offered
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
-from engine.setting.knobs import Values
-from engine.setting.plan import WHOLE
-from engine.setting.setting import Engaged, Setting
-from engine.techniques import (
-    blockwise,
-    compilation,
-    fewer_steps,
-    frozen_prefix,
-    graphs,
-    guidance_interval,
-    guidance_stride,
-    layer_reuse,
-    precision,
-    problem,
-    sentencewise,
-)
+from engine.setting.setting import Setting
+from engine.techniques import problem
 
 NAME = "omnivoice"
-PRECISIONS = tuple(f"+ {name}" for name in precision.PRECISIONS)
-SENTENCEWISE = "exact, sentence by sentence"
-TOGETHER = "with all of these together"
-"""Half of the steps, guidance at every second, text and reference at every fourth of them."""
+KNOWN = ("half", "precision", "way")
+"""What additions may refer to: half of the steps, a precision, what they are added to."""
+ON = ("exact", "fastest")
+"""What they can be added to: the exact savings, in float32 and in the fastest precision."""
 SETTLED = 10
 """Generations after which memory should not grow any more."""
 DEFINITION = (
@@ -87,6 +75,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@dataclass(frozen=True)
+class _Way:
+    """One way of speaking."""
+
+    setting: Setting
+    judged: bool = True
+    """Whether the judge listens to it."""
+    headline: bool = False
+    """Whether it may be the headline."""
+
+
 @dataclass
 class _Taken:
     """Times of takes in one way."""
@@ -105,7 +104,8 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     device = model.networks.own.device
     rows = []
-    ways = _ways(masked.baseline(arguments), model.info)
+    found_ways = _ways(masked.baseline(arguments), model.info)
+    ways = {name: way.setting for name, way in found_ways.items()}
     memory = []
     if arguments.generations:  # First: what a network of full size leaves after would hide what grows.
         memory.append(_memory(model, ways[EXACT], bundled.speaker(arguments), arguments.generations))
@@ -113,8 +113,8 @@ def run(arguments: argparse.Namespace) -> Report:
         rows += _full_size(arguments.full_rounds, arguments.full_rows, device)
     taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
     counts = _launches(model, ways, bundled.speaker(arguments))
-    beside = {name: way for name, way in ways.items() if name not in (OFFICIAL, SENTENCEWISE)}
-    said = judged(model, beside, arguments.sentences)
+    listened = {name: way.setting for name, way in found_ways.items() if way.judged}
+    said = judged(model, listened, arguments.sentences)
     official = taken[OFFICIAL].last
     gains = {
         name: interval([one / two for one, two in zip(official, found.last, strict=True)])
@@ -132,42 +132,36 @@ def run(arguments: argparse.Namespace) -> Report:
     if said:
         rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL]})
     rows += memory
-    precise = (name for name in ways if name == EXACT or name in PRECISIONS)
+    precise = (name for name, way in found_ways.items() if way.headline)
     top = max((gains[name] for name in precise), key=lambda one: one.median)
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
-def _ways(plain: Setting, info: ModelInfo) -> dict[str, Setting]:
-    """All ways of speaking that the device of the model ``info`` describes has, by their names."""
-
-    def with_one(name: str, **knobs: object) -> Setting:
-        return plain.with_technique(Engaged(name, Values(knobs)))
-
-    half = max(int(plain.options["steps"]) // 2, 1)
-    narrow = {f"+ {one}": with_one(precision.NAME, precision=one) for one in info.precisions if one != "float32"}
-    fewer, stride = Engaged(fewer_steps.NAME, Values(steps=half)), Engaged(guidance_stride.NAME)
-    kept, lacking = Engaged(frozen_prefix.NAME), dict(info.lacking)
-    # The narrowest float is as a rule the fastest.
-    best = next((name for name in (f"+ bfloat16{WHOLE}", "+ bfloat16") if name in narrow), EXACT)
-    fastest = narrow.get(best, plain)
-    reused = {"exact, all layers at every second": with_one(layer_reuse.NAME)}
-    reused = {name: way for name, way in reused.items() if problem(info, way) is None}  # Small models lack layers.
-    ways = {OFFICIAL: plain, EXACT: plain, **narrow}
-    if graphs.NAME not in lacking:  # There is a GPU; on processors compiling takes minutes for little.
-        for name in dict.fromkeys((EXACT, best)):
-            ways[f"{name}, CUDA graphs"] = ways[name].with_technique(Engaged(graphs.NAME))
-        if compilation.NAME not in lacking:
-            ways["exact, torch.compile"] = with_one(compilation.NAME)
-    return ways | {
-        f"exact, {half} steps": plain.with_technique(fewer),
-        f"exact, guided at the first {half}": with_one(guidance_interval.NAME, steps=half),
-        "exact, guided at every second": plain.with_technique(stride),
-        "exact, text and reference at every fourth": plain.with_technique(kept),
-        **reused,
-        f"{best}, {TOGETHER}": fastest.with_technique(fewer).with_technique(stride).with_technique(kept),
-        SENTENCEWISE: with_one(sentencewise.NAME),
-        "exact, blockwise": with_one(blockwise.NAME),
-    }
+def _ways(plain: Setting, info: ModelInfo) -> dict[str, _Way]:
+    """All ways of speaking that the device of the model ``info`` describes has, by their names. Those that a model or a
+    device cannot have are left out."""
+    file = read(NAME)
+    fastest = file.texts("fastest")
+    additions = [one.addition(KNOWN, ON) for one in file.tables("ways")]
+    file.require_known()
+    known: dict[str, object] = {"half": max(int(plain.options["steps"]) // 2, 1)}
+    narrow = [one for one in info.precisions if one != "float32"]
+    lacking, by_precision = dict(info.lacking), dict[str, str]()
+    found = {OFFICIAL: _Way(plain, judged=False), EXACT: _Way(plain, headline=True)}
+    for addition in additions:
+        if any(one in lacking for one in addition.needs):
+            continue
+        best = next((by_precision[one] for one in fastest if one in by_precision), EXACT)
+        below = dict.fromkeys({"exact": EXACT, "fastest": best}[one] for one in addition.on or ON[:1])
+        for way, bits in itertools.product(below, narrow if addition.each else [""]):
+            given = {**known, "way": way, "precision": bits}
+            title = addition.title.format(**given)
+            setting = addition.added_to(found[way].setting, given)
+            if problem(info, setting) is not None:
+                continue
+            found[title] = _Way(setting, addition.judged, addition.headline)
+            by_precision |= {bits: title} if bits else {}
+    return found
 
 
 @contextlib.contextmanager

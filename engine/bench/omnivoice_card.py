@@ -27,7 +27,8 @@ from engine.bench.official_masked import (
     random_request,
 )
 from engine.bench.report import Report
-from engine.errors import DeviceError
+from engine.bench.ways import read
+from engine.errors import DeviceError, SettingError
 from engine.measure.machine import describe
 from engine.measure.roofline.benchmarks import ceilings_of
 from engine.measure.roofline.ceilings import Ceilings
@@ -44,9 +45,10 @@ from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, W
 from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededNoise, demask
 from engine.sampling.demasking_schedule import Block
 from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values, defaults
-from engine.setting.plan import WHOLE, MaskedPlan
-from engine.techniques import blockwise
+from engine.setting.knobs import Values
+from engine.setting.plan import WHOLE, Blocks, MaskedPlan
+from engine.setting.setting import Engaged, Setting
+from engine.techniques import foreseen
 
 NAME = "omnivoice-card"
 STEPS = 32
@@ -141,8 +143,8 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
 
 @torch.inference_mode()
 def first_audio(case: Case, rounds: int) -> dict[str, object]:
-    """How soon the first block can be heard, by the techniques' default sizes, from the request on; warm."""
-    plan = blockwise.blocks(defaults(blockwise.TECHNIQUE.knobs))
+    """How soon the first block can be heard, by the default sizes of the technique, from the request on; warm."""
+    plan = blocks()
     network = FusedMasked.of(random_network(case.config, case.device), NARROW)
     cache: GraphCache = GraphCache(case.record)
     cache.most = 4
@@ -164,6 +166,20 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
         "ms": float(np.median(taken)),
         "p90 (ms)": float(np.percentile(taken, 90)),
     }
+
+
+def blocks() -> Blocks:
+    """How the canvas is divided by the technique that the bench's file names, under its defaults. Raises
+    :class:`SettingError` if it is not divided."""
+    file = read(NAME)
+    chosen = file.part("first_audio")
+    technique = chosen.technique()
+    plan = foreseen(Setting(chosen.text("model")).with_technique(Engaged(technique.name)))
+    chosen.require_known()
+    file.require_known()
+    if not isinstance(plan, MaskedPlan) or plan.blocks is None:
+        raise SettingError(f"{chosen.prefix}technique: {technique.title} divides no canvas into blocks.")
+    return plan.blocks
 
 
 def floor(case: Case, network: FusedMasked, precision: str, ceilings: Ceilings) -> float:

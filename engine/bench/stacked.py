@@ -1,41 +1,40 @@
 """The product of all savings: each added in turn, paired against many steps under guidance on the same machine.
 
-The ladder: fewer steps, CFG-free weights, fewer bits, and over what is left DiTReducio, or another cache in its place.
-The baseline is guided as strongly as the CFG-free weights replace. At every rung: what it adds and the product so far,
-measured on the clock, the word error rate of an offline judge, and the log-mel distance to the baseline from the same
-noise.
+The ladder is that of ``resources/benches/stacked.toml``: fewer steps, weights with guidance in them, fewer bits, and a
+cache on top. The baseline is guided as strongly as the weights replace. At every rung: what it adds and the product so
+far, measured on the clock, the word error rate of an offline judge, and the log-mel distance to the baseline from the
+same noise.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 
 from engine.bench import bundled
 from engine.bench.report import Report
-from engine.bench.rivals import each_distance
+from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, interval, paired_ratio
-from engine.measure.verdicts import Verdict, Way, verdicts
+from engine.measure.verdicts import Verdict, Way, each_distance, verdicts
 from engine.models.base import SpeechModel, Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
+from engine.setting.knobs import Choice, Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import ditreducio, error_curve, guidance_free, precision, steps
-from engine.techniques.ditreducio.preparation import calibrate_model
+from engine.studies.hooks import preparer
+from engine.techniques import Technique
 
 NAME = "stacked"
-THRESHOLDS = {ditreducio.TECHNIQUE.name: 0.1, error_curve.NAME: 0.2}
-"""The default threshold of each technique that can be on top."""
-CACHES = (*THRESHOLDS, "none")
-PREFERRED = ("bfloat16", "float16", "int8")
-"""Which precision is taken where a device offers several."""
+NO_CACHE = "none"
+OPTIONS = ("pruned", "precision")
+"""Options of this bench that give a rung its knob."""
 WORD_ERRORS = 0.02
 """By how much the word error rate may be above the baseline's."""
 DEFINITION = (
@@ -45,13 +44,70 @@ DEFINITION = (
 )
 
 
+@dataclass(frozen=True)
+class Rung:
+    """What one rung adds: trained weights, or a technique under one knob."""
+
+    technique: Technique
+    title: str
+    knob: str = ""
+    option: str = ""
+    """The option of this bench that gives the knob."""
+    preferred: tuple[str, ...] = ()
+    """Which precision is taken where a device offers several and the option is not given."""
+    without: str = ""
+    """The knob's value with which there is no such rung."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of the knob, if it has only some."""
+        return next(
+            (one.values for one in self.technique.knobs if one.name == self.knob and isinstance(one, Choice)), ()
+        )
+
+
+@dataclass(frozen=True)
+class Top:
+    """What can be on top."""
+
+    technique: Technique
+    title: str
+    knob: str
+    default: float
+
+
+def ladder() -> tuple[list[Rung], list[Top]]:
+    """The rungs from the foot up, and what can be on top. Raises :class:`engine.errors.SettingError` for mistakes in
+    the bench's file."""
+    file = read(NAME)
+    rungs, tops = [], []
+    for one in file.tables("rungs"):
+        of = one.technique()
+        title = one.title({knob.name for knob in of.knobs})
+        if of.weights is None:
+            knob, option = one.knob(of).name, one.choice("option", OPTIONS)
+            rungs.append(Rung(of, title, knob, option, one.texts("preferred"), one.text("without")))
+        else:
+            rungs.append(Rung(of, title))
+        one.require_known()
+    for one in file.tables("tops"):
+        of = one.technique()
+        tops.append(Top(of, one.title({knob.name for knob in of.knobs}), one.knob(of).name, one.given("default")))
+        one.require_known()
+    file.require_known()
+    return rungs, tops
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
+    rungs, tops = ladder()
+    caches = [*(top.technique.name for top in tops), NO_CACHE]
+    precisions = next((rung.choices for rung in rungs if rung.option == "precision"), ())
     bundled.add_arguments(parser, steps=32, rounds=7)
     parser.add_argument("--pruned", type=int, default=7, help="steps after pruning (default: %(default)s)")
-    parser.add_argument("--precision", choices=precision.PRECISIONS, help="precision (default: what the device offers)")
-    parser.add_argument("--cache", choices=CACHES, default=CACHES[0], help="what skips modules (default: %(default)s)")
-    usual = ", ".join(f"{value:g} of {name}" for name, value in THRESHOLDS.items())
+    parser.add_argument("--precision", choices=precisions, help="precision (default: what the device offers)")
+    parser.add_argument("--cache", choices=caches, default=caches[0], help="what skips modules (default: %(default)s)")
+    usual = ", ".join(f"{top.default:g} of {top.technique.name}" for top in tops)
     parser.add_argument("--threshold", type=float, help=f"threshold of what skips modules (default: {usual})")
     parser.add_argument("--sentences", type=int, default=10, help="how many of the 30 Harvard sentences (default: 10)")
 
@@ -59,12 +115,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Climb the ladder: time all rungs in the same rounds, then let the judge listen."""
     model = bundled.loaded(arguments)
-    ladder = list(_ladder(model, arguments))
-    for rung in ladder:
+    rungs = list(_ladder(model, arguments))
+    for rung in rungs:
         model.make_ready(rung.setting, SilentObserver(), bundled.speaker(arguments))
     voice = bundled.speaker(arguments)
-    backbone = {one.title: model.sampling(arguments.text, voice, one.setting, one.artefacts) for one in ladder}
-    device = backbone[ladder[-1].title]().device.type
+    backbone = {one.title: model.sampling(arguments.text, voice, one.setting, one.artefacts) for one in rungs}
+    device = backbone[rungs[-1].title]().device.type
 
     def pipeline(way: Way) -> Callable[[], object]:
         return lambda: run_to_completion(
@@ -72,61 +128,75 @@ def run(arguments: argparse.Namespace) -> Report:
         )
 
     sampled = _timed("backbone", backbone, device, arguments)
-    spoken = _timed("whole pipeline", {one.title: pipeline(one) for one in ladder}, device, arguments)
+    spoken = _timed("whole pipeline", {one.title: pipeline(one) for one in rungs}, device, arguments)
     heard: dict[str, list[Verdict]] = {}
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(), vocoder, model, ladder, bundled.say):
+    for verdict in verdicts(sentences, voices(), vocoder, model, rungs, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)
     rows = [_heard(title, said) for title, said in heard.items() if title not in backbone]
-    rows += list(_rungs(ladder, heard, sampled, spoken))
+    rows += list(_rungs(rungs, heard, sampled, spoken))
     rows.append({"rung": "foot, again (A/A)", "product": sampled.same.median, "pipeline": spoken.same.median})
-    top = sampled.speed_up[ladder[-1].title]
+    top = sampled.speed_up[rungs[-1].title]
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
 # --- Rungs ------------------------------------------------------------------------------------------------------------
 def _ladder(model: SpeechModel, arguments: argparse.Namespace) -> Iterator[Way]:
     """The rungs from the foot up; a saving that this device or the options have not is left out."""
-    weights = _weights(model)
+    rungs, tops = ladder()
+    trained = {rung.technique.name: _strongest(model, rung.technique) for rung in rungs if rung.technique.weights}
     setting = bundled.setting(arguments)
-    setting = replace(setting, options=setting.options.replace(guidance=weights.equivalent_guidance))
-    yield Way(f"{arguments.steps} steps, guidance {weights.equivalent_guidance:.2g}", setting)
-    setting = setting.with_technique(Engaged(steps.TECHNIQUE.name, Values(steps=arguments.pruned)))
-    yield Way(f"+ {arguments.pruned} steps", setting)
-    engaged = Engaged(guidance_free.NAME, Values(weight=round(weights.weight, 2)), weights.fingerprint)
-    setting = setting.with_technique(engaged)
-    yield Way(f"+ CFG-free, w = {weights.weight:.2f}", setting)
-    offered = (one for one in PREFERRED if one in model.info.precisions)
-    chosen = arguments.precision or next(offered, "float32")
-    if chosen != "float32":
-        setting = setting.with_technique(Engaged(precision.NAME, Values(precision=chosen)))
-        yield Way(f"+ {chosen}", setting)
-    threshold = THRESHOLDS.get(arguments.cache) if arguments.threshold is None else arguments.threshold
-    if arguments.cache == error_curve.NAME:
-        engaged = Engaged(error_curve.NAME, Values(threshold=threshold))
-        yield Way(f"+ error-curve cache, α = {threshold:g}", setting.with_technique(engaged))
-    elif arguments.cache == ditreducio.TECHNIQUE.name:
-        yield _calibrated(model, setting, threshold, arguments)
+    for weights in trained.values():
+        setting = replace(setting, options=setting.options.replace(guidance=weights.equivalent_guidance))
+    yield Way(f"{arguments.steps} steps, guidance {setting.options['guidance']:.2g}", setting)
+    for rung in rungs:
+        engaged = _engaged(rung, model, trained.get(rung.technique.name), arguments)
+        if engaged is not None:
+            setting = setting.with_technique(engaged)
+            yield Way(rung.title.format(**engaged.knobs), setting)
+    for top in tops:
+        if top.technique.name == arguments.cache:
+            value = top.default if arguments.threshold is None else arguments.threshold
+            yield _on_top(top, value, model, setting, arguments)
 
 
-def _weights(model: SpeechModel) -> WeightSet:
-    """The CFG-free weights that replace the strongest guidance."""
-    if not model.info.weight_sets:
-        raise PlainError(
-            f"{model.info.title} has no CFG-free weights; train some (paretone train cfg-free), then run this again."
-        )
-    return max(model.info.weight_sets, key=lambda one: one.weight)
+def _engaged(
+    rung: Rung, model: SpeechModel, weights: WeightSet | None, arguments: argparse.Namespace
+) -> Engaged | None:
+    """What a rung engages: trained weights, or what its option says; ``None`` if that is nothing."""
+    of = rung.technique
+    if weights is not None and of.weights is not None:
+        # The titles of weights have two digits.
+        knobs = {name: round(float(str(value)), 2) for name, value in of.weights.knobs_of(weights).items()}
+        return Engaged(of.name, Values(knobs), weights.fingerprint)
+    value = getattr(arguments, rung.option)
+    if value is None:
+        value = next((one for one in rung.preferred if one in model.info.precisions), rung.without)
+    return None if value == rung.without else Engaged(of.name, Values({rung.knob: value}))
 
 
-def _calibrated(model: SpeechModel, setting: Setting, threshold: float, arguments: argparse.Namespace) -> Way:
-    """DiTReducio on top of the others, calibrated on the grid and the weights that run."""
-    bundled.say(f"calibrating at threshold {threshold:g} …")
-    engaged = Engaged(ditreducio.TECHNIQUE.name, Values(threshold=threshold))
+def _strongest(model: SpeechModel, of: Technique) -> WeightSet:
+    """The weights that replace the strongest guidance."""
+    assert of.weights is not None
+    there = [one for one in of.weights.all_of(model.info) if isinstance(one, WeightSet)]
+    if not there:
+        commands = (import_module(one).NAME for one in of.commands)
+        train = next((f" (paretone {one})" for one in commands if one.startswith("train ")), "")
+        raise PlainError(f"{model.info.title} has no {of.title} weights; train some{train}, then run this again.")
+    return max(there, key=lambda one: one.weight)
+
+
+def _on_top(top: Top, value: float, model: SpeechModel, setting: Setting, arguments: argparse.Namespace) -> Way:
+    """A cache on top of the others, prepared on the grid and the weights that run, if it has to be."""
+    engaged, name = Engaged(top.technique.name, Values({top.knob: value})), top.technique.name
+    title = top.title.format(**engaged.knobs)
+    if top.technique.artefact is None:
+        return Way(title, setting.with_technique(engaged))
+    bundled.say(f"calibrating at {top.knob} {value:g} …")
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    table = calibrate_model(model, [utterance], setting.with_technique(engaged), SilentObserver()).table
-    title = f"+ DiTReducio, δ = {threshold:g}"
-    return Way(title, setting.with_technique(replace(engaged, artefact=table.fingerprint)), (table,))
+    artefact = preparer(name)(model, [utterance], setting.with_technique(engaged), SilentObserver())
+    return Way(title, setting.with_technique(replace(engaged, artefact=artefact.fingerprint)), (artefact,))
 
 
 # --- Measured ---------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from engine.audio.mel import MelFrontEnd
+from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import SAMPLE_RATE
@@ -48,6 +49,16 @@ class Verdict:
     """The judged syntheses, one per sentence, if the model spoke."""
     mels: tuple[np.ndarray, ...] = field(default=(), repr=False)
     """Log mel (frames, bands) of each sentence of the original speech."""
+
+
+def each_distance(reference: Sequence[Verdict], other: Sequence[Verdict]) -> np.ndarray:
+    """The log-mel distance of every take to that of ``reference``."""
+    pairs = (
+        (one, two)
+        for first, second in zip(reference, other, strict=True)
+        for one, two in zip(first.syntheses, second.syntheses, strict=True)
+    )
+    return np.array([log_mel_distance(one.trace.drawn_mel, two.trace.drawn_mel) for one, two in pairs])
 
 
 def verdicts(

@@ -188,6 +188,7 @@ TECHNIQUE = Technique(
             whole=True,
         ),
     ),
+    benches=(("omnivoice-first-audio", "engine.techniques.blockwise.benches.first_audio"),),
     resolve=resolve,
     describe=describe,
 )

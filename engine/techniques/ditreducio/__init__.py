@@ -105,6 +105,7 @@ TECHNIQUE = Technique(
         ("calibration", "engine.techniques.ditreducio.benches.calibration"),
         ("skipping", "engine.techniques.ditreducio.benches.skipping"),
         ("intelligibility", "engine.techniques.ditreducio.benches.intelligibility"),
+        ("rivals", "engine.techniques.ditreducio.benches.rivals"),
     ),
     views=(
         "engine.techniques.ditreducio.views.temporal_redundancy",

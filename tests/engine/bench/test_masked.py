@@ -56,18 +56,6 @@ def test_exact_savings_leave_every_code(root: Path, capsys: pytest.CaptureFixtur
     assert report["headline"] == rows[official_masked.EXACT][0]["speed-up"]
 
 
-def test_first_audio_beside_the_whole(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ("--sentences", "0", "--first-block", "8", "--block", "8", "--first-steps", "2", "--later-steps", "2")
-    report, rows = report_of(root, "omnivoice-first-audio", *more, capsys=capsys)
-    exactly = "blockwise, text and reference at every step"
-    assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise", exactly]
-    (blocks,) = rows["blockwise"]
-    assert blocks["first audio p50 (s)"] < blocks["whole p50 (s)"]
-    assert 0 <= blocks["playback waits p50 (s)"] <= blocks["longest (s)"]
-    assert rows["whole canvas"][0]["takes that wait"] == "0 of 2"
-    assert report["headline"] > 0
-
-
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 @pytest.mark.parametrize("name", ["omnivoice", "omnivoice-first-audio"])
 def test_quality_stands_beside_speed(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +89,7 @@ def test_techniques_are_added_one_by_one(root: Path, capsys: pytest.CaptureFixtu
     assert exact["launches a forward"] < mini["launches a forward"]
     assert exact_full["launches a forward"] < full["launches a forward"]
     assert {"exact, 2 steps", "exact, blockwise", "exact, sentence by sentence"} <= rows.keys()
-    together = next(one for name, (one, *_) in rows.items() if name.endswith(omnivoice.TOGETHER))
+    together = next(one for name, (one, *_) in rows.items() if name.endswith("with all of these together"))
     assert together["launches a forward"] <= exact["launches a forward"] + 40
 
 
@@ -138,13 +126,22 @@ def test_a_graphics_card_has_ways_of_its_own(root: Path) -> None:
     on_card = replace(model.info, precisions=("float32", "bfloat16", "bfloat16_all"), lacking=())
     card = omnivoice._ways(plain, on_card)
     assert {"+ all exact savings, CUDA graphs", "+ bfloat16_all, CUDA graphs", "exact, torch.compile"} < card.keys()
-    for name, setting in card.items():
-        assert problem(on_card, setting) is None, name
+    for name, way in card.items():
+        assert problem(on_card, way.setting) is None, name
+    assert [name for name, way in card.items() if way.headline] == [
+        official_masked.EXACT,
+        "+ bfloat16",
+        "+ bfloat16_all",
+    ]
+    assert [name for name, way in card.items() if not way.judged] == [
+        official_masked.OFFICIAL,
+        "exact, sentence by sentence",
+    ]
     reused = "exact, all layers at every second"
     assert reused not in card, "two layers leave none to reuse"
     assert reused in omnivoice._ways(plain, replace(model.info, layers=8))
-    together = card[f"+ bfloat16_all, {omnivoice.TOGETHER}"]
-    assert {one.technique for one in together.techniques} == {
+    together = card["+ bfloat16_all, with all of these together"]
+    assert {one.technique for one in together.setting.techniques} == {
         "precision",
         "fewer_steps",
         "guidance_stride",

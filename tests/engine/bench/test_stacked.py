@@ -73,7 +73,7 @@ def test_without_weights_it_says_what_to_do() -> None:
         list(stacked._ladder(bare, options()))
 
 
-@pytest.mark.parametrize("cache", stacked.CACHES)
+@pytest.mark.parametrize("cache", ["ditreducio", "error_curve", "none"])
 def test_all_rungs_can_be_sampled(model: F5Speech, cache: str) -> None:
     for rung in stacked._ladder(model, options("--steps", "4", "--pruned", "3", "--cache", cache)):
         model.make_ready(rung.setting, SilentObserver(), VOICE)

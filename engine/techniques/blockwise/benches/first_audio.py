@@ -17,6 +17,7 @@ import numpy as np
 from engine.bench import bundled, masked
 from engine.bench.masked_quality import judged
 from engine.bench.report import Report
+from engine.bench.ways import Addition, read
 from engine.measure.machine import describe
 from engine.measure.timing import interval, running_order
 from engine.measure.verdicts import ORIGINAL
@@ -26,10 +27,10 @@ from engine.models.families.masked import MaskedSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import blockwise, sentencewise
+from engine.techniques.blockwise import TECHNIQUE
 
 NAME = "omnivoice-first-audio"
-WHOLE, SENTENCES, BLOCKS = "whole canvas", "sentence by sentence", "blockwise"
+WHOLE, BLOCKS = "whole canvas", "blockwise"
 TEXT_COMPUTED = "blockwise, text and reference at every step"
 TOGETHER = 2
 """Harvard sentences that make an utterance: four to five seconds, which the bundled model speaks on one canvas."""
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     masked.add_arguments(parser, rounds=20)
     parser.add_argument("--sentences", type=int, default=10, help="judged Harvard sentences; 0: none (default: 10)")
-    for knob in blockwise.TECHNIQUE.knobs:
+    for knob in TECHNIQUE.knobs:
         if knob.name != "adaptive":
             parser.add_argument(
                 f"--{knob.name.replace('_', '-')}", type=int, help=f"{knob.title}; else the technique's own"
@@ -79,13 +80,13 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     ways, voice = _ways(arguments), bundled.speaker(arguments)
     heard = _timed(model, ways, voice, arguments.rounds)
-    beside = {name: way for name, way in ways.items() if name != SENTENCES}
-    said = judged(model, beside, arguments.sentences)
+    unjudged = {one.title for one in _others() if not one.judged}
+    listened = {name: way for name, way in ways.items() if name not in unjudged}
+    said = judged(model, listened, arguments.sentences)
     top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
     rows = [_row(name, found) for name, found in heard.items()]
     if said:
-        # A single sentence spoken sentence by sentence is the same take.
-        said[SENTENCES] = said[WHOLE]
+        said |= dict.fromkeys(unjudged, said[WHOLE])
         rows = [{**row, **said[str(row["way"])]} for row in rows]
         for row in rows:
             row["within 3 points"] = _within(row, said[WHOLE])
@@ -93,15 +94,23 @@ def run(arguments: argparse.Namespace) -> Report:
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
+def _others() -> list[Addition]:
+    """What blocks are compared with, apart from the whole canvas."""
+    file = read(NAME)
+    found = [one.addition(()) for one in file.tables("ways")]
+    file.require_known()
+    return found
+
+
 def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
     plain = masked.baseline(arguments)
-    names = (knob.name for knob in blockwise.TECHNIQUE.knobs if knob.name != "adaptive")
+    names = (knob.name for knob in TECHNIQUE.knobs if knob.name != "adaptive")
     knobs = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     return {
         WHOLE: plain,
-        SENTENCES: plain.with_technique(Engaged(sentencewise.NAME)),
-        BLOCKS: plain.with_technique(Engaged(blockwise.NAME, Values(knobs))),
-        TEXT_COMPUTED: plain.with_technique(Engaged(blockwise.NAME, Values(knobs, text_every=1))),
+        **{one.title: one.added_to(plain, {}) for one in _others()},
+        BLOCKS: plain.with_technique(Engaged(TECHNIQUE.name, Values(knobs))),
+        TEXT_COMPUTED: plain.with_technique(Engaged(TECHNIQUE.name, Values(knobs, text_every=1))),
     }
 
 

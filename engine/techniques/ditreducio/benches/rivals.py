@@ -1,8 +1,8 @@
 """DiTReducio and its rivals at equal shares of computed operations: fidelity, word error rate, measured speed-up.
 
-Compared on the bundled model, from the same noise: DiTReducio with reuse (the paper) and with forecasts (ours), the
-static error-curve cache, the first-block cache, and guidance on the first steps only. The knob of each is searched on
-one other sentence until the share is met; what was met on the test sentences stands in the table.
+Compared on the bundled model, from the same noise: DiTReducio with reuse (the paper) and with forecasts (ours), and the
+rivals that ``resources/benches/rivals.toml`` names. The knob of each is searched on one other sentence until the share
+is met; what was met on the test sentences stands in the table.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ import numpy as np
 
 from engine.bench import bundled
 from engine.bench.report import Report
+from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, mean_ratio
-from engine.measure.fidelity import log_mel_distance
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, paired_ratio
-from engine.measure.verdicts import Verdict, Way, verdicts
+from engine.measure.verdicts import Verdict, Way, each_distance, verdicts
 from engine.models.base import SpeechModel, Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import ditreducio, error_curve, first_block, guidance_interval, resolve
+from engine.techniques import resolve
+from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.record import CalibrationRecord
 
@@ -39,11 +40,6 @@ TOLERANCE = 0.06
 """By how much a share may miss its target and still be compared; schedules move in whole steps."""
 DRAWS = 4000
 FIRST_THRESHOLD = 0.05
-SEARCHED: Mapping[str, tuple[str, float, float]] = {
-    error_curve.NAME: ("error-curve cache", 0.0, 4.0),
-    first_block.NAME: ("first-block cache", 0.0, 4.0),
-}
-"""Rivals with a threshold: their names for people, and between which values it is searched."""
 TABLES = {"reuse": "DiTReducio", "forecast": "DiTReducio, forecast"}
 DEFINITION = (
     "Log-mel distance to the baseline of DiTReducio as published over that of its best rival, both computing about "
@@ -60,6 +56,55 @@ class Entrant:
     target: float
     knob: str
     way: Way
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A rival whose share follows from a threshold, which is searched between two values."""
+
+    technique: str
+    knob: str
+    title: str
+    low: float
+    high: float
+
+    def engaged(self, baseline: Setting, value: float) -> Setting:
+        """``baseline`` with the rival at a threshold."""
+        return baseline.with_technique(Engaged(self.technique, Values({self.knob: value})))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A rival whose share follows from a number of steps and is known beforehand."""
+
+    technique: str
+    knob: str
+    title: str
+    short: str
+    """Title of its takes."""
+    symbol: str
+
+    def engaged(self, baseline: Setting, value: int) -> Setting:
+        """``baseline`` with the rival at that number of steps."""
+        return baseline.with_technique(Engaged(self.technique, Values({self.knob: value})))
+
+
+def rivals() -> tuple[list[Searched], list[Counted]]:
+    """The rivals that the bench's file names. Raises :class:`engine.errors.SettingError` for mistakes in it."""
+    file = read(NAME)
+    searched, counted = [], []
+    for one in file.tables("searched"):
+        of = one.technique()
+        knob, title = one.knob(of).name, one.title(())
+        searched.append(Searched(of.name, knob, title, one.given("low"), one.given("high")))
+        one.require_known()
+    for one in file.tables("counted"):
+        of = one.technique()
+        knob, titles = one.knob(of).name, (one.title(()), one.title((), "short"), one.title((), "symbol"))
+        counted.append(Counted(of.name, knob, *titles))
+        one.require_known()
+    file.require_known()
+    return searched, counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,26 +170,18 @@ def compared(
     return low, value, high
 
 
-def each_distance(reference: Sequence[Verdict], other: Sequence[Verdict]) -> np.ndarray:
-    """The log-mel distance of every take to that of ``reference``."""
-    pairs = (
-        (one, two)
-        for first, second in zip(reference, other, strict=True)
-        for one, two in zip(first.syntheses, second.syntheses, strict=True)
-    )
-    return np.array([log_mel_distance(one.trace.drawn_mel, two.trace.drawn_mel) for one, two in pairs])
-
-
 # --- Entrants ---------------------------------------------------------------------------------------------------------
 def _entrants(model: SpeechModel, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Entrant]:
     """All techniques at all targets, as far as they reach."""
     for temporal in TABLES:
         yield from _tables(model, baseline, temporal, arguments)
-    for technique in SEARCHED:
+    searched, counted = rivals()
+    for rival in searched:
         for target in arguments.targets:
-            yield _searched(model, baseline, technique, target, arguments)
-    for target in arguments.targets:
-        yield from _guided_first(model, baseline, target, arguments)
+            yield _searched(model, baseline, rival, target, arguments)
+    for rival in counted:
+        for target in arguments.targets:
+            yield from _counted(model, baseline, rival, target, arguments)
 
 
 def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Entrant]:
@@ -157,7 +194,7 @@ def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: arg
         if record is not None:
             threshold = _threshold_for(target, lambda at: record.derive(at).table.ops_ratio(operations))  # noqa: B023
         bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
-        engaged = Engaged(ditreducio.TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
+        engaged = Engaged(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
         utterance = Utterance(arguments.text, voice)
         record = calibrate_model(model, [utterance], baseline.with_technique(engaged), SilentObserver())
         moved = _threshold_for(target, lambda at: record.derive(at).table.ops_ratio(operations))  # noqa: B023
@@ -168,36 +205,31 @@ def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: arg
 
 
 def _searched(
-    model: SpeechModel, baseline: Setting, technique: str, target: float, arguments: argparse.Namespace
+    model: SpeechModel, baseline: Setting, rival: Searched, target: float, arguments: argparse.Namespace
 ) -> Entrant:
-    title, low, high = SEARCHED[technique]
-    bundled.say(f"{title}: searching the threshold for {target:g} …")
-
-    def engaged(threshold: float) -> Setting:
-        return baseline.with_technique(Engaged(technique, Values(threshold=threshold)))
+    bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
 
     def share(threshold: float) -> float:
-        spoken = model.synthesise(arguments.text, bundled.speaker(arguments), engaged(threshold), (), SilentObserver())
+        setting = rival.engaged(baseline, threshold)
+        spoken = model.synthesise(arguments.text, bundled.speaker(arguments), setting, (), SilentObserver())
         return run_to_completion(spoken).measurements.ops_ratio
 
-    threshold = _threshold_for(target, share, low, high, trials=8)
-    return Entrant(title, target, f"{threshold:.3g}", Way(f"{title} at {target:g}", engaged(threshold)))
+    threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)
+    way = Way(f"{rival.title} at {target:g}", rival.engaged(baseline, threshold))
+    return Entrant(rival.title, target, f"{threshold:.3g}", way)
 
 
-def _guided_first(
-    model: SpeechModel, baseline: Setting, target: float, arguments: argparse.Namespace
+def _counted(
+    model: SpeechModel, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
 ) -> Iterator[Entrant]:
-    """Guidance on as many steps as come nearest, if that is near enough."""
+    """The number of steps whose share comes nearest, if that is near enough."""
     operations = model.operations(arguments.text, bundled.speaker(arguments), baseline)
-    settings = [
-        baseline.with_technique(Engaged(guidance_interval.NAME, Values(steps=steps)))
-        for steps in range(1, baseline.options["steps"])
-    ]
+    settings = [rival.engaged(baseline, steps) for steps in range(1, baseline.options["steps"])]
     shares = [resolve(model.info, one).ops_ratio(operations) for one in settings]
     nearest = int(np.argmin(np.abs(np.array(shares) - target)))
     if abs(shares[nearest] - target) <= TOLERANCE:
-        title = f"guidance first at {target:g}"
-        yield Entrant("guidance on the first k steps", target, f"k = {nearest + 1}", Way(title, settings[nearest]))
+        way = Way(f"{rival.short} at {target:g}", settings[nearest])
+        yield Entrant(rival.title, target, f"{rival.symbol} = {nearest + 1}", way)
 
 
 def _threshold_for(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.bench.rivals import TABLES, Entrant, _threshold_for, compared
 from engine.errors import PlainError
 from engine.measure.verdicts import Way
 from engine.setting.setting import Setting
+from engine.techniques.ditreducio.benches.rivals import TABLES, Entrant, _threshold_for, compared, rivals
 
 WAY = Setting("f5-mini")
 
@@ -50,3 +50,13 @@ def test_the_threshold_is_the_nearest_on_the_way() -> None:
     found = _threshold_for(0.7, share, 0.0, 2.0, trials=8)
     assert share(found) == min((share(one) for one in asked[:8]), key=lambda one: abs(one - 0.7)) == 0.7
     assert len(asked[:8]) == 8
+
+
+def test_the_rivals_are_those_of_the_file() -> None:
+    searched, counted = rivals()
+    assert [(one.technique, one.knob, one.low, one.high) for one in searched] == [
+        ("error_curve", "threshold", 0, 4),
+        ("first_block", "threshold", 0, 4),
+    ]
+    assert [(one.technique, one.knob, one.symbol) for one in counted] == [("guidance_interval", "steps", "k")]
+    assert counted[0].engaged(WAY, 5).engaged("guidance_interval").knobs["steps"] == 5
