@@ -75,7 +75,7 @@ class Worker:
 
 
 class Cluster:
-    """A crew of workers on the Ray cluster at ``address``; see :class:`engine.studies.running.TaskExecutor`.
+    """Workers on the Ray cluster at ``address``; see :class:`engine.studies.running.TaskExecutor`.
 
     ``workers`` is how many there are to be; by default as many as there are GPUs, or else cores. ``load``
     replaces :func:`engine.models.load_model`.

@@ -48,7 +48,7 @@ class CalibrationStore:
         return self._records.get(fingerprint)
 
     def newest(self, compatibility: Compatibility, knobs: Values) -> CalibrationRecord | None:
-        """The latest calibration for ``belonging`` whose knobs equal ``knobs`` but for the threshold."""
+        """The latest calibration for ``compatibility`` whose knobs equal ``knobs`` but for the threshold."""
         for record in reversed(self._records.values()):
             if record.table.compatibility == compatibility and _but_threshold(record.knobs) == _but_threshold(knobs):
                 return record
