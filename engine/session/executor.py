@@ -74,8 +74,10 @@ class Executor:
             check=observer.check,
         )
         observer.check()
+        replaces = self.model is not None
         self.model, self.device, self._loaded = model, chosen, command
-        self.tidy()
+        if replaces:
+            self.tidy()
         return model.info
 
     def model_for(self, setting: Setting) -> SpeechModel:
