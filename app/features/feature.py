@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from app.shell.places import Place
 
 if TYPE_CHECKING:
-    from app.features.presenter import Presenter
-    from app.features.services import Services
+    from app.features.presenter import Presenter, Services
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a presenter is: it binds the panels and actions of one feature to the state.
+"""What a presenter is, and what it is given: it binds the panels and actions of one feature to the state.
 
 A presenter is made once, when the window is. It binds its actions and puts panels that are there at once into their
 docks. Panels that draw with pyqtgraph come later, so that the window is painted first.
@@ -6,22 +6,24 @@ docks. Panels that draw with pyqtgraph come later, so that the window is painted
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QSettings, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
 
+from app.shell.actions import Actions
+from app.shell.docks import Docks
+from app.shell.notices import Notices
+from app.shell.status_line import StatusLine
+from app.shell.theme import Theme
+from app.state.app_state import AppState
 from engine.session.messages import Event, Progress, Telemetry
 
 Panel = TypeVar("Panel", bound=QWidget)
-
-
-class Windowed(Protocol):
-    """What the base of presenters needs of :class:`app.features.services.Services`."""
-
-    @property
-    def window(self) -> QMainWindow: ...
+Found = TypeVar("Found")
 
 
 class Presenter(QObject):
@@ -33,8 +35,14 @@ class Presenter(QObject):
     later: Mapping[str, Callable[[], QWidget]] = {}
     """Panels to build after the first paint, by the name of their place."""
 
-    def __init__(self, services: Windowed) -> None:
+    def __init__(self, services: Services) -> None:
         super().__init__(services.window)
+        self._window = services.window
+        self._state = services.state
+        self._actions = services.actions
+        self._docks = services.docks
+        self._notices = services.notices
+        self._theme = services.theme
 
     def engine_starts(self) -> None:
         """The window was painted and the engine starts: report what went wrong before."""
@@ -56,6 +64,49 @@ class Presenter(QObject):
 
     def shut_down(self) -> None:
         """The window closes and the engine has stopped: end threads, close files."""
+
+
+class Presenters:
+    """The presenters of a window, by the names of their features, in the order of the list."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Presenter] = {}
+
+    def add(self, name: str, presenter: Presenter) -> None:
+        """Register the presenter of the feature called ``name``."""
+        self._made[name] = presenter
+
+    def __getitem__(self, name: str) -> Presenter:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[Presenter]:
+        return iter(self._made.values())
+
+    def find(self, kind: type[Found]) -> Found:
+        """The presenter of this class. While presenters are made, only those before in the list are there."""
+        for one in self._made.values():
+            if isinstance(one, kind):
+                return one
+        raise LookupError(f"There is no {kind.__name__} (yet); list its feature, before those that need it at once.")
+
+
+@dataclass(frozen=True)
+class Services:
+    """The window's shared parts."""
+
+    window: QMainWindow
+    state: AppState
+    actions: Actions
+    docks: Docks
+    notices: Notices
+    status: StatusLine
+    theme: Theme
+    settings: QSettings
+    """What is kept between sessions."""
+    folder: Path
+    """The user's data."""
+    features: Presenters = field(default_factory=Presenters)
+    """The other features."""
 
 
 def built(panel: Panel | None) -> Panel:

@@ -16,8 +16,8 @@ from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.features.feature import Feature
+from app.features.presenter import Presenters, Services
 from app.features.registry import FEATURES
-from app.features.services import Presenters, Services
 from app.shell import help as pages
 from app.shell.actions import Actions
 from app.shell.bridge import Bridge

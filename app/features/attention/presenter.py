@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter, built
-from app.features.services import Services
+from app.features.presenter import Presenter, Services, built
 from app.features.strategy.presenter import StrategyPresenter
 from app.features.strategy.state import NAME, running_reports
 from app.state.availability import require
@@ -28,9 +27,8 @@ class AttentionPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = state = services.state
+        state = services.state
         self._strategy = services.features.find(StrategyPresenter).state
-        self._theme = services.theme
         self.attention: AttentionPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"attention": self._build_attention}
         for signal in (self._strategy.changed, state.selection.model_changed):

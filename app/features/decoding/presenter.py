@@ -9,8 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.features.views.presenter import ViewsPresenter
 from engine.techniques.speculative.views import speculation
 
@@ -23,10 +22,8 @@ class DecodingPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = services.state
         self._features = services.features
         self._listening = services.features.find(ListenPresenter)
-        self._theme = services.theme
         self.decoding: DecodingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
         services.state.comparison.changed.connect(self._show_takes)

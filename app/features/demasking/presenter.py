@@ -9,8 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.state.jobs import Kind
 from engine.errors import SettingError
 from engine.models.base import Voice
@@ -26,10 +25,7 @@ class DemaskingPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = services.state
-        self._actions = services.actions
         self._listening = services.features.find(ListenPresenter)
-        self._theme = services.theme
         self._job = 0
         self._asked: tuple[str, Take, float] | None = None
         """The side and the take of which a part is decoded, and where in it that begins, in seconds."""

@@ -7,8 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 
 from app.features.export.model import ProfileExport, technique_of
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.state.jobs import Kind
 from engine.errors import SettingError
 from engine.export.targets import F5_TTS, target
@@ -24,10 +23,6 @@ class ExportPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = services.state
-        self._actions = services.actions
-        self._notices = services.notices
         self.exported = False
         """Whether a profile has been exported."""
         actions = services.actions

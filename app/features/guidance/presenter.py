@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from app.features.guidance.model import GuidanceWeights
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 
 
 class GuidancePresenter(Presenter):

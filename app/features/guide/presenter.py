@@ -5,8 +5,7 @@ from __future__ import annotations
 from app.features.export.presenter import ExportPresenter
 from app.features.guide.panel import Guide, main_job
 from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.shell.docks import add_bar
 
 
@@ -15,7 +14,6 @@ class GuidePresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = services.state
         self._calibrate = services.actions.calibrate
         """The step that only some models have."""
         self._listening = services.features.find(ListenPresenter)

@@ -13,8 +13,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter, built
-from app.features.services import Services
+from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.listening import results, trials, webmushra
 from app.listening.planning import Plan, planned
@@ -55,14 +54,8 @@ class LabPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = services.state
         self._listening = services.features.find(ListenPresenter)
         self._kept = services.features.find(TakesPresenter)
-        self._actions = services.actions
-        self._docks = services.docks
-        self._notices = services.notices
-        self._theme = services.theme
         self._folder = services.folder / TRIALS
         self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()

@@ -10,8 +10,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.layers.model import LayerChoice
-from app.features.presenter import Presenter, built
-from app.features.services import Services
+from app.features.presenter import Presenter, Services, built
 from app.features.studies.presenter import StudiesPresenter
 from app.features.training.presenter import TrainingPresenter
 from app.features.views.presenter import ViewsPresenter
@@ -35,9 +34,6 @@ class LayersPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = services.state
-        self._actions = services.actions
-        self._theme = services.theme
         self._features = services.features
         self.choice = LayerChoice(services.state, self)
         self.choice.problem.connect(services.notices.warn)

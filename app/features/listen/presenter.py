@@ -9,8 +9,7 @@ import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter, built
-from app.features.services import Services
+from app.features.presenter import Presenter, Services, built
 from app.shell.notices import Level
 from app.state.differences import keeps_timing
 from app.state.jobs import Job, Kind, Outcome
@@ -33,11 +32,6 @@ class ListenPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = services.state
-        self._actions = services.actions
-        self._docks = services.docks
-        self._notices = services.notices
-        self._theme = services.theme
         self._streaming = 0
         self._sounding = False
         """Whether a sound is heard that is neither A nor B."""

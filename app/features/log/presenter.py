@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from app.features.log.panel import LogPanel
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 
 
 class LogPresenter(Presenter):

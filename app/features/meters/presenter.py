@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from engine.session.messages import Telemetry
 from engine.setting.take import Take
 
@@ -22,8 +21,6 @@ class MetersPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = services.state
-        self._theme = services.theme
         self.meters: MetersPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
         services.state.synthesis.take_added.connect(self._show_take)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter, built
-from app.features.services import Services
+from app.features.presenter import Presenter, Services, built
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
@@ -29,11 +28,6 @@ class RooflinePresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = services.state
-        self._actions = services.actions
-        self._notices = services.notices
-        self._theme = services.theme
         self._job = 0
         self._side = "A"
         self._trace: Path | None = None

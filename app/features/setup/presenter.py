@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMessageBox
 
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
 from app.state.jobs import Job, Kind, Outcome
@@ -23,10 +22,6 @@ class SetupPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = services.state
-        self._actions = services.actions
-        self._notices = services.notices
         self._features = services.features
         self._candidates: tuple[str, ...] = ()
         """The architectures that the checkpoint that failed to load may have."""

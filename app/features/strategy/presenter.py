@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.features.strategy.calibration_store import CalibrationStore
 from app.features.strategy.state import StrategyState, running_reports
 from app.shell import file_dialogs
@@ -31,12 +30,6 @@ class StrategyPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = services.state
-        self._actions = services.actions
-        self._docks = services.docks
-        self._notices = services.notices
-        self._theme = services.theme
         self.state = StrategyState(services.state, CalibrationStore(services.folder / "calibrations"), self)
         self.state.trouble.connect(services.notices.warn)
         self.strategy: StrategyPanel | None = None

@@ -14,8 +14,7 @@ from PySide6.QtCore import QTimer, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter, built
-from app.features.services import Services
+from app.features.presenter import Presenter, Services, built
 from app.features.studies.making import StudyMaking
 from app.features.studies.memory import StudiesMemory
 from app.features.takes.presenter import TakesPresenter
@@ -42,13 +41,7 @@ class StudiesPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = services.state
         self._takes = services.features.find(TakesPresenter)
-        self._actions = services.actions
-        self._docks = services.docks
-        self._notices = services.notices
-        self._theme = services.theme
         self._memory = StudiesMemory(services.settings)
         self._open = services.state.open_studies
         self._files: dict[Path, Path] = {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Slot
 
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 
 
 class SynthesisPresenter(Presenter):
@@ -13,8 +12,8 @@ class SynthesisPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = state = services.state
-        self._actions = actions = services.actions
+        state = services.state
+        actions = services.actions
         self._status = services.status
         actions.bind(actions.baseline, state.synthesis.synthesise_baseline)
         actions.bind(actions.accelerated, state.synthesis.synthesise_accelerated)

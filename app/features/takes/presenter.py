@@ -7,8 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.features.takes.panel import TakesPanel
 from app.features.takes.table import FailedTake
 from app.features.takes.wav import write_wav
@@ -29,11 +28,8 @@ class TakesPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = state = services.state
-        self._actions = actions = services.actions
-        self._docks = services.docks
-        self._notices = services.notices
+        state = services.state
+        actions = services.actions
         self._opened = open_library(services.folder / "takes")
         self.takes = TakesPanel(self._opened.library, services.theme.colours)
         self.takes.a_chosen.connect(state.comparison.set_a)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.features.setup.presenter import SetupPresenter
 from app.features.strategy.presenter import StrategyPresenter
 from app.features.strategy.state import NAME
@@ -25,11 +24,9 @@ class ThresholdPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = state = services.state
+        state = services.state
         self._strategy = strategy = services.features.find(StrategyPresenter).state
         self._setup = services.features.find(SetupPresenter).setup
-        self._actions = services.actions
-        self._theme = services.theme
         self.threshold: ThresholdPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"threshold": self._build_threshold}
         for signal in (strategy.changed, state.cost.changed, state.selection.model_changed):

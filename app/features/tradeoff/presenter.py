@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.lab.presenter import TRIALS, LabPresenter
 from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter, built
-from app.features.services import Services
+from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.links import TradeoffLinks
 from app.features.tradeoff.model.known_points import KnownPoints
@@ -38,16 +37,10 @@ class TradeoffPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._window = services.window
-        self._state = services.state
         self._listening = services.features.find(ListenPresenter)
         self._takes = services.features.find(TakesPresenter)
         self._lab = services.features.find(LabPresenter)
         self._studies = services.state.open_studies
-        self._actions = services.actions
-        self._docks = services.docks
-        self._notices = services.notices
-        self._theme = services.theme
         self._settings = services.settings
         self._folder = services.folder / TRIALS
         self._reader: Reader | None = None

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter
-from app.features.services import Services
+from app.features.presenter import Presenter, Services
 from app.features.strategy.presenter import StrategyPresenter
 from engine.models import catalogue
 from engine.models.base import Utterance
@@ -25,10 +24,7 @@ class TransferPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._state = services.state
         self._strategy = services.features.find(StrategyPresenter).state
-        self._actions = services.actions
-        self._theme = services.theme
         self.transfer: TransferPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"transfer": self._build_transfer}
         services.actions.bind(services.actions.calibrate_on, lambda: services.docks.go_to("transfer"))

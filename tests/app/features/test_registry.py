@@ -11,9 +11,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.features.feature import Feature
-from app.features.presenter import Presenter
+from app.features.presenter import Presenter, Services
 from app.features.registry import FEATURES
-from app.features.services import Services
 from app.features.takes.presenter import TakesPresenter
 from app.shell.places import Place, Region
 from app.shell.theme import Colours, Theme
