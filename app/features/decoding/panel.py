@@ -24,7 +24,7 @@ from app.features.decoding.plots import AcceptancePlot, RunningPlot
 from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, fate_colours
 from app.shell.theme import Colours
 from app.widgets.invitation import Invited
-from app.widgets.side_buttons import SIDES, SideButtons
+from app.widgets.side_panel import TakePanel
 from engine.measure.decoding import (
     WINDOW,
     Drafting,
@@ -57,7 +57,7 @@ _FIGURES = {
 }
 
 
-class DecodingPanel(QWidget):
+class DecodingPanel(TakePanel):
     """Above: the tokens along time. Below: acceptance, tokens per pass, and the speed-up that follows."""
 
     hear_wanted = Signal(str, float)
@@ -66,18 +66,13 @@ class DecodingPanel(QWidget):
     """The user wants to see what other tolerances and draft lengths would do."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
-        self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
-        self._side = "B"
+        super().__init__("the tokens of take", colours, parent)
         self._build(colours)
         self.set_colours(colours)
         self._show()
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.side_buttons = SideButtons("the tokens of take")
-        self.side_buttons.chosen.connect(self.show_side)
         top = QHBoxLayout()
         top.addWidget(self.side_buttons)
         self.headline = QLabel(wordWrap=True)
@@ -164,23 +159,6 @@ class DecodingPanel(QWidget):
         self.setFocusProxy(self.strip)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_takes(self, take_a: Take | None, take_b: Take | None) -> None:
-        """Show what is compared; the side that was looked at stays in front as long as it has tokens."""
-        takes = {"A": take_a, "B": take_b}
-        if takes == self._takes and all(takes[side] is self._takes[side] for side in SIDES):
-            return
-        changed = [side for side in SIDES if takes[side] is not self._takes[side]]
-        self._takes = takes
-        if changed and self._trace(changed[-1]) is not None:
-            self._side = changed[-1]
-        self._show()
-
-    def show_side(self, side: str) -> None:
-        """Show take ``"A"`` or ``"B"``, if it has tokens."""
-        if self._trace(side) is not None:
-            self._side = side
-        self._show()
-
     def set_position(self, side: str, seconds: float | None) -> None:
         """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
         self.strip.set_position(seconds if side == self._side else None)
@@ -193,24 +171,20 @@ class DecodingPanel(QWidget):
         self.side_buttons.set_colours(colours)
         self._show_legend()
 
-    @property
-    def side(self) -> str:
-        """The side that is shown."""
-        return self._side
-
     def figure(self, name: str) -> str:
         """One of the figures, as it is shown: ``tokens``, ``length``, ``cost``, ``predicted`` or ``measured``."""
         return self._values[name].text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def has_side(self, side: str) -> bool:
+        return self._trace(side) is not None
+
     def _trace(self, side: str) -> DecodingTrace | None:
         take = self._takes[side]
         return take.trace.decoding if take is not None else None
 
     def _show(self) -> None:
-        if self._trace(self._side) is None:
-            self._side = next((side for side in SIDES if self._trace(side) is not None), self._side)
-        self.side_buttons.show_side(self._side, [side for side in SIDES if self._trace(side) is not None])
+        super()._show()
         trace = self._trace(self._side)
         self._pages.show_content(trace is not None)
         if trace is None:

@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
+from app.plotting.cursor_canvas import ACTIVATING
+from app.plotting.line_canvas import LineCanvas
 from app.plotting.palette import series_colour
 from app.shell.theme import Colours
 from engine.measure.decoding import SpokenToken
@@ -43,8 +35,6 @@ _LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
 """In heights of the font: a token's width and height, a rejected draft's height, and the room between lines."""
 _DRAFTS = 2.0
 """The room for all drafts beneath a token at most: many are drawn the flatter."""
-_MARGIN, _END = 3.2, 1.0
-"""Room for the seconds before a line, and for a token that reaches over its end."""
 _MOVES = (
     Qt.Key.Key_Left,
     Qt.Key.Key_Right,
@@ -68,13 +58,14 @@ def fate_colours(colours: Colours) -> dict[str, str]:
     }
 
 
-class TokenStrip(CursorCanvas):
-    """The tokens of one take. As high as its lines need at its width."""
+class TokenStrip(LineCanvas):
+    """The tokens of one take. As high as its lines need at its width.
+
+    The margin has the seconds at which a line begins; a token may reach over its end.
+    """
 
     cursor_moved = Signal(int)
     """The cursor stands on the token of this index."""
-    activated = Signal(int)
-    """The user wants to hear from the token of this index."""
     height_wanted = Signal(int)
     """How high the strip is with all its lines, in pixels."""
     line_shown = Signal(QRectF)
@@ -87,8 +78,6 @@ class TokenStrip(CursorCanvas):
         self._tokens: tuple[SpokenToken, ...] = ()
         self._rate = 25.0
         self._cursor = 0
-        self._position: float | None = None
-        self._line_seconds = _LINES_OF_SECONDS[0]
         self._lines: list[tuple[int, int]] = []
         self._depth = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
@@ -99,15 +88,10 @@ class TokenStrip(CursorCanvas):
         """Show these tokens, in the order of time; each is heard for 1 / ``rate`` seconds."""
         self._tokens, self._rate = tuple(tokens), rate
         self._depth = max((len(one.rejected) for one in self._tokens), default=0)
-        self._cursor, self._position = 0, None
-        self._break_lines()
+        self._cursor = 0
+        self.set_position(None)
+        self.break_lines()
         self.refresh()
-
-    def set_position(self, seconds: float | None) -> None:
-        """Show where the take is heard; ``None`` if it is not."""
-        if seconds != self._position:
-            self._position = seconds
-            self.update()
 
     @property
     def cursor(self) -> int:
@@ -116,7 +100,6 @@ class TokenStrip(CursorCanvas):
 
     @property
     def lines(self) -> int:
-        """Number of lines of the strip."""
         return len(self._lines)
 
     def move_cursor(self, index: int) -> None:
@@ -126,7 +109,7 @@ class TokenStrip(CursorCanvas):
         index = max(0, min(index, len(self._tokens) - 1))
         moved, self._cursor = index != self._cursor, index
         self.refresh()
-        self.line_shown.emit(self._line_rectangle(self._line_of(index)))
+        self.line_shown.emit(self.line_rectangle(self._line_of(index)))
         if moved:
             self.cursor_moved.emit(index)
 
@@ -158,38 +141,26 @@ class TokenStrip(CursorCanvas):
     # --- Geometry ----------------------------------------------------------------------------------------------------
     def sizeHint(self) -> QSize:
         em = self.fontMetrics().height()
-        return QSize(50 * em, max(4 * em, round(len(self._lines) * self._line_height() + em * 0.4)))
+        return QSize(50 * em, max(4 * em, round(len(self._lines) * self.line_height() + em * 0.4)))
 
-    def minimumSizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().height() * 14, self.sizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.oldSize().width() != event.size().width():
-            self._break_lines()
-
-    def changeEvent(self, event: QEvent) -> None:
-        if event.type() is QEvent.Type.FontChange:
-            self._break_lines()
-        super().changeEvent(event)
-
-    def _break_lines(self) -> None:
+    def fit_lines(self) -> None:
         """As many seconds to a line as leave a token room for its letter."""
-        em = self.fontMetrics().height()
-        room = max(1.0, self.width() - (_MARGIN + _END) * em)
-        fitting = [one for one in _LINES_OF_SECONDS if one * self._rate * _LEAST_CELL * em <= room]
-        self._line_seconds = max(fitting, default=_LINES_OF_SECONDS[0])
+        least = self._rate * _LEAST_CELL * self.fontMetrics().height()
+        self.per_line = max(
+            (one for one in _LINES_OF_SECONDS if one * least <= self.room()), default=_LINES_OF_SECONDS[0]
+        )
         self._lines = []
         for index, one in enumerate(self._tokens):
-            line = int(one.seconds / self._line_seconds + 1e-6)
+            line = int(one.seconds / self.per_line + 1e-6)
             while len(self._lines) <= line:
                 self._lines.append((index, index))
             self._lines[line] = (self._lines[line][0], index + 1)
-        self.updateGeometry()
-        self.update()
+
+    def break_lines(self) -> None:
+        super().break_lines()
         self.height_wanted.emit(self.sizeHint().height())
 
-    def _line_height(self) -> float:
+    def line_height(self) -> float:
         return self.fontMetrics().height() * (_CELL_HEIGHT + _LINE_GAP * 0.5) + self._depth * self._draft_height()
 
     def _draft_height(self) -> float:
@@ -198,25 +169,17 @@ class TokenStrip(CursorCanvas):
     def _line_of(self, index: int) -> int:
         return next((line for line, (_, end) in enumerate(self._lines) if index < end), 0)
 
-    def _line_rectangle(self, line: int) -> QRectF:
-        return QRectF(0, line * self._line_height(), self.width(), self._line_height())
-
-    def _place(self, seconds: float, line: int) -> float:
-        em = self.fontMetrics().height()
-        room = self.width() - (_MARGIN + _END) * em
-        return _MARGIN * em + (seconds - line * self._line_seconds) / self._line_seconds * room
-
     def token_rectangle(self, index: int) -> QRectF:
         """Where a token is painted, without the drafts beneath it."""
         em = self.fontMetrics().height()
         line, one = self._line_of(index), self._tokens[index]
-        left = self._place(one.seconds, line)
-        right = self._place(one.seconds + 1 / self._rate, line)
-        return QRectF(left, line * self._line_height() + 0.3 * em, right - left, _CELL_HEIGHT * em)
+        left = self.place(one.seconds, line)
+        right = self.place(one.seconds + 1 / self._rate, line)
+        return QRectF(left, line * self.line_height() + 0.3 * em, right - left, _CELL_HEIGHT * em)
 
     def token_at(self, place: QPointF) -> int | None:
         """The index of the token at a place in widget coordinates, drafts included; ``None`` outside them."""
-        line = int(place.y() / self._line_height())
+        line = int(place.y() / self.line_height())
         if not 0 <= line < len(self._lines):
             return None
         for index in range(*self._lines[line]):
@@ -233,19 +196,16 @@ class TokenStrip(CursorCanvas):
         letters = QFont(self.font())
         letters.setBold(True)
         letters.setPixelSize(max(7, int(0.68 * em)))
-        for line, (first, last) in enumerate(self._lines):
-            around = self._line_rectangle(line)
-            if not around.intersects(QRectF(event.rect())):
-                continue
+        for line in self.lines_in(event):
             painter.setFont(self.font())
             painter.setPen(QColor(self.colours.muted))
-            label = QRectF(0, around.top() + 0.3 * em, (_MARGIN - 0.4) * em, _CELL_HEIGHT * em)
-            text = f"{line * self._line_seconds:g} s"
+            label = QRectF(0, self.line_rectangle(line).top() + 0.3 * em, (self.margin - 0.4) * em, _CELL_HEIGHT * em)
+            text = f"{line * self.per_line:g} s"
             painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
             painter.setFont(letters)
-            for index in range(first, last):
+            for index in range(*self._lines[line]):
                 self._paint_token(painter, index)
-        self._paint_position(painter)
+        self.paint_position(painter)
         if self._tokens:
             self.paint_cursor(painter, self.token_rectangle(self._cursor))
 
@@ -267,15 +227,6 @@ class TokenStrip(CursorCanvas):
             else:
                 painter.setPen(QPen(QColor(fills[REJECTED]), 1))
                 painter.drawRect(box.adjusted(0, 0, -1, -1))
-
-    def _paint_position(self, painter: QPainter) -> None:
-        if self._position is None or not self._lines:
-            return
-        line = int(self._position / self._line_seconds)
-        if line < len(self._lines):
-            x = round(self._place(self._position, line))
-            around = self._line_rectangle(line)
-            painter.fillRect(QRectF(x - 1, around.top(), 2, around.height()), QColor(self.colours.text))
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -308,7 +259,7 @@ class TokenStrip(CursorCanvas):
             case Qt.Key.Key_End:
                 return len(self._tokens) - 1
             case Qt.Key.Key_Up | Qt.Key.Key_Down:
-                seconds = self._line_seconds if key == Qt.Key.Key_Down else -self._line_seconds
+                seconds = self.per_line if key == Qt.Key.Key_Down else -self.per_line
                 wanted = self._tokens[self._cursor].seconds + seconds
                 return min(range(len(self._tokens)), key=lambda index: abs(self._tokens[index].seconds - wanted))
             case _:

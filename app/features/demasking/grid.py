@@ -7,21 +7,12 @@ Page Down a step back and on, Space or Enter hears the take from here, Ctrl+C co
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QImage,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
+from app.plotting.cursor_canvas import ACTIVATING
+from app.plotting.line_canvas import LineCanvas
 from app.shell.theme import Colours
 from engine.setting.take import DemaskedPassage
 
@@ -33,8 +24,10 @@ _MOVES = {
 }
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _STEPS = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}
-_MARGIN, _END, _TIME, _GAP = 3.4, 0.8, 1.25, 0.7
-"""In heights of the font: room for the codebooks' numbers, at a line's end, for its times, and between lines."""
+_TIME, _GAP = 1.25, 0.7
+"""In heights of the font: room for the times of a line, and between lines."""
+_BETWEEN_TIMES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""How many seconds times may stand apart."""
 _ROW, _LEAST_CELL = 0.86, 0.3
 """Height of a cell and its least width, likewise."""
 _HIGHEST = 2.2
@@ -43,15 +36,17 @@ _FAINTEST = 0.28
 """How strong the colour of a code is that was committed with probability 0."""
 
 
-class DemaskingGrid(CursorCanvas):
+class DemaskingGrid(LineCanvas):
     """One passage. The first codebook is the lowest row, as the coarsest of all."""
 
     cursor_moved = Signal(int, int)
     """The cursor is on this codebook and frame."""
-    activated = Signal(int)
-    """The user wants to hear the take from this frame on."""
     step_wanted = Signal(int)
     """The user wants to go one step forward (1) or back (−1)."""
+
+    margin, end = 3.4, 0.8
+    per_line: int = 1
+    """Frames of a line."""
 
     own_keys = (*_MOVES, *_ENDS, *_STEPS, *ACTIVATING)
 
@@ -62,17 +57,17 @@ class DemaskingGrid(CursorCanvas):
         self._frame_seconds = 0.04
         self._step = 0
         self._cursor = (0, 0)
-        self._position: float | None = None
-        self._per_line = 1
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
         self.setAccessibleName("Codes by codebook and time")
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_passage(self, passage: DemaskedPassage | None, frame_seconds: float, fill: str) -> None:
         """Show ``passage``, or nothing; committed codes have the colour ``fill``."""
-        self._passage, self._frame_seconds, self._fill = passage, frame_seconds, fill
-        self._cursor, self._position = (0, 0), None
-        self._break_lines()
+        self._passage = passage if passage is not None and passage.codes.size else None
+        self._frame_seconds, self._fill = frame_seconds, fill
+        self._cursor = (0, 0)
+        self.set_position(None)
+        self.break_lines()
         self.refresh()
 
     def show_step(self, step: int) -> None:
@@ -80,11 +75,10 @@ class DemaskingGrid(CursorCanvas):
         self._step = step
         self.refresh()
 
-    def set_position(self, frame: float | None) -> None:
-        """Show which frame is heard; ``None`` if none of these is."""
-        if frame != self._position:
-            self._position = frame
-            self.update()
+    def set_position(self, position: float | None) -> None:
+        """Show which frame is heard; ``None``, or one that is not of this passage: none."""
+        known = position is not None and self._passage is not None and 0 <= position < self._frames
+        super().set_position(position if known else None)
 
     def set_fill(self, fill: str) -> None:
         """Give committed codes another colour."""
@@ -98,8 +92,7 @@ class DemaskingGrid(CursorCanvas):
 
     @property
     def lines(self) -> int:
-        """Of how many lines the canvas is shown."""
-        return -(-self._frames // self._per_line) if self._passage is not None else 0
+        return -(-self._frames // self.per_line) if self._passage is not None else 0
 
     def move_cursor(self, codebook: int, frame: int) -> None:
         """Put the cursor on a cell, or on the nearest one that there is."""
@@ -171,7 +164,7 @@ class DemaskingGrid(CursorCanvas):
         room = (self.height() - 0.4 * em) / max(1, self.lines) - (_TIME + _GAP) * em
         return max(_ROW * em, min(room / self._codebooks, _HIGHEST * em))
 
-    def _line_height(self) -> float:
+    def line_height(self) -> float:
         return self._row() * self._codebooks + (_TIME + _GAP) * self.fontMetrics().height()
 
     def sizeHint(self) -> QSize:
@@ -180,55 +173,37 @@ class DemaskingGrid(CursorCanvas):
             return QSize(50 * em, 4 * em)
         return QSize(50 * em, round((self.lines * (_ROW * self._codebooks + _TIME + _GAP) + 0.4) * em))
 
-    def minimumSizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().height() * 14, self.sizeHint().height())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.oldSize().width() != event.size().width():
-            self._break_lines()
-
-    def changeEvent(self, event: QEvent) -> None:
-        if event.type() is QEvent.Type.FontChange:
-            self._break_lines()
-        super().changeEvent(event)
-
-    def _break_lines(self) -> None:
+    def fit_lines(self) -> None:
         """As many frames to a line as are wide enough to be seen, all lines nearly alike."""
         if self._passage is not None:
-            em = self.fontMetrics().height()
-            fitting = max(1, int((self.width() - (_MARGIN + _END) * em) / (_LEAST_CELL * em)))
+            fitting = max(1, int(self.room() / (_LEAST_CELL * self.fontMetrics().height())))
             lines = -(-self._frames // fitting)
-            self._per_line = -(-self._frames // lines)
-        self.updateGeometry()
-        self.update()
+            self.per_line = -(-self._frames // lines)
 
-    def _line_rectangle(self, line: int) -> QRectF:
+    def playhead_room(self, line: int) -> QRectF:
+        return self._cells_of(line).adjusted(0, -2, 0, 2)
+
+    def _cells_of(self, line: int) -> QRectF:
         """The cells of a line."""
-        em = self.fontMetrics().height()
-        width = self.width() - (_MARGIN + _END) * em
-        return QRectF(_MARGIN * em, line * self._line_height() + 0.2 * em, width, self._row() * self._codebooks)
-
-    def _place(self, line: int, frame: float) -> float:
-        around = self._line_rectangle(line)
-        return around.left() + (frame - line * self._per_line) / self._per_line * around.width()
+        em, top = self.fontMetrics().height(), self.line_rectangle(line).top()
+        return QRectF(self.margin * em, top + 0.2 * em, self.room(), self._row() * self._codebooks)
 
     def cell(self, codebook: int, frame: int) -> QRectF:
         """Where a cell is painted."""
-        line = frame // self._per_line
-        around, height = self._line_rectangle(line), self._row()
-        left, right = self._place(line, frame), self._place(line, frame + 1)
+        line = frame // self.per_line
+        around, height = self._cells_of(line), self._row()
+        left, right = self.place(frame, line), self.place(frame + 1, line)
         return QRectF(left, around.bottom() - (codebook + 1) * height, right - left, height)
 
     def cell_at(self, place: QPointF) -> tuple[int, int] | None:
         """Codebook and frame at a place in widget coordinates; ``None`` outside all cells."""
         if self._passage is None:
             return None
-        line = int(place.y() / self._line_height())
-        around = self._line_rectangle(line)
+        line = int(place.y() / self.line_height())
+        around = self._cells_of(line)
         if not around.contains(place) or not 0 <= line < self.lines:
             return None
-        frame = line * self._per_line + int((place.x() - around.left()) / around.width() * self._per_line)
+        frame = line * self.per_line + int((place.x() - around.left()) / around.width() * self.per_line)
         codebook = int((around.bottom() - place.y()) / self._row())
         inside = frame < self._frames and codebook < self._codebooks
         return (codebook, frame) if inside else None
@@ -240,13 +215,9 @@ class DemaskingGrid(CursorCanvas):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         picture = self._picture()
-        for line in range(self.lines):
-            around = self._line_rectangle(line)
-            if QRectF(0, line * self._line_height(), self.width(), self._line_height()).intersects(
-                QRectF(event.rect())
-            ):
-                self._paint_line(painter, line, around, picture)
-        self._paint_position(painter)
+        for line in self.lines_in(event):
+            self._paint_line(painter, line, self._cells_of(line), picture)
+        self.paint_position(painter)
         self.paint_cursor(painter, self.cell(*self._cursor))
 
     def _picture(self) -> np.ndarray:
@@ -265,11 +236,11 @@ class DemaskingGrid(CursorCanvas):
 
     def _paint_line(self, painter: QPainter, line: int, around: QRectF, picture: np.ndarray) -> None:
         em = self.fontMetrics().height()
-        first = line * self._per_line
-        last = min(first + self._per_line, self._frames)
+        first = line * self.per_line
+        last = min(first + self.per_line, self._frames)
         part = np.ascontiguousarray(picture[:, first:last])
         image = QImage(part.data, last - first, self._codebooks, 3 * (last - first), QImage.Format.Format_RGB888)
-        target = QRectF(around.left(), around.top(), self._place(line, last) - around.left(), around.height())
+        target = QRectF(around.left(), around.top(), self.place(last, line) - around.left(), around.height())
         painter.drawImage(target, image)
         self._paint_seams(painter, line, target, first, last)
         small = QFont(self.font())
@@ -277,15 +248,14 @@ class DemaskingGrid(CursorCanvas):
         painter.setFont(small)
         painter.setPen(QColor(self.colours.muted))
         for codebook in range(self._codebooks):
-            spot = QRectF(0, self.cell(codebook, first).top(), (_MARGIN - 0.5) * em, self._row())
+            spot = QRectF(0, self.cell(codebook, first).top(), (self.margin - 0.5) * em, self._row())
             painter.drawText(spot, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(codebook + 1))
-        every = next(
-            one for one in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0) if one / self._frame_seconds >= 4 * em / self._wide()
-        )
+        least = 4 * em / self._wide() * self._frame_seconds
+        every = next((one for one in _BETWEEN_TIMES if one >= least), _BETWEEN_TIMES[-1])
         start = self._shown.start
         seconds = np.ceil((start + first * self._frame_seconds) / every) * every
         while (frame := (seconds - start) / self._frame_seconds) < last:
-            x = self._place(line, frame)
+            x = self.place(frame, line)
             painter.drawLine(QPointF(x, target.bottom()), QPointF(x, target.bottom() + 0.25 * em))
             spot = QRectF(x - 3 * em, target.bottom() + 0.25 * em, 6 * em, 0.9 * em)
             painter.drawText(spot, Qt.AlignmentFlag.AlignHCenter, f"{seconds:g} s")
@@ -293,7 +263,7 @@ class DemaskingGrid(CursorCanvas):
 
     def _wide(self) -> float:
         """Of a cell, in pixels."""
-        return max(0.5, self._line_rectangle(0).width() / self._per_line)
+        return max(0.5, self._cells_of(0).width() / self.per_line)
 
     def _paint_seams(self, painter: QPainter, line: int, target: QRectF, first: int, last: int) -> None:
         """Lines between cells where these are wide enough, and between blocks."""
@@ -304,21 +274,13 @@ class DemaskingGrid(CursorCanvas):
             painter.drawLine(QPointF(target.left(), y), QPointF(target.right() - 1, y))
         if self._wide() >= 4:
             for frame in range(first + 1, last):
-                x = self._place(line, frame)
+                x = self.place(frame, line)
                 painter.drawLine(QPointF(x, target.top()), QPointF(x, target.bottom() - 1))
         painter.setPen(QPen(QColor(self.colours.text), 1, Qt.PenStyle.DashLine))
         for block in self._shown.blocks[1:]:
             if first <= block.start < last:
-                x = self._place(line, block.start)
+                x = self.place(block.start, line)
                 painter.drawLine(QPointF(x, target.top() - 3), QPointF(x, target.bottom() + 3))
-
-    def _paint_position(self, painter: QPainter) -> None:
-        if self._position is None or not 0 <= self._position < self._frames:
-            return
-        line = int(self._position) // self._per_line
-        around = self._line_rectangle(line)
-        x = round(self._place(line, self._position))
-        painter.fillRect(QRectF(x - 1, around.top() - 2, 2, around.height() + 4), QColor(self.colours.text))
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -23,8 +23,9 @@ from PySide6.QtWidgets import (
 from app.features.demasking.grid import DemaskingGrid
 from app.shell.theme import Colours
 from app.widgets.invitation import Invited
-from app.widgets.side_buttons import SIDES, SideButtons
-from engine.setting.take import DemaskedPassage, DemaskingTrace, Take
+from app.widgets.side_buttons import SIDES
+from app.widgets.side_panel import TakePanel
+from engine.setting.take import DemaskedPassage, DemaskingTrace
 
 PLAY_MILLISECONDS = 160
 """How long each step is shown."""
@@ -98,7 +99,7 @@ class StepBars(QWidget):
             self.step_wanted.emit(max(0, min(step, len(self._counts) - 1)))
 
 
-class DemaskingPanel(QWidget):
+class DemaskingPanel(TakePanel):
     """Above: which take, passage and step, playing them, and hearing what was there. Below: the canvas."""
 
     hear_wanted = Signal(str, float)
@@ -107,10 +108,7 @@ class DemaskingPanel(QWidget):
     """The user wants to hear a passage of ``"A"`` or ``"B"`` as it was after a step."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
-        self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
-        self._side = "B"
+        super().__init__("the canvas of take", colours, parent)
         self._step = 0
         self._reasons = dict.fromkeys(SIDES, "")
         self._timer = QTimer(self, interval=PLAY_MILLISECONDS)
@@ -120,8 +118,6 @@ class DemaskingPanel(QWidget):
         self._show()
 
     def _build(self, colours: Colours) -> None:
-        self.side_buttons = SideButtons("the canvas of take")
-        self.side_buttons.chosen.connect(self.show_side)
         top = QHBoxLayout()
         top.addWidget(self.side_buttons)
         self.passages = QComboBox()
@@ -184,27 +180,10 @@ class DemaskingPanel(QWidget):
         self.setFocusProxy(self.grid)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_takes(self, take_a: Take | None, take_b: Take | None) -> None:
-        """Show what is compared; the side that was looked at stays in front as long as it has a canvas."""
-        takes = {"A": take_a, "B": take_b}
-        changed = [side for side in SIDES if takes[side] is not self._takes[side]]
-        if not changed:
-            return
-        self._takes = takes
-        if self._trace(changed[-1]) is not None:
-            self._side = changed[-1]
-        self._show()
-
     def set_reasons(self, of_a: str, of_b: str) -> None:
         """Why canvases of A, and of B, cannot be decoded now, as sentences, or ``""``."""
         self._reasons = {"A": of_a, "B": of_b}
         self._show_partial()
-
-    def show_side(self, side: str) -> None:
-        """Show take ``"A"`` or ``"B"``, if it has a canvas."""
-        if self._trace(side) is not None:
-            self._side = side
-        self._show()
 
     def go_to(self, step: int) -> None:
         """Show the canvas after ``step``, from 0; −1: before the first."""
@@ -246,11 +225,6 @@ class DemaskingPanel(QWidget):
         self._show_legend()
 
     @property
-    def side(self) -> str:
-        """The side that is shown."""
-        return self._side
-
-    @property
     def step(self) -> int:
         """The step that is shown, from 0; −1: before the first."""
         return self._step
@@ -271,15 +245,16 @@ class DemaskingPanel(QWidget):
     def _fill(self) -> str:
         return self._colours.baseline if self._side == "A" else self._colours.accelerated
 
+    def has_side(self, side: str) -> bool:
+        return self._trace(side) is not None
+
     def _trace(self, side: str) -> DemaskingTrace | None:
         take = self._takes[side]
         trace = take.trace.demasking if take is not None else None
         return trace if trace is not None and trace.passages else None
 
     def _show(self) -> None:
-        if self._trace(self._side) is None:
-            self._side = next((side for side in SIDES if self._trace(side) is not None), self._side)
-        self.side_buttons.show_side(self._side, [side for side in SIDES if self._trace(side) is not None])
+        super()._show()
         trace = self._trace(self._side)
         self._pages.show_content(trace is not None)
         self._timer.stop()

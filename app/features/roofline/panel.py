@@ -27,7 +27,8 @@ from app.features.roofline.sheet import ENDINGS, write
 from app.features.roofline.table import RooflineTable
 from app.shell.theme import Colours, set_look
 from app.widgets.invitation import Invited
-from app.widgets.side_buttons import SIDES, SideButtons
+from app.widgets.side_buttons import SIDES
+from app.widgets.side_panel import SidePanel
 from engine.measure.roofline.report import RooflineReport, shares
 
 _ROOM_FOR_BOTH = 34
@@ -39,7 +40,7 @@ _INVITATION = (
 )
 
 
-class RooflinePanel(QWidget):
+class RooflinePanel(SidePanel):
     """Above: measuring. Then the plot next to the waterfall, and the table of one side."""
 
     measure_wanted = Signal(str, bool)
@@ -51,10 +52,8 @@ class RooflinePanel(QWidget):
     """The user wants a Chrome trace of this side."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours = colours
+        super().__init__("the table of", colours, parent, first="A")
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
-        self._side = "A"
         self._reasons = dict.fromkeys(SIDES, "")
         self._running: str | None = None
         self._said, self._look = "", "muted"
@@ -103,8 +102,6 @@ class RooflinePanel(QWidget):
         plots.addWidget(self.plot)
         plots.addWidget(self.bars)
         plots.setSizes([34 * em, 30 * em])
-        self.side_buttons = SideButtons("the table of")
-        self.side_buttons.chosen.connect(self.show_side)
         line = QHBoxLayout()
         line.addWidget(self.side_buttons)
         self.headline = QLabel(wordWrap=True)
@@ -181,12 +178,6 @@ class RooflinePanel(QWidget):
         self._said, self._look = said, "warning" if failed else "muted"
         self._show_state()
 
-    def show_side(self, side: str) -> None:
-        """Show the table of A or B, if it was measured."""
-        if self._reports[side] is not None:
-            self._side = side
-        self._show()
-
     def write(self, path: Path) -> None:
         """Write all that is shown; see :func:`app.features.roofline.sheet.write`."""
         write(self._reports, self.plot.at, self.bars.describe(), path, self.font())
@@ -199,11 +190,6 @@ class RooflinePanel(QWidget):
         self.side_buttons.set_colours(colours)
 
     @property
-    def side(self) -> str:
-        """The side whose table is shown."""
-        return self._side
-
-    @property
     def reports(self) -> dict[str, RooflineReport | None]:
         """What was measured."""
         return dict(self._reports)
@@ -214,6 +200,9 @@ class RooflinePanel(QWidget):
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def has_side(self, side: str) -> bool:
+        return self._reports[side] is not None
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share_room()
@@ -226,11 +215,9 @@ class RooflinePanel(QWidget):
         self.table.setVisible(not low or self.table_button.isChecked())
 
     def _show(self) -> None:
-        if self._reports[self._side] is None:
-            self._side = next((side for side in SIDES if self._reports[side] is not None), self._side)
+        super()._show()
         report = self._reports[self._side]
         self._pages.show_content(report is not None)
-        self.side_buttons.show_side(self._side, [side for side in SIDES if self._reports[side] is not None])
         self.plot.show_reports(self._reports)
         self.bars.show_reports(self._reports)
         self.table.show_report(report)
