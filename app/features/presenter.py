@@ -14,6 +14,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, QSettings, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
 
+from app.shell import file_dialogs
 from app.shell.actions import Actions
 from app.shell.docks import Docks
 from app.shell.notices import Notices
@@ -43,6 +44,12 @@ class Presenter(QObject):
         self._docks = services.docks
         self._notices = services.notices
         self._theme = services.theme
+
+    def _ask_where_to_write(self, title: str, kinds: str, proposal: str, write: Callable[[Path], object]) -> None:
+        """Ask for a file and write it; a problem that the user can act on is reported."""
+        file_dialogs.ask_where_to_write(
+            self._window, title, kinds, proposal, lambda path: self._actions.attempt(lambda: write(path))
+        )
 
     def engine_starts(self) -> None:
         """The window was painted and the engine starts: report what went wrong before."""

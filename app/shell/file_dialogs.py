@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 JSON = "JSON (*.json)"
 WAV = "WAV (*.wav)"
+PLOTS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
+"""The forms in which plots are saved, by the endings of files."""
 
 
 def ask_for_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path], object]) -> None:

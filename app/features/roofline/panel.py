@@ -23,9 +23,10 @@ from PySide6.QtWidgets import (
 
 from app.features.roofline.bars import Waterfall, milliseconds
 from app.features.roofline.plot import RooflinePlot
-from app.features.roofline.sheet import ENDINGS, write
+from app.features.roofline.sheet import write
 from app.features.roofline.table import RooflineTable
 from app.shell.theme import Colours, set_look
+from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import SidePanel
@@ -82,14 +83,9 @@ class RooflinePanel(SidePanel):
         self._state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._state.setProperty("look", "muted")
         top.addWidget(self._state, 1)
-        self.export_buttons = {}
-        for ending in ENDINGS:
-            button = QPushButton(ending.upper())
-            button.setToolTip(f"Save plots and table as {ending.upper()}")
-            button.setAccessibleName(f"Save plots and table as {ending.upper()}")
-            button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
-            top.addWidget(button)
-            self.export_buttons[ending] = button
+        self.exports = ExportButtons("plots and table")
+        self.exports.wanted.connect(self.export_wanted)
+        top.addWidget(self.exports)
         self.trace_button = QPushButton("Trac&e")
         self.trace_button.clicked.connect(lambda: self.trace_wanted.emit(self._side))
         top.addWidget(self.trace_button)
@@ -241,8 +237,7 @@ class RooflinePanel(SidePanel):
         )
         self.cancel_button.setVisible(not idle)
         self.progress.setVisible(not idle)
-        for button in self.export_buttons.values():
-            button.setEnabled(shown)
+        self.exports.setEnabled(shown)
         self.trace_button.setEnabled(idle and not self._reasons[self._side])
         self.trace_button.setToolTip(
             self._reasons[self._side]

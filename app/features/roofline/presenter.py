@@ -19,7 +19,6 @@ from engine.session.messages import EngineStatus, Event, MeasureRoofline, Progre
 if TYPE_CHECKING:
     from app.features.roofline.panel import RooflinePanel
 
-_KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 _TRACE = "Chrome trace (*.json)"
 
 
@@ -69,7 +68,7 @@ class RooflinePresenter(Presenter):
         attempt = self._actions.attempt
         self.roofline.measure_wanted.connect(lambda side, again: attempt(lambda: self.measure(side, again)))
         self.roofline.cancel_wanted.connect(self._actions.cancel.trigger)
-        self.roofline.export_wanted.connect(self._ask_where_to_write)
+        self.roofline.export_wanted.connect(self._ask_for_sheet)
         self.roofline.trace_wanted.connect(self._ask_where_to_trace)
         self.refresh()
         return self.roofline
@@ -101,23 +100,17 @@ class RooflinePresenter(Presenter):
         self.roofline.end(said.get(outcome, wrote), failed=outcome is Outcome.FAILED)
 
     @Slot(str)
-    def _ask_where_to_write(self, ending: str) -> None:
-        model = self._state.selection.model_id
-        file_dialogs.ask_where_to_write(
-            self._window, "Write the roofline", _KINDS[ending], f"roofline-{model}.{ending}", self._write
-        )
+    def _ask_for_sheet(self, ending: str) -> None:
+        name = f"roofline-{self._state.selection.model_id}.{ending}"
+        self._ask_where_to_write("Write the roofline", file_dialogs.PLOTS[ending], name, self.write)
 
-    def _write(self, path: Path) -> None:
-        def do() -> None:
-            built(self.roofline).write(path)
-            self._notices.note(f"Wrote {path}")
-
-        self._actions.attempt(do)
+    def write(self, path: Path) -> None:
+        """Write what was measured as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be
+        written."""
+        built(self.roofline).write(path)
+        self._notices.note(f"Wrote {path}")
 
     @Slot(str)
     def _ask_where_to_trace(self, side: str) -> None:
-        def chosen(path: Path) -> None:
-            self._actions.attempt(lambda: self.measure(side, trace=path))
-
         name = f"trace-{self._state.selection.model_id}.json"
-        file_dialogs.ask_where_to_write(self._window, "Write a Chrome trace", _TRACE, name, chosen)
+        self._ask_where_to_write("Write a Chrome trace", _TRACE, name, lambda path: self.measure(side, trace=path))

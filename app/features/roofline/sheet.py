@@ -15,7 +15,6 @@ from app.shell.theme import LIGHT, Colours
 from app.widgets.side_buttons import SIDES
 from engine.measure.roofline.report import RooflineReport
 
-ENDINGS = ("svg", "png", "csv")
 WIDTH, PLOT = 1200, 470
 _SHARES = (0.25, 0.075, 0.085, 0.085, 0.075, 0.1, 0.1, 0.08, 0.08)
 """Share of the sheet's width for each column of the table."""

@@ -142,13 +142,8 @@ class StrategyPresenter(Presenter):
         self.state.import_table(text, path.name)
 
     def _ask_where_to_put_table(self) -> None:
-        file_dialogs.ask_where_to_write(
-            self._window,
-            "Official strategy table",
-            file_dialogs.JSON,
-            f"{self.state.table.steps}_{self.state.threshold:g}.json",
-            lambda path: self._actions.attempt(lambda: self.export_table(path)),
-        )
+        name = f"{self.state.table.steps}_{self.state.threshold:g}.json"
+        self._ask_where_to_write("Official strategy table", file_dialogs.JSON, name, self.export_table)
 
     def export_table(self, path: Path) -> None:
         """Write the strategy table in the official form. Raises :class:`PlainError` when it cannot be written."""

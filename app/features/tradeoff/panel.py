@@ -33,6 +33,7 @@ from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, 
 from app.features.tradeoff.model.words import Reference, counts, reference_of, remarks
 from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import Looks
+from app.shell.file_dialogs import PLOTS
 from app.shell.theme import Colours, set_look
 
 _INVITATION = (
@@ -95,7 +96,7 @@ class TradeoffPanel(QWidget):
         self.open_button.clicked.connect(self.open_wanted)
         self.export_button = QPushButton("E&xport")
         menu = QMenu(self.export_button)
-        for ending in tradeoff_sheet.ENDINGS:
+        for ending in PLOTS:
             action = QAction(f"{ending.upper()}…", menu)
             menu.addAction(action)
             action.triggered.connect(lambda _=False, one=ending: self.export_wanted.emit(one))

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from app.features.tradeoff.panel import TradeoffPanel
     from app.features.tradeoff.reading import Reader
 
-_KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 _SHOWN = "tradeoff/shown"
 """Where it is kept what is shown and how."""
 
@@ -74,8 +73,8 @@ class TradeoffPresenter(Presenter):
         actions.bind(actions.point_nearer, lambda: built(self.tradeoff).plot.zoom_in())
         actions.bind(actions.point_farther, lambda: built(self.tradeoff).plot.zoom_out())
         actions.bind(actions.point_everything, lambda: built(self.tradeoff).plot.show_everything())
-        for ending, action in zip(_KINDS, actions.point_files, strict=True):
-            actions.bind(action, lambda ending=ending: self._ask_where_to_write(ending))
+        for ending, action in zip(file_dialogs.PLOTS, actions.point_files, strict=True):
+            actions.bind(action, lambda ending=ending: self._ask_for_sheet(ending))
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
@@ -155,7 +154,7 @@ class TradeoffPresenter(Presenter):
         panel.keep_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.keep(point, sound)))
         panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
         panel.open_wanted.connect(self._ask_for_study)
-        panel.export_wanted.connect(self._ask_where_to_write)
+        panel.export_wanted.connect(self._ask_for_sheet)
         panel.recall(str(self._settings.value(_SHOWN, "")))
         panel.scene_changed.connect(self._enable)
         panel.scene_changed.connect(self._remember)
@@ -304,14 +303,9 @@ class TradeoffPresenter(Presenter):
 
     # --- Files -------------------------------------------------------------------------------------------------------
     @Slot(str)
-    def _ask_where_to_write(self, ending: str) -> None:
-        file_dialogs.ask_where_to_write(
-            self._window,
-            "Save the trade-off view",
-            _KINDS[ending],
-            f"trade-off.{ending}",
-            lambda path: self._actions.attempt(lambda: self.write(path)),
-        )
+    def _ask_for_sheet(self, ending: str) -> None:
+        kinds = file_dialogs.PLOTS[ending]
+        self._ask_where_to_write("Save the trade-off view", kinds, f"trade-off.{ending}", self.write)
 
     def write(self, path: Path) -> None:
         """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""

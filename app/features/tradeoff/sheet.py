@@ -18,7 +18,6 @@ from app.plotting.sections import EVERYTHING, Sections
 from app.plotting.sheet import Sheet
 from app.shell.theme import LIGHT, Colours
 
-ENDINGS = ("svg", "png", "csv")
 WIDTH, PLOT = 1100, 620
 
 

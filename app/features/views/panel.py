@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from app.plotting.canvas import FigureCanvas
 from app.shell.tab_order import come_after
 from app.shell.theme import Colours, set_look
+from app.widgets.export_buttons import ExportButtons
 from app.widgets.knob_controls import KnobControls
 from engine.errors import SettingError
 from engine.setting.knobs import Values, checked, defaults
@@ -32,7 +33,6 @@ from engine.views import View, views
 from engine.views import view as named
 from engine.views.figure import Figure, Provenance
 
-ENDINGS = ("svg", "png", "csv")
 _HINT = "Point at the figure or use the arrow keys to read values."
 
 
@@ -97,20 +97,13 @@ class ViewsPanel(QWidget):
         column.addLayout(buttons)
         column.addWidget(self.progress)
         column.addWidget(self._state)
-        files = QHBoxLayout()
-        self.export_buttons = {}
-        for ending in ENDINGS:
-            button = QPushButton(ending.upper())
-            button.setToolTip(f"Save the figure as {ending.upper()}")
-            button.setAccessibleName(f"Save the figure as {ending.upper()}")
-            button.clicked.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
-            files.addWidget(button, 1)
-            self.export_buttons[ending] = button
+        self.exports = ExportButtons("the figure")
+        self.exports.wanted.connect(self.export_wanted)
         self.enlarge_button = QPushButton("&Enlarge")
         self.enlarge_button.setToolTip("Show the figure in a separate window")
         self.enlarge_button.clicked.connect(self._enlarge)
         column.addWidget(self.enlarge_button)
-        column.addLayout(files)
+        column.addWidget(self.exports)
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
@@ -277,7 +270,7 @@ class ViewsPanel(QWidget):
             self.caption.setText(figure.caption)
             made = figure.provenance
             self.caption.setToolTip(f"{made.line}; {made.machine}")
-        for button in (self.enlarge_button, *self.export_buttons.values()):
+        for button in (self.enlarge_button, self.exports):
             button.setEnabled(figure is not None)
         self._show_state()
 

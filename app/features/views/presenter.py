@@ -23,8 +23,6 @@ from engine.views.figure import Figure
 if TYPE_CHECKING:
     from app.features.views.panel import ViewsPanel
 
-_KINDS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
-
 
 class ViewsPresenter(Presenter):
     """Owns Views."""
@@ -65,7 +63,7 @@ class ViewsPresenter(Presenter):
         self.views = ViewsPanel(self._theme.colours)
         self.views.compute_wanted.connect(lambda name, knobs: self._actions.attempt(lambda: self.compute(name, knobs)))
         self.views.cancel_wanted.connect(self._actions.cancel.trigger)
-        self.views.export_wanted.connect(self._ask_where_to_write)
+        self.views.export_wanted.connect(self._ask_for_figure)
         self.refresh()
         return self.views
 
@@ -104,15 +102,12 @@ class ViewsPresenter(Presenter):
 
     # --- Files ------------------------------------------------------------------------------------------------------
     @Slot(str)
-    def _ask_where_to_write(self, ending: str) -> None:
+    def _ask_for_figure(self, ending: str) -> None:
         figure = built(self.views).figure
         if figure is not None:
-            file_dialogs.ask_where_to_write(
-                self._window,
-                f"Figure as {ending.upper()}",
-                _KINDS[ending],
-                f"{figure.view}-{figure.provenance.setting.model}.{ending}",
-                lambda path: self._actions.attempt(lambda: self.write(figure, path)),
+            name = f"{figure.view}-{figure.provenance.setting.model}.{ending}"
+            self._ask_where_to_write(
+                f"Figure as {ending.upper()}", file_dialogs.PLOTS[ending], name, lambda path: self.write(figure, path)
             )
 
     def write(self, figure: Figure, path: Path) -> None:

@@ -67,7 +67,7 @@ def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
     panel = RooflinePanel(LIGHT)
     qtbot.addWidget(panel)
     assert "Press Measure A" in panel._pages.invitation.text()
-    assert not any(button.isEnabled() for button in panel.export_buttons.values())
+    assert not panel.exports.isEnabled()
     panel.set_reasons("No model is loaded.", "No model is loaded.")
     assert panel._pages.invitation.text() == "No model is loaded."
     assert not panel.measure_buttons["A"].isEnabled() and not panel.trace_button.isEnabled()

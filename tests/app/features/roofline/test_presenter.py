@@ -51,7 +51,7 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     assert panel.side == "B" and panel.reports["B"].phases[1].forwards == 3
     assert panel.state == f"Wrote {trace}."
     assert json.loads(trace.read_bytes())["traceEvents"]
-    presenter._write(tmp_path / "roofline.csv")
+    presenter.write(tmp_path / "roofline.csv")
     assert "# side: B" in (tmp_path / "roofline.csv").read_text()
 
 

@@ -104,7 +104,7 @@ def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:
 
 
 def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
-    assert not any(button.isEnabled() for button in panel.export_buttons.values())
+    assert not panel.exports.isEnabled()
     first, second = figure(views()[0].name), figure(views()[1].name, LINES)
     panel.show_figure(first)
     panel.show_figure(second)
@@ -116,7 +116,7 @@ def test_the_last_figure_of_each_view_is_kept(panel: ViewsPanel) -> None:
     press(panel.chooser, KEY.Key_Up)
     assert panel.canvas.figure is first
     wanted = QSignalSpy(panel.export_wanted)
-    press(panel.export_buttons["svg"], KEY.Key_Space)
+    press(panel.exports.buttons["svg"], KEY.Key_Space)
     assert wanted.at(0) == ["svg"]
 
 

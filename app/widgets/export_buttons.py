@@ -1,0 +1,29 @@
+"""Buttons that save what a panel shows as a file: one for each form."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from app.shell.file_dialogs import PLOTS
+
+
+class ExportButtons(QWidget):
+    """SVG, PNG and CSV."""
+
+    wanted = Signal(str)
+    """The user wants a file with this ending."""
+
+    def __init__(self, what: str, parent: QWidget | None = None) -> None:
+        """``what`` is saved: "the figure"."""
+        super().__init__(parent)
+        self.buttons: dict[str, QPushButton] = {}
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        for ending in PLOTS:
+            button = QPushButton(ending.upper())
+            button.setToolTip(f"Save {what} as {ending.upper()}")
+            button.setAccessibleName(f"Save {what} as {ending.upper()}")
+            button.clicked.connect(lambda _=False, one=ending: self.wanted.emit(one))
+            row.addWidget(button, 1)
+            self.buttons[ending] = button
