@@ -46,6 +46,7 @@ class FigureCanvas(Chart):
     """Text at the cursor."""
 
     own_keys = (*_MOVES, *_PAGES)
+    saved_alone = False
 
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Figure", colours, parent, on_paper)

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 from PySide6.QtCore import QEvent, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QAction, QColor, QFocusEvent, QFont, QKeyEvent, QPainter, QResizeEvent
-from PySide6.QtWidgets import QGraphicsRectItem, QGraphicsScene, QGraphicsTextItem, QSizePolicy, QWidget
+from PySide6.QtWidgets import (
+    QGraphicsRectItem,
+    QGraphicsScene,
+    QGraphicsTextItem,
+    QMessageBox,
+    QSizePolicy,
+    QWidget,
+)
 
+from app.plotting import files
 from app.plotting.cursor_canvas import CursorCanvas
 from app.plotting.frame import Frame, pen
 from app.plotting.scaled_view import ScaledView
 from app.plotting.table_twin import TableTwin
+from app.shell import file_dialogs
 from app.shell.theme import Colours
+from engine.errors import PlainError
 
 _ON_TOP = 1000.0
 
 
 class Chart(CursorCanvas):
     """Subclasses say what is drawn in :attr:`frame`, and read it in words; mouse and keys are theirs. Ctrl+C copies
-    every chart as a table, T shows that in a window.
+    every chart as a table, T shows that in a window; its menu has both, and saves it as SVG, PNG or CSV.
 
     On paper it is made for one drawing, and its points stay shapes.
     """
@@ -26,6 +39,9 @@ class Chart(CursorCanvas):
     """Its size and the least one, in heights of the font."""
     framed = True
     """Whether the focus is seen as a frame around it."""
+    saved_alone = True
+    """Whether its menu saves it; charts that are saved on a sheet with more than themselves leave that to their
+    panel."""
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__(colours, parent)
@@ -50,9 +66,12 @@ class Chart(CursorCanvas):
         self._twin: TableTwin | None = None
         if not on_paper:
             self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
-            for text, act in (("Copy as table\tCtrl+C", self.copy), ("Show as table\tT", self.show_table)):
+            acts = {"Copy as table\tCtrl+C": self.copy, "Show as table\tT": self.show_table}
+            for ending in file_dialogs.PLOTS if self.saved_alone else ():
+                acts[f"Save as {ending.upper()}…"] = partial(self._ask_where_to_save, ending)
+            for text, act in acts.items():
                 action = QAction(text, self)
-                action.triggered.connect(act)
+                action.triggered.connect(lambda _=False, act=act: act())
                 self.addAction(action)
 
     def add_frame(self) -> Frame:
@@ -95,6 +114,45 @@ class Chart(CursorCanvas):
 
     def _is_own(self, event: QKeyEvent) -> bool:
         return (event.key() == Qt.Key.Key_T and not event.modifiers()) or super()._is_own(event)
+
+    # --- As a file ---------------------------------------------------------------------------------------------------
+    def _ask_where_to_save(self, ending: str) -> None:
+        name = self.accessibleName()
+        file_dialogs.ask_where_to_write(
+            self, f"Save “{name}”", file_dialogs.PLOTS[ending], f"{name}.{ending}", self._save
+        )
+
+    def _save(self, path: Path) -> None:
+        try:
+            self.write(path)
+        except PlainError as error:
+            box = QMessageBox(QMessageBox.Icon.Warning, "Paretone", str(error), parent=self)
+            box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            box.open()
+
+    def write(self, path: Path) -> None:
+        """Write it as it is shown, as the ending of ``path`` says: ``.svg``, ``.png``, or its table as ``.csv``. Raises
+        :class:`PlainError` for another ending, or when the file cannot be written."""
+        files.write(
+            path,
+            {
+                ".svg": lambda: files.svg(self.size(), self._paint_page, self.accessibleName(), self.cursor_text()),
+                ".png": lambda: files.png(self.size(), self._paint_page),
+                ".csv": lambda: files.comma_separated(self.as_text()),
+            },
+        )
+
+    def _paint_page(self, painter: QPainter) -> None:
+        """What is on the screen, its points as shapes, without the focus."""
+        whole = QRectF(self.rect())
+        painter.fillRect(whole, QColor(self.colours.base))
+        self._focus.hide()
+        for frame in self.frames:
+            frame.on_paper = True
+        self.paint(painter, whole)
+        for frame in self.frames:
+            frame.on_paper = self.on_paper
+        self._place_focus()
 
     # --- Look and size -----------------------------------------------------------------------------------------------
     @property

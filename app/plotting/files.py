@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -45,6 +47,13 @@ def png(size: QSize, paint: Paint) -> bytes:
     # The stub wants bytes, which PySide refuses.
     image.save(buffer, "PNG")  # type: ignore[call-overload]
     return bytes(content.data())
+
+
+def comma_separated(table: str) -> bytes:
+    """Tab-separated text as CSV."""
+    content = io.StringIO(newline="")
+    csv.writer(content).writerows(line.split("\t") for line in table.splitlines())
+    return content.getvalue().encode()
 
 
 def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pyqtgraph as pg
+import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
@@ -16,8 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.shell.theme import Colours, style_plot
+from app.plotting.curves import CurveChart, Series
+from app.plotting.frame import pen
+from app.plotting.layers import Shape
+from app.shell.theme import Colours
 from app.state.differences import STREAMING_MEANING, speed_of_b, streaming_text
+from engine.figures.scales import Scale
+from engine.figures.scatter import Dimension
 from engine.session.messages import Telemetry
 from engine.setting.take import Measurements, Take
 
@@ -161,28 +166,12 @@ class MetersPanel(QScrollArea):
         self._factor_note.setWordWrap(True)
         layout.addWidget(self._factor_note)
 
-        self._plot = pg.PlotWidget()
-        self._plot.setAccessibleName("Live real-time factor")
-        self._plot.setAccessibleDescription("Real-time factor against seconds since the request")
-        self._plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._plot.setMinimumHeight(self.fontMetrics().height() * 8)
+        seconds = Dimension("seconds since the request", "Second")
+        self._plot = CurveChart("Live real-time factor", seconds, Dimension("RTF"), colours)
+        self._plot.setMinimumSize(self.fontMetrics().height() * 8, self.fontMetrics().height() * 8)
         # What the plot would like says nothing: the figures below it come first, and it takes what they leave.
         self._plot.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self._plot.setMaximumHeight(self.fontMetrics().height() * 26)
-        self._plot.setMouseEnabled(False, False)
-        self._plot.hideButtons()
-        self._plot.setMenuEnabled(False)
-        # So that the topmost number is not cut off.
-        self._plot.getPlotItem().setContentsMargins(0, self.fontMetrics().height() / 2, 0, 0)
-        for side, title in (("left", "RTF"), ("bottom", "seconds")):
-            self._plot.getAxis(side).enableAutoSIPrefix(False)
-            self._plot.setLabel(side, title)
-        self._plot.setLimits(xMin=0, yMin=0)
-        self._plot.setXRange(0, 1)
-        self._plot.setYRange(0, 1.1)
-        self._curve = self._plot.plot([], [])
-        self._real_time = pg.InfiniteLine(1.0, angle=0)
-        self._plot.addItem(self._real_time, ignoreBounds=True)
         layout.addWidget(self._plot, 1)
 
         figures = QGridLayout()
@@ -240,14 +229,8 @@ class MetersPanel(QScrollArea):
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self._colours = colours
-        self._plot.setBackground(QColor(colours.base))
-        style_plot(self._plot.getPlotItem(), colours)
-        self._curve.setPen(pg.mkPen(colours.accent, width=2))
-        self._curve.setSymbol("o")
-        self._curve.setSymbolSize(6)
-        self._curve.setSymbolPen(None)
-        self._curve.setSymbolBrush(colours.accent)
-        self._real_time.setPen(pg.mkPen(colours.muted, width=1, style=Qt.PenStyle.DashLine))
+        self._plot.set_colours(colours)
+        self._draw()
         for bar in self._parts.values():
             bar.set_colours(colours)
         names = (
@@ -303,9 +286,12 @@ class MetersPanel(QScrollArea):
 
     def _draw(self) -> None:
         """Both axes begin at 0 and always show real time."""
-        self._curve.setData(self._times, self._factors)
-        self._plot.setXRange(0, max(self._times) * 1.05, padding=0)
-        self._plot.setYRange(0, max(1.0, *self._factors) * 1.1, padding=0)
+        across = Scale(0.0, 1.05 * max(self._times, default=0.0) or 1.0)
+        up = Scale(0.0, 1.1 * max([1.0, *self._factors]))
+        curve = Series("RTF", np.array(self._times), np.array(self._factors), self._colours.accent, mark="circle")
+        real_time = Shape(across.ends, (1.0, 1.0), pen(self._colours.muted, 1.0, Qt.PenStyle.DashLine))
+        summary = f"RTF {self._factors[-1]:.2f}" if self._factors else "Nothing measured yet"
+        self._plot.show_series([curve], across, up, real_time, summary)
 
     def show_take(self, take: Take) -> None:
         """Show the final figures of a finished take."""

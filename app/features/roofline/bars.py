@@ -31,6 +31,8 @@ class Waterfall(Chart):
 
     least = (20.0, 12.0)
 
+    saved_alone = False
+
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Where the time goes", colours, parent, on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)

@@ -90,6 +90,8 @@ class RooflinePlot(Chart):
 
     own_keys = _MOVES
 
+    saved_alone = False
+
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Roofline plot", colours, parent, on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)

@@ -64,6 +64,8 @@ class TradeoffPlot(Chart):
 
     ideal, least = (36.0, 22.0), (16.0, 9.0)
 
+    saved_alone = False
+
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Trade-off plot", colours, parent, on_paper)
         self._scene = Scene()

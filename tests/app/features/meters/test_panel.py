@@ -31,11 +31,11 @@ def test_live_figures_and_curve(qtbot: QtBot) -> None:
     meters.show_telemetry(telemetry(1, 1.0, 0.62))
     meters.show_telemetry(telemetry(1, 1.5, 0.55))
     assert meters._factor.text() == "0.55"
-    assert list(meters._curve.getData()[1]) == [0.62, 0.55]
+    assert list(meters._plot.series[0].y) == [0.62, 0.55]
     assert meters._figures["step"]._value.text() == "4 of 8"
     assert meters._figures["first"]._value.text() == "0.40 s"
     meters.show_telemetry(telemetry(2, 0.2, 0.9))
-    assert list(meters._curve.getData()[1]) == [0.9], "another job begins another curve"
+    assert list(meters._plot.series[0].y) == [0.9], "another job begins another curve"
 
 
 def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
@@ -100,4 +100,4 @@ def test_plots_follow_the_theme(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)
     meters.set_colours(DARK)
-    assert meters._plot.backgroundBrush().color().name() == DARK.base
+    assert meters._plot.view.backgroundBrush().color().name() == DARK.base
