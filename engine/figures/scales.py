@@ -63,6 +63,12 @@ class Scale:
         first, last = self.ends
         return (self.even(values) - first) / ((last - first) or 1.0)
 
+    def at(self, share: float) -> float:
+        """The figure so far along the axis, from 0 to 1."""
+        first, last = self.ends
+        even = first + share * (last - first)
+        return 10.0**even if self.logarithmic else even
+
     # --- Sections ----------------------------------------------------------------------------------------------------
     def _from(self, first: float, last: float) -> Scale:
         if self.logarithmic:

@@ -30,7 +30,6 @@ class Waterfall(Chart):
     """Measured seconds of every component, all phases together, with the least that each could take."""
 
     least = (20.0, 12.0)
-
     saved_alone = False
 
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:

@@ -89,7 +89,6 @@ class RooflinePlot(Chart):
     """The user chose a component: its side, and its row among that report's components."""
 
     own_keys = _MOVES
-
     saved_alone = False
 
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
-from PySide6.QtGui import QBrush, QColor, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
     QDoubleSpinBox,
@@ -26,8 +25,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.strategy.grid import action_colours
-from app.features.threshold.plot import ErrorPlot
+from app.features.threshold.plot import Histogram, SharePlot
 from app.shell.theme import Colours, set_look
+from engine.figures.scales import Scale
+from engine.figures.scatter import Dimension
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number
@@ -67,9 +68,6 @@ class ThresholdPanel(QWidget):
         self._threshold = float(_KNOB.default)
         self._metric = "mae"
         self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
-        self._edges = np.empty(0)
-        self._counts = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
-        self._curve = (np.empty(0), np.empty(0))
         self._busy = False
         self._reason = ""
         self._pending: float | None = None
@@ -92,20 +90,9 @@ class ThresholdPanel(QWidget):
         self.calibrate_button.setToolTip("Measure every layer and step again at this δ, for an exact table")
         self.calibrate_button.clicked.connect(lambda: self.calibration_wanted.emit(self._threshold))
 
-        self.histogram = ErrorPlot("Histogram of the measured errors", "Trials")
-        self.share = ErrorPlot("Share of skipped cells over δ", "Skip, %")
-        self.share.setXLink(self.histogram)
-        self.histogram.hideAxis("bottom")
-        self.share.setYRange(0, 100, padding=0.12)
-        self._bars = {}
-        for action in (SkipAction.TS, SkipAction.BS):
-            self._bars[action] = pg.BarGraphItem(x0=[], x1=[], y0=[], height=[])
-            self.histogram.addItem(self._bars[action])
-        self._share_curve = pg.PlotCurveItem()
-        self._point = pg.ScatterPlotItem(size=9)
-        self.share.addItem(self._share_curve)
-        self.share.addItem(self._point)
-        for plot in (self.histogram, self.share):
+        self.histogram, self.share = Histogram(self._colours), SharePlot(self._colours)
+        for plot, other in ((self.histogram, self.share), (self.share, self.histogram)):
+            plot.section_changed.connect(lambda plot=plot, other=other: other.show_sections(plot.sections))
             plot.moved_to.connect(self._drag)
             plot.steps_wanted.connect(self._step)
             plot.home_wanted.connect(self._return)
@@ -220,12 +207,6 @@ class ThresholdPanel(QWidget):
         fills = action_colours(colours)
         for plot in (self.histogram, self.share):
             plot.set_colours(colours)
-        self._bars[SkipAction.TS].setOpts(brush=QColor(fills[SkipAction.TS][0]), pen=pg.mkPen(colours.base))
-        hatched = QBrush(QColor(fills[SkipAction.BS][0]), Qt.BrushStyle.Dense3Pattern)
-        self._bars[SkipAction.BS].setOpts(brush=hatched, pen=pg.mkPen(fills[SkipAction.BS][0]))
-        self._share_curve.setPen(pg.mkPen(colours.accent, width=2))
-        self._point.setPen(pg.mkPen(colours.base, width=2))
-        self._point.setBrush(QColor(colours.danger))
         self.legend.setText(
             f"<span style='color:{fills[SkipAction.TS][0]}'>■</span> temporal skip tried &nbsp; "
             f"<span style='color:{fills[SkipAction.BS][0]}'>▒</span> branch skip tried, on top &nbsp; "
@@ -236,11 +217,8 @@ class ThresholdPanel(QWidget):
 
     def as_text(self) -> str:
         """The data behind both plots as tab-separated text."""
-        lines = [f"from\tto\ttemporal skip trials\tbranch skip trials\t({UNITS[self._metric]})"]
-        for index in range(len(self._edges) - 1):
-            counts = "\t".join(str(int(self._counts[action][index])) for action in self._counts)
-            lines.append(f"{self._edges[index]:.6g}\t{self._edges[index + 1]:.6g}\t{counts}")
-        lines += ["", "threshold\tskipped share"]
+        head, *rows = self.histogram.as_text().split("\n")
+        lines = [f"{head}\t({UNITS[self._metric]})", *rows, "", "threshold\tskipped share"]
         if self._record is not None:
             thresholds = np.arange(_KNOB.minimum, _KNOB.maximum + _KNOB.step / 2, _KNOB.step)
             lines += [f"{one:.{DECIMALS}f}\t{self._share(one):.4f}" for one in thresholds]
@@ -252,7 +230,7 @@ class ThresholdPanel(QWidget):
     # --- Moving δ ----------------------------------------------------------------------------------------------------
     def _drag(self, position: float) -> None:
         # Repainting per mouse event would lag behind the mouse; the latest position wins.
-        self._pending = float(10**position if self.log_box.isChecked() else position)
+        self._pending = position
         if not self._timer.isActive():
             self._timer.start()
 
@@ -285,67 +263,44 @@ class ThresholdPanel(QWidget):
             self._derivation = (self._derived or self._record.derive)(self._threshold)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
-    def _axis(self, value: np.ndarray | float) -> np.ndarray | float:
-        return np.log10(np.maximum(value, 10.0**-DECIMALS)) if self.log_box.isChecked() else value
-
-    def _change_axis(self, logarithmic: bool) -> None:
-        # The axis holds logarithms; a tick at 1, 2 and 5 of each decade leaves room for its label.
-        decades = range(-DECIMALS, 3)
-        ticks = [(np.log10(one * 10.0**ten), f"{one * 10.0**ten:g}") for ten in decades for one in (1, 2, 5)]
-        self.share.getAxis("bottom").setTicks([ticks] if logarithmic else None)
+    def _change_axis(self) -> None:
         self._draw()
         self._show()
 
     def _label(self) -> None:
-        text = f"Error ÷ (l/L) of layer l of L, {UNITS[self._metric]}"
-        self.share.setLabel("bottom", text, color=self._colours.muted)
+        unit = UNITS[self._metric]
+        self.share.frame.bottom.entitle(Dimension(f"Error ÷ (l/L) of layer l of L, {unit}", unit))
         self.spin_box.setToolTip(f"{_KNOB.meaning} Unit: {UNITS[self._metric]}.")
 
     def _draw(self) -> None:
         """Everything that depends on the record and the axis, not on δ."""
+        record, logarithmic = self._record, self.log_box.isChecked()
         every = np.concatenate(list(self._errors.values()))
-        calibrated = self._threshold if self._record is None else self._record.threshold
+        calibrated = self._threshold if record is None else record.threshold
         if every.size:
             most = max(float(np.percentile(every, 97)), 2.2 * calibrated)
             least = max(float(every.min()), 10.0**-DECIMALS)
         else:
             most, least = 2.2 * max(calibrated, _KNOB.step), 10.0**-DECIMALS
-        ends = (np.log10(least), np.log10(max(most, 2 * least))) if self.log_box.isChecked() else (0.0, most)
-        axis_edges = np.linspace(*ends, BINS + 1)
-        below = np.zeros(BINS)
-        for action, errors in self._errors.items():
-            self._counts[action], _ = np.histogram(self._axis(errors), axis_edges)
-            some = self._counts[action] > 0
-            self._bars[action].setOpts(
-                x0=axis_edges[:-1][some], x1=axis_edges[1:][some], y0=below[some], height=self._counts[action][some]
-            )
-            below = below + self._counts[action]
-        self._edges = 10**axis_edges if self.log_box.isChecked() else axis_edges
-        self.histogram.setYRange(0, max(1.0, float(below.max())), padding=0.1)
-        self.histogram.setXRange(*ends, padding=0.01)
-
-        if self._record is None:
-            self._share_curve.setData([], [])
-        else:
-            axis = np.unique([*np.linspace(*ends, SHARE_POINTS), float(self._axis(self._record.threshold))])
-            thresholds = 10**axis if self.log_box.isChecked() else axis
-            self._share_curve.setData(axis, [100 * self._share(one) for one in thresholds])
-        for plot in (self.histogram, self.share):
-            plot.interval.setVisible(self._record is not None)
-            if self._record is not None:
-                low, high = self._record.exact_interval
-                plot.interval.setRegion((self._axis(low), self._axis(min(high, 2 * max(most, _KNOB.maximum)))))
+        across = Scale(least, max(most, 2 * least), True) if logarithmic else Scale(0.0, most)
+        edges = _spread(across, BINS + 1)
+        counts = {
+            action: np.histogram(np.maximum(errors, across.low), edges)[0] for action, errors in self._errors.items()
+        }
+        self.histogram.show_counts(across, edges, counts)
+        thresholds = np.empty(0)
+        if record is not None:
+            thresholds = np.unique([*_spread(across, SHARE_POINTS), max(record.threshold, across.low)])
+        self.share.show_curve(across, thresholds, np.array([100 * self._share(one) for one in thresholds]))
 
     def _place(self) -> None:
         """Put line, point and spin box where δ is."""
+        derivation = self._derivation
+        self.share.share = None if derivation is None else 100 * derivation.table.skipped_share
         for plot in (self.histogram, self.share):
-            plot.line.setValue(self._axis(self._threshold))
+            plot.show_threshold(self._threshold, None if self._record is None else self._record.exact_interval)
         with QSignalBlocker(self.spin_box):
             self.spin_box.setValue(self._threshold)
-        if self._derivation is not None:
-            self._point.setData([self._axis(self._threshold)], [100 * self._derivation.table.skipped_share])
-        else:
-            self._point.setData([], [])
 
     def _show(self) -> None:
         """Everything that depends on δ."""
@@ -369,7 +324,8 @@ class ThresholdPanel(QWidget):
         self.return_button.setEnabled(self._record is not None and self._record.threshold != self._threshold)
         said = f"δ is {self._threshold:g}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
         for plot in (self.histogram, self.share):
-            plot.setAccessibleDescription(said)
+            plot.summary = said
+            plot.refresh()
         for name, label in figures.items():
             label.setAccessibleName(f"{name}: {label.text()}")
 
@@ -398,3 +354,9 @@ class ThresholdPanel(QWidget):
             text += f" Branch skipping was not measured for {derivation.unmeasured} of the computed cells."
         self.verdict.setText(text)
         set_look(self.verdict, "warning")
+
+
+def _spread(scale: Scale, count: int) -> np.ndarray:
+    """Figures evenly apart along an axis, from its beginning to its end."""
+    inner = (scale.at(share) for share in np.linspace(0.0, 1.0, count)[1:-1].tolist())
+    return np.array([scale.low, *inner, scale.high])

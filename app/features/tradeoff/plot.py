@@ -1,10 +1,8 @@
 """The trade-off view's plot: points by two figures, their front, and what is chosen among them.
 
 Mouse: a click chooses a point and lets it be heard, Ctrl adds points to the selection, a rectangle selects what is in
-it. The wheel zooms (on an axis, only that axis); the middle button or a drag on an axis moves the section; a
-double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and End go
-to its ends; Enter or Space lets the point be heard, A and B compare it; plus, minus and 0 zoom, and the arrows with
-Ctrl move the section.
+it; a double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and
+End go to its ends; Enter or Space lets the point be heard, A and B compare it. Zooming: :mod:`app.plotting.zoom_chart`.
 """
 
 from __future__ import annotations
@@ -21,34 +19,21 @@ from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import plain, tip
 from app.features.tradeoff.styles import Looks, described
 from app.features.tradeoff.table import table
-from app.plotting.chart import Chart
 from app.plotting.frame import pen
 from app.plotting.points import Badge, Badges, Rings
 from app.plotting.scatter import MANY, ScatterLayers
-from app.plotting.sections import EVERYTHING, Sections, axes_at, moved, with_place, zoomed
+from app.plotting.sections import Wholes
+from app.plotting.zoom_chart import ZoomChart
 from app.shell.theme import Colours
 
 _HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
-_NEARER = (Qt.Key.Key_Plus, Qt.Key.Key_Equal)
-_SHIFTS = {
-    Qt.Key.Key_Left: (-1.0, 0.0),
-    Qt.Key.Key_Right: (1.0, 0.0),
-    Qt.Key.Key_Up: (0.0, 1.0),
-    Qt.Key.Key_Down: (0.0, -1.0),
-}
-"""With Ctrl."""
 _DRAG = 4.0
 """Pixels from which on a press is a rectangle."""
-_ZOOM = 1.5
-_WHEEL_ZOOM = 1.2
-"""For one notch."""
-_SHIFT = 0.2
-"""Share of the section's length."""
 
 
-class TradeoffPlot(Chart):
+class TradeoffPlot(ZoomChart):
     """Methods in, signals out."""
 
     chosen = Signal()
@@ -59,11 +44,8 @@ class TradeoffPlot(Chart):
     """The current point shall be heard."""
     side_wanted = Signal(str)
     """The current point shall be ``"A"`` or ``"B"``."""
-    section_changed = Signal()
-    """Another section is shown, or everything: see :attr:`sections`."""
 
     ideal, least = (36.0, 22.0), (16.0, 9.0)
-
     saved_alone = False
 
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
@@ -78,10 +60,6 @@ class TradeoffPlot(Chart):
         self._hovered: int | None = None
         self._pressed: QPointF | None = None
         self._adding = False
-        self._sections: Sections = EVERYTHING
-        self._moved_from: QPointF | None = None
-        self._moves = (False, False)
-        """Which axes a drag from there moves."""
         self._drops = tuple(QGraphicsLineItem(self.frame) for _ in range(2))
         self._ring, self._rings, self._hover_ring = (Rings(self.frame, z) for z in (8, 7, 6))
         self._badges = Badges(self.frame, 9)
@@ -148,16 +126,6 @@ class TradeoffPlot(Chart):
             self._scene.points[place] for place in self._scene.across if self._scene.points[place].key in self._selected
         )
 
-    @property
-    def sections(self) -> Sections:
-        """Which part of the axes is shown."""
-        return self._sections
-
-    @property
-    def zoomed(self) -> bool:
-        """Whether it is not everything."""
-        return self._sections != EVERYTHING
-
     def as_text(self) -> str:
         return table(self._scene, delimiter="\t")
 
@@ -218,29 +186,22 @@ class TradeoffPlot(Chart):
         self._mark()
 
     # --- Sections ----------------------------------------------------------------------------------------------------
-    def zoom(self, factor: float, place: QPointF | None = None) -> None:
-        """Show ``factor`` times as much of the axes; what is at ``place`` stays there, without one the current point,
-        or the middle."""
-        if place is None:
-            at, drawn = self._scene.index.get(self._current), self.drawn
-            place = self.frame.area.center() if at is None or not drawn.inside[at] else drawn.place(at)
-        self.show_sections(zoomed(self.frame, self.drawn.wholes, factor, place))
+    @property
+    def wholes(self) -> Wholes:
+        return self.drawn.wholes
 
-    def zoom_in(self) -> None:
-        """By one step."""
-        self.zoom(1 / _ZOOM)
+    def draw_section(self) -> None:
+        self._hovered = None
+        self.drawn.show_sections(self.sections)
 
-    def zoom_out(self) -> None:
-        """By one step."""
-        self.zoom(_ZOOM)
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self._scene.points:
+            super().wheelEvent(event)
 
-    def move_section(self, across: float, up: float) -> None:
-        """Show what lies so much of the section's lengths further on."""
-        self.show_sections(moved(self.frame, self.drawn.wholes, across, up))
-
-    def show_everything(self) -> None:
-        """Show all of both axes."""
-        self.show_sections(EVERYTHING)
+    def middle(self) -> QPointF:
+        """The current point if it is in view."""
+        at = self._scene.index.get(self._current)
+        return self.frame.area.center() if at is None or not self.drawn.inside[at] else self.drawn.place(at)
 
     @property
     def in_view(self) -> int:
@@ -248,26 +209,11 @@ class TradeoffPlot(Chart):
         pairs = zip(self._scene.points, self.drawn.inside.tolist(), strict=True)
         return sum(inside and not point.published for point, inside in pairs)
 
-    def show_sections(self, sections: Sections) -> None:
-        """Show this part of the axes."""
-        if sections == self._sections:
-            return
-        self._sections, self._hovered = sections, None
-        self.drawn.show_sections(sections)
-        self.refresh()
-        self.section_changed.emit()
-
     def _bring_into_view(self) -> None:
         """Move the section to the current point if it lies beyond."""
         at = self._scene.index.get(self._current)
         if at is not None and not self.drawn.inside[at]:
-            self.show_sections(with_place(self.frame, self.drawn.wholes, self.drawn.place(at)))
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        notches = event.angleDelta().y() / 120
-        if notches and self._scene.points:
-            self.zoom(_WHEEL_ZOOM**-notches, event.position())
-        event.accept()
+            self.bring_into_view(self.drawn.place(at))
 
     # --- Choosing ----------------------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
@@ -315,10 +261,7 @@ class TradeoffPlot(Chart):
             self._go_to(path[-1 if last else 0])
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        middle = event.button() == Qt.MouseButton.MiddleButton
-        if self.zoomed and (middle or (event.button() == Qt.MouseButton.LeftButton and self._beside(event.position()))):
-            self._moved_from, self._moves = event.position(), axes_at(self.frame, event.position())
-            self._show_cursor(event.position())
+        if self.begins_move(event):
             return
         if event.button() not in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton):
             super().mousePressEvent(event)
@@ -353,13 +296,9 @@ class TradeoffPlot(Chart):
             self.mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._moved_from is not None:
-            area, by = self.frame.area, event.position() - self._moved_from
-            self._moved_from = event.position()
-            across, up = self._moves
-            self.move_section(-across * by.x() / area.width(), up * by.y() / area.height())
+        if self.goes_on_moving(event):
             return
-        self._show_cursor(event.position())
+        self.show_shape(event)
         if self._pressed is not None:
             box = QRectF(self._pressed, event.position()).normalized()
             if self._band.isVisible() or max(box.width(), box.height()) > _DRAG:
@@ -379,22 +318,8 @@ class TradeoffPlot(Chart):
         self._band.setRect(box)
         self._band.show()
 
-    def _beside(self, place: QPointF) -> bool:
-        return not all(axes_at(self.frame, place))
-
-    def _show_cursor(self, place: QPointF) -> None:
-        """The effect of a drag."""
-        shape = Qt.CursorShape.ArrowCursor
-        if self._moved_from is not None and all(self._moves):
-            shape = Qt.CursorShape.ClosedHandCursor
-        elif self.zoomed and self._beside(place):
-            shape = Qt.CursorShape.SizeHorCursor if axes_at(self.frame, place)[0] else Qt.CursorShape.SizeVerCursor
-        self.setCursor(shape)
-
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if self._moved_from is not None:
-            self._moved_from = None
-            self._show_cursor(event.position())
+        if self.ends_move(event):
             return
         if self._pressed is None or event.button() != Qt.MouseButton.LeftButton:
             super().mouseReleaseEvent(event)
@@ -453,14 +378,6 @@ class TradeoffPlot(Chart):
             self.select_all()
         elif not _own(event):
             super().keyPressEvent(event)
-        elif modifiers & Qt.KeyboardModifier.ControlModifier:
-            self.move_section(*(_SHIFT * by for by in _SHIFTS[key]))
-        elif key in _NEARER:
-            self.zoom_in()
-        elif key == Qt.Key.Key_Minus:
-            self.zoom_out()
-        elif key == Qt.Key.Key_0:
-            self.show_everything()
         elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self.walk(1 if key == Qt.Key.Key_Right else -1, all_points=shifted)
         elif key in _MOVES:
@@ -477,15 +394,11 @@ class TradeoffPlot(Chart):
 
 
 def _own(event: QKeyEvent) -> bool:
-    """Whether a key is the plot's."""
+    """Whether a key moves among points or does something with one."""
     key, modifiers = Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-    if modifiers == Qt.KeyboardModifier.ControlModifier:
-        return key in _SHIFTS
     if modifiers == Qt.KeyboardModifier.ShiftModifier:
-        # On many keyboards plus is a letter with Shift.
-        return key in (Qt.Key.Key_Left, Qt.Key.Key_Right, *_NEARER)
-    zooms = key in (*_NEARER, Qt.Key.Key_Minus, Qt.Key.Key_0)
-    return not modifiers and (zooms or key in _MOVES or key in _HEAR or key in _SIDES)
+        return key in (Qt.Key.Key_Left, Qt.Key.Key_Right)
+    return not modifiers and (key in _MOVES or key in _HEAR or key in _SIDES)
 
 
 def _axes_of(shown: Scene) -> tuple[object, object]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtGui import QColor, QGuiApplication, QMouseEvent
 from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QWidget
 
@@ -53,10 +53,8 @@ def press(widget: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.Keybo
 
 
 def place(plot, value: float) -> QPoint:
-    """Where a value of the axis is, in the plot's viewport."""
-    view = plot.getViewBox()
-    middle = sum(view.viewRange()[1]) / 2
-    return plot.mapFromScene(view.mapViewToScene(QPointF(value, middle)))
+    """Where a value of the axis is, in the plot."""
+    return QPoint(round(float(plot.frame.to_x(value))), round(plot.frame.area.center().y()))
 
 
 def send_mouse(plot: QWidget, kind: QEvent.Type, where: QPoint) -> None:
@@ -64,8 +62,8 @@ def send_mouse(plot: QWidget, kind: QEvent.Type, where: QPoint) -> None:
     held = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseButtonRelease else Qt.MouseButton.LeftButton
     button = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
     place = QPointF(where)
-    event = QMouseEvent(kind, place, plot.viewport().mapToGlobal(place), button, held, Qt.KeyboardModifier.NoModifier)
-    QApplication.sendEvent(plot.viewport(), event)
+    event = QMouseEvent(kind, place, plot.mapToGlobal(place), button, held, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(plot, event)
 
 
 def shown_share(panel: ThresholdPanel) -> str:
@@ -106,10 +104,11 @@ def test_cells_without_a_measured_branch_skip_are_owned_up_to(panel: ThresholdPa
 
 def test_the_exact_interval_is_shaded_in_both_plots(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     for plot in (panel.histogram, panel.share):
-        assert plot.interval.isVisible()
-        assert plot.interval.getRegion() == pytest.approx(record.exact_interval)
-    panel.set_record(None)
-    assert not panel.histogram.interval.isVisible()
+        assert plot.interval == record.exact_interval
+        shaded = plot.grab().toImage()
+        panel.set_record(None)
+        assert plot.interval is None and plot.grab().toImage() != shaded
+        panel.set_record(record)
 
 
 # --- Moving δ --------------------------------------------------------------------------------------------------------
@@ -135,13 +134,13 @@ def test_a_typed_threshold_counts(panel: ThresholdPanel) -> None:
     QTest.keyClicks(panel.spin_box, "0.155")
     press(panel.spin_box, KEY.Key_Return)
     assert panel.threshold == 0.155
-    assert panel.histogram.line.value() == panel.share.line.value() == 0.155
+    assert panel.histogram.threshold == panel.share.threshold == 0.155
 
 
 def test_a_click_puts_the_line_there(panel: ThresholdPanel, qtbot) -> None:
     for plot, value in ((panel.histogram, 0.15), (panel.share, 0.06)):
         with qtbot.waitSignal(panel.threshold_changed):
-            QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=place(plot, value))
+            QTest.mouseClick(plot, Qt.MouseButton.LeftButton, pos=place(plot, value))
         assert panel.threshold == pytest.approx(value, abs=0.005)
 
 
@@ -150,7 +149,6 @@ def test_dragging_the_line_derives_live(panel: ThresholdPanel, record, qtbot) ->
     where = [place(panel.histogram, float(value)) for value in np.linspace(0.1, 0.2, 12)]
     send_mouse(panel.histogram, QEvent.Type.MouseButtonPress, where[0])
     for one in where:
-        # pyqtgraph drops moves that come faster than a hundred a second.
         qtbot.wait(12)
         send_mouse(panel.histogram, QEvent.Type.MouseMove, one)
     send_mouse(panel.histogram, QEvent.Type.MouseButtonRelease, where[-1])
@@ -204,14 +202,15 @@ def test_figures_are_those_of_the_derived_table(panel: ThresholdPanel, record: C
 def test_the_histogram_counts_every_trial_in_view(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     for action in (SkipAction.TS, SkipAction.BS):
         errors = record.normalised_errors(action)
-        edges = panel._edges
+        edges = panel.histogram.edges
         inside = np.count_nonzero((errors >= edges[0]) & (errors <= edges[-1]))
-        assert panel._counts[action].sum() == inside > 0
-        assert panel._bars[action].opts["height"].sum() == inside
+        assert panel.histogram.counts[action].sum() == inside > 0
+    every = sum(counts.sum() for counts in panel.histogram.counts.values())
+    assert sum(one.y[1] - one.y[0] for one in panel.histogram.blocks) == every
 
 
 def test_the_curve_is_the_share_that_derived_tables_skip(panel: ThresholdPanel, record: CalibrationRecord) -> None:
-    thresholds, shares = panel._share_curve.getData()
+    thresholds, shares = panel.share.thresholds, panel.share.shares
     assert record.threshold == pytest.approx(min(thresholds, key=lambda one: abs(one - record.threshold)))
     for threshold, share in zip(thresholds, shares, strict=True):
         assert share == pytest.approx(100 * record.derive(float(threshold)).table.skipped_share)
@@ -220,26 +219,57 @@ def test_the_curve_is_the_share_that_derived_tables_skip(panel: ThresholdPanel, 
 
 def test_a_logarithmic_axis_shows_the_same_threshold_and_answers_to_clicks(panel: ThresholdPanel, qtbot) -> None:
     press(panel.log_box, KEY.Key_Space)
-    assert panel.histogram.line.value() == pytest.approx(-1.0)
-    assert panel.threshold == 0.1
+    assert panel.histogram.frame.across.logarithmic and panel.share.frame.across.logarithmic
+    assert panel.histogram.threshold == panel.threshold == 0.1
     with qtbot.waitSignal(panel.threshold_changed):
-        position = place(panel.histogram, float(np.log10(0.2)))
-        QTest.mouseClick(panel.histogram.viewport(), Qt.MouseButton.LeftButton, pos=position)
+        QTest.mouseClick(panel.histogram, Qt.MouseButton.LeftButton, pos=place(panel.histogram, 0.2))
     assert panel.threshold == pytest.approx(0.2, abs=0.01)
-    low, high = panel._record.exact_interval
-    assert panel.histogram.interval.getRegion() == pytest.approx((np.log10(low), np.log10(high)))
+    assert panel.histogram.interval == panel._record.exact_interval
     panel.set_threshold(0.0)
-    assert np.isfinite(panel.histogram.line.value())
+    red = QColor(LIGHT.danger)
+    shown, y = panel.histogram.grab().toImage(), place(panel.histogram, 0.1).y()
+    left = round(panel.histogram.frame.area.left())
+    assert red in {shown.pixelColor(x, y) for x in range(left - 2, left + 3)}, "0 is at the left end"
+
+
+def test_both_plots_show_the_same_section(panel: ThresholdPanel) -> None:
+    whole = panel.histogram.frame.across
+    press(panel.share, KEY.Key_Plus)
+    section = panel.histogram.frame.across
+    assert section == panel.share.frame.across != whole
+    assert panel.histogram.frame.up.low == 0.0, "up, all is shown"
+    press(panel.histogram, KEY.Key_Right, Qt.KeyboardModifier.ControlModifier)
+    assert panel.share.frame.across.low > section.low and panel.threshold == 0.1
+    press(panel.histogram, KEY.Key_Home)
+    for _ in range(40):
+        press(panel.histogram, KEY.Key_Left)
+    assert panel.threshold == 0.0 and panel.share.frame.across.low == 0.0, "δ stays in view"
+    press(panel.share, KEY.Key_0)
+    assert panel.histogram.frame.across == panel.share.frame.across == whole
+
+
+def test_a_threshold_beyond_all_errors_is_in_view(panel: ThresholdPanel) -> None:
+    panel.set_threshold(2.0)
+    for plot in (panel.histogram, panel.share):
+        assert plot.frame.area.contains(QPointF(place(plot, 2.0)))
+
+
+def test_each_plot_can_be_read_as_a_table_and_by_the_mouse(panel: ThresholdPanel) -> None:
+    for plot, words in ((panel.histogram, "temporal"), (panel.share, "% skipped")):
+        rows = [line.split("\t") for line in plot.as_text().splitlines()]
+        assert len(rows) > 20 and len({len(row) for row in rows}) == 1
+        assert words in plot.tip_at(QPointF(place(plot, 0.05)))[0]
+        assert plot.tip_at(QPointF(0, 0)) is None
 
 
 @pytest.mark.parametrize("metric", sorted(UNITS))
 def test_the_axis_names_the_metrics_unit(empty: ThresholdPanel, record: CalibrationRecord, metric: str) -> None:
     empty.set_metric(metric)
-    assert UNITS[metric] in empty.share.getAxis("bottom").labelText
+    assert UNITS[metric] in empty.share.frame.bottom._along.title
     assert UNITS[metric] in empty.spin_box.toolTip()
     empty.set_record(replace(record, knobs=record.knobs.replace(metric=metric)))
     empty.set_metric(next(one for one in UNITS if one != metric))
-    assert UNITS[metric] in empty.share.getAxis("bottom").labelText, "what was measured has a unit already"
+    assert UNITS[metric] in empty.share.frame.bottom._along.title, "what was measured has a unit already"
 
 
 def test_without_a_record_it_says_what_to_do_and_still_offers_a_first_calibration(empty: ThresholdPanel, qtbot) -> None:
@@ -265,7 +295,7 @@ def test_the_data_can_be_copied(panel: ThresholdPanel, record: CalibrationRecord
     rows = [line.split("\t") for line in QGuiApplication.clipboard().text().split("\n")]
     split = rows.index(["threshold", "skipped share"])
     counted = sum(int(row[2]) + int(row[3]) for row in rows[1 : split - 1])
-    assert counted == sum(panel._counts[action].sum() for action in (SkipAction.TS, SkipAction.BS))
+    assert counted == sum(counts.sum() for counts in panel.histogram.counts.values())
     shares = {float(row[0]): float(row[1]) for row in rows[split + 1 :]}
     for threshold in (0.0, 0.1, 0.25, 2.0):
         assert shares[threshold] == pytest.approx(record.derive(threshold).table.skipped_share, abs=1e-4)
@@ -286,8 +316,8 @@ def test_the_theme_is_followed(panel: ThresholdPanel) -> None:
     for colours in (DARK, LIGHT):
         panel.set_colours(colours)
         for plot in (panel.histogram, panel.share):
-            assert plot.backgroundBrush().color().name() == colours.base
-            assert plot.getAxis("left").textPen().color().name() == colours.muted
+            assert plot.view.backgroundBrush().color().name() == colours.base
+            assert plot.frame.left.textPen().color().name() == colours.muted
         corner = panel.share.grab().toImage().pixelColor(panel.share.width() - 2, 1)
         assert corner.name() == colours.base
 
