@@ -102,13 +102,13 @@ def test_pick_calibrate_synthesise_switch_export(
     buttons = window.panels["listen"].findChildren(QPushButton)
     switch = next(one for one in buttons if one.accessibleName() == "Switch between A and B")
     qtbot.waitUntil(
-        lambda: switch.isEnabled() and len(window.panels["listen"]._loaded) == 2, timeout=PATIENCE_MILLISECONDS
+        lambda: switch.isEnabled() and len(window.panels["listen"].deck._loaded) == 2, timeout=PATIENCE_MILLISECONDS
     )
     window.docks.go_to("listen")
-    heard = window.panels["listen"].heard
-    with qtbot.waitSignal(window.panels["listen"].switched):
+    heard = window.panels["listen"].deck.heard
+    with qtbot.waitSignal(window.panels["listen"].deck.switched):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
-    assert window.panels["listen"].heard != heard
+    assert window.panels["listen"].deck.heard != heard
 
     # Where there is sound: play, over and over, and switch in the middle of a word.
     picture = os.environ.get(PICTURE, "")
@@ -119,9 +119,9 @@ def test_pick_calibrate_synthesise_switch_export(
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
         qtbot.waitUntil(lambda: player.playing and player.position > 0.3, timeout=PATIENCE_MILLISECONDS)
-        heard, choice = window.panels["listen"].heard, player.choice
+        heard, choice = window.panels["listen"].deck.heard, player.choice
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
-        assert window.panels["listen"].heard != heard
+        assert window.panels["listen"].deck.heard != heard
         qtbot.waitUntil(lambda: player.playing and player.choice != choice, timeout=PATIENCE_MILLISECONDS)
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
         qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)

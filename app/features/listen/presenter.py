@@ -55,7 +55,7 @@ class ListenPresenter(Presenter):
         sides = self._state.comparison.take_a, self._state.comparison.take_b
         some = any(take is not None for take in sides)
         actions = self._actions
-        can_play = some and self.listen is not None and not self.listen.lent
+        can_play = some and self.listen is not None and not self.listen.deck.lent
         actions.compare.setEnabled(can_play)
         actions.play.setEnabled(can_play)
 
@@ -83,9 +83,9 @@ class ListenPresenter(Presenter):
             return
         compared = self._state.comparison
         takes = [one for one in (compared.take_a, compared.take_b) if one is not None]
-        self.listen.set_take("A", compared.take_a)
-        self.listen.set_take("B", compared.take_b)
-        self.listen.set_aligned(all(keeps_timing(one.setting) for one in takes))
+        self.listen.deck.set_take("A", compared.take_a)
+        self.listen.deck.set_take("B", compared.take_b)
+        self.listen.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
         self._show_warning()
         shown = [f"{wording(one)}: {one.left} → {one.right}" for one in compared.differences()]
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
@@ -106,9 +106,9 @@ class ListenPresenter(Presenter):
             return
         self._docks.bring_forward("listen")
         if self.listen.player.playing:
-            self.listen.switch()
+            self.listen.deck.switch()
         else:
-            self.listen.toggle_play()
+            self.listen.deck.toggle_play()
         self._note_compared()
 
     def _note_compared(self) -> None:
@@ -117,27 +117,27 @@ class ListenPresenter(Presenter):
 
     def _play(self) -> None:
         if self.listen is not None:
-            self.listen.toggle_play()
+            self.listen.deck.toggle_play()
 
     @Slot(str, float)
     def hear(self, side: str, seconds: float) -> None:
         """Play side ``"A"`` or ``"B"`` from ``seconds`` on."""
         if self.listen is not None:
-            self.listen.hear_from(side, seconds)
+            self.listen.deck.hear_from(side, seconds)
 
     def hear_sound(
         self, samples: np.ndarray, sample_rate: int, part_of: tuple[str, float] | None = None, name: str = ""
     ) -> None:
         """Play a sound (n,) that is neither A nor B, from its beginning. ``part_of``: the side that it is a part of,
         and where in it that begins, in seconds. ``name`` is what :meth:`sounds` knows it by."""
-        if self.listen is None or self.listen.lent:
+        if self.listen is None or self.listen.deck.lent:
             return
         self._end_stream()
         self._sounding, self._name = True, name
         self._part_of = None if part_of is None else (*part_of, (len(samples) - 1) / sample_rate)
-        self.listen.begin_stream(sample_rate, alone=True)
-        self.listen.append(samples)
-        self.listen.end_stream()
+        self.listen.deck.begin_stream(sample_rate, alone=True)
+        self.listen.deck.append(samples)
+        self.listen.deck.end_stream()
 
     def sounds(self, name: str) -> bool:
         """Whether the sound called ``name`` is being heard, rather than A, B or another one."""
@@ -149,7 +149,7 @@ class ListenPresenter(Presenter):
             return
         self._sounding = self._sounding and built(self.listen).player.streaming
         if not self._sounding:
-            self.heard_at.emit(built(self.listen).heard, seconds)
+            self.heard_at.emit(built(self.listen).deck.heard, seconds)
         elif self._part_of is not None:
             side, start, last = self._part_of
             # At its end it is still itself, and not what comes after it in the take.
@@ -169,13 +169,13 @@ class ListenPresenter(Presenter):
     # --- Listening tests --------------------------------------------------------------------------------------------
     def lend(self) -> Player:
         """The player, which is a listening test's until :meth:`take_back`."""
-        player = built(self.listen).lend()
+        player = built(self.listen).deck.lend()
         self.refresh()
         return player
 
     def take_back(self) -> None:
         """The listening test is over."""
-        built(self.listen).take_back()
+        built(self.listen).deck.take_back()
         self.refresh()
 
     # --- While a take is made ---------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ class ListenPresenter(Presenter):
             self._end_stream()
             self._sounding = False
             self._streaming = event.job
-            self.listen.begin_stream(event.sample_rate)
-        self.listen.append(event.samples)
+            self.listen.deck.begin_stream(event.sample_rate)
+        self.listen.deck.append(event.samples)
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -205,5 +205,5 @@ class ListenPresenter(Presenter):
 
     def _end_stream(self) -> None:
         if self._streaming and self.listen is not None:
-            self.listen.end_stream()
+            self.listen.deck.end_stream()
         self._streaming = 0

@@ -116,7 +116,7 @@ class TradeoffPresenter(Presenter):
         listen, state = self._listening.listen, self._state
         hear = "The audio device is not open yet."
         if listen is not None:
-            hear = "A listening test is using the player." if listen.lent else listen.player.problem
+            hear = "A listening test is using the player." if listen.deck.lent else listen.player.problem
         point, sound = built(self.tradeoff).plot.current, built(self.tradeoff).details.sound
         keep = use = ""
         if sound is not None and point.folder is not None and sound.take in self._known.taken:

@@ -78,12 +78,12 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     assert "×" in panel.figure("measured")
 
     listen = window.features["listen"].listen
-    qtbot.waitUntil(lambda: len(listen._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.RESTART
     assert "Timing differs between takes" in listen.player.comparison.reason
     panel.strip.move_cursor(20)
     panel.strip.activated.emit(20)
-    assert listen.heard == "B"
+    assert listen.deck.heard == "B"
     # Where there is a device, it has gone on from there.
     began = [one.entering_position for one in listen.player.mixer.jumps] + [listen.player.mixer.state.position]
     assert trace.seconds_of[20] in [pytest.approx(one / listen.player.rate, abs=0.001) for one in began]

@@ -352,7 +352,7 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     kept = window.state.comparison.take_a
     assert kept is not None
     assert len(kept.samples) > 0
-    qtbot.waitUntil(lambda: len(window.panels["listen"]._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(window.panels["listen"].deck._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert len(window.features["takes"].library) == 1
@@ -375,7 +375,7 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
 
     def plays() -> bool:
         """Whether it does; asked for again until then, as by anyone whose starved machine seemed to have no device."""
-        if not player.playing and player.usable and not window.panels["listen"]._analyser.busy:
+        if not player.playing and player.usable and not window.panels["listen"].deck.analyser.busy:
             window.action.play.trigger()
         return player.playing
 

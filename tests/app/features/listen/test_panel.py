@@ -55,9 +55,9 @@ def panel(empty: ListenPanel, speech: np.ndarray, qtbot) -> ListenPanel:
 
 
 def set_takes(panel: ListenPanel, qtbot, take_a: Take | None, take_b: Take | None) -> None:
-    with qtbot.waitSignal(panel.analysed):
-        panel.set_take("A", take_a)
-        panel.set_take("B", take_b)
+    with qtbot.waitSignal(panel.deck.analysed):
+        panel.deck.set_take("A", take_a)
+        panel.deck.set_take("B", take_b)
 
 
 def press(panel: QWidget, keys: str) -> None:
@@ -75,7 +75,7 @@ def text(panel: QWidget, name: str) -> str:
 
 def test_keys_choose_and_switch(panel: ListenPanel, qtbot) -> None:
     heard = []
-    panel.switched.connect(heard.append)
+    panel.deck.switched.connect(heard.append)
     press(panel, "b")
     press(panel, "b")
     press(panel, "a")
@@ -83,7 +83,7 @@ def test_keys_choose_and_switch(panel: ListenPanel, qtbot) -> None:
     press(panel, "x")
     assert heard == ["B", "A", "B", "A"]
     press(panel, "b")
-    assert panel.heard == "B"
+    assert panel.deck.heard == "B"
     assert panel.player.choice == 1
     assert named(panel, "Hear take B").isChecked()
     assert not named(panel, "Hear take A").isChecked()
@@ -93,26 +93,26 @@ def test_buttons_do_what_keys_do(panel: ListenPanel) -> None:
     QTest.mouseClick(named(panel, "Hear take B"), Qt.MouseButton.LeftButton)
     assert panel.player.choice == 1
     QTest.mouseClick(named(panel, "Switch between A and B"), Qt.MouseButton.LeftButton)
-    assert panel.heard == "A"
+    assert panel.deck.heard == "A"
 
 
 def test_an_empty_side_cannot_be_heard(empty: ListenPanel, speech: np.ndarray, qtbot) -> None:
     set_takes(empty, qtbot, take(speech, "only"), None)
     press(empty, "b")
-    assert empty.heard == "A"
+    assert empty.deck.heard == "A"
     assert named(empty, "Hear take A").isChecked()
     assert not named(empty, "Hear take B").isEnabled()
     set_takes(empty, qtbot, None, take(speech, "only"))
-    assert empty.heard == "B"
+    assert empty.deck.heard == "B"
 
 
 def test_a_choice_made_during_the_analysis_holds(empty: ListenPanel, speech: np.ndarray, qtbot) -> None:
-    with qtbot.waitSignal(empty.analysed):
-        empty.set_take("A", take(speech, "a"))
-        empty.set_take("B", take(speech, "b"))
+    with qtbot.waitSignal(empty.deck.analysed):
+        empty.deck.set_take("A", take(speech, "a"))
+        empty.deck.set_take("B", take(speech, "b"))
         press(empty, "b")
-        assert empty.heard == "B"
-    assert (empty.heard, empty.player.choice) == ("B", 1)
+        assert empty.deck.heard == "B"
+    assert (empty.deck.heard, empty.player.choice) == ("B", 1)
 
 
 def test_arrows_seek_and_home_returns(panel: ListenPanel) -> None:
@@ -128,9 +128,9 @@ def test_arrows_seek_and_home_returns(panel: ListenPanel) -> None:
 
 
 def test_the_loop_by_keyboard(panel: ListenPanel) -> None:
-    panel.seek(1.0)
+    panel.deck.seek(1.0)
     press(panel, "[")
-    panel.seek(2.0)
+    panel.deck.seek(2.0)
     press(panel, "]")
     assert panel.player.mixer.state.loop == pytest.approx((48000, 96000), abs=48)
     press(panel, "l")
@@ -203,8 +203,8 @@ def test_the_mode_is_shown_with_its_reason(panel: ListenPanel, speech: np.ndarra
     )
     assert panel.player.comparison.mode is Mode.RESTART
     assert named(panel, "Mel spectrogram of the difference A minus B").image.image is None
-    with qtbot.waitSignal(panel.analysed):
-        panel.set_aligned(False)
+    with qtbot.waitSignal(panel.deck.analysed):
+        panel.deck.set_aligned(False)
     assert "differs between takes" in text(panel, "Switching mode")
 
 
@@ -232,7 +232,7 @@ def test_without_a_device_everything_but_sound_works(panel: ListenPanel, qtbot, 
     assert not panel.player.playing
     press(panel, "b")
     QTest.keyClick(panel, Qt.Key.Key_Right)
-    assert panel.heard == "B"
+    assert panel.deck.heard == "B"
     assert panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
 
 
@@ -269,7 +269,7 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
     panel.connect_device()
     qtbot.waitUntil(lambda: panel.player.usable)
     assert not named(panel, "Audio device").isVisible()
-    panel.set_take("A", take(speech.copy(), "pressed before it was ready"))
+    panel.deck.set_take("A", take(speech.copy(), "pressed before it was ready"))
     press(panel, " ")
     qtbot.waitUntil(lambda: panel.player.position > 0.4)
     assert named(panel, "Pause").isEnabled()
@@ -281,19 +281,19 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
 
     # Another take for the other side does not move what is being heard.
     before = panel.player.mixer.state.position
-    set_takes(panel, qtbot, take(speech[::-1].copy(), "new"), panel._takes["B"])
+    set_takes(panel, qtbot, take(speech[::-1].copy(), "new"), panel.deck.takes["B"])
     qtbot.wait(100)
-    assert (panel.heard, panel.player.mixer.state.position) == ("B", before)
+    assert (panel.deck.heard, panel.player.mixer.state.position) == ("B", before)
 
     # A stream is heard while it comes; the takes come back after it.
     with null_sink.recording() as recording:
-        panel.begin_stream(RATE)
+        panel.deck.begin_stream(RATE)
         for piece in np.array_split(speech[:RATE], 5):
-            panel.append(piece)
+            panel.deck.append(piece)
         # Before the stream ends, which a busy machine may hear sooner than it has analysed the takes.
         set_takes(panel, qtbot, take(speech[:RATE], "streamed"), take(speech[:RATE], "old"))
         assert text(panel, "Switching mode").startswith("Streaming")
-        panel.end_stream()
+        panel.deck.end_stream()
         qtbot.waitUntil(lambda: text(panel, "Switching mode").startswith("In sync"))
         qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 40000)
 
@@ -314,32 +314,32 @@ def test_playing_for_real(panel: ListenPanel, speech: np.ndarray, qtbot, null_si
 
 
 def test_a_panel_whose_player_is_lent_leaves_it_alone(panel: ListenPanel, speech: np.ndarray, qtbot) -> None:
-    panel.set_loop(0.5, 1.0)
+    panel.deck.set_loop((0.5, 1.0))
     heard, moved = [], []
-    panel.switched.connect(heard.append)
+    panel.deck.switched.connect(heard.append)
     panel.position_changed.connect(moved.append)
-    player = panel.lend()
+    player = panel.deck.lend()
     other = np.zeros(48000, np.float32)
     player.load([(other, 48000)])
     player.clear_loop()
     player.fade_out_and_in(True)
-    panel.switch()
-    panel.seek(0.7)
-    panel.toggle_play()
-    panel.hear_from("B", 0.2)
-    panel.set_take("B", take(0.25 * speech, "meanwhile"))
-    qtbot.waitUntil(lambda: panel._late is not None)
+    panel.deck.switch()
+    panel.deck.seek(0.7)
+    panel.deck.toggle_play()
+    panel.deck.hear_from("B", 0.2)
+    panel.deck.set_take("B", take(0.25 * speech, "meanwhile"))
+    qtbot.waitUntil(lambda: panel.deck._late is not None)
     panel._refresh()
     assert (heard, moved) == ([], [])
     assert player.mixer._programme.recordings[0].length == 48000, "what was lent is still loaded"
-    with qtbot.waitSignal(panel.analysed):
-        panel.take_back()
+    with qtbot.waitSignal(panel.deck.analysed):
+        panel.deck.take_back()
     assert text(panel, "Gains").startswith("A ")
     assert len(player.mixer._programme.recordings) == 2
     assert player.mixer.state.loop == pytest.approx((24000, 48000), abs=2)
-    panel.choose("B")
+    panel.deck.choose("B")
     assert heard == ["B"]
-    panel.lend()
-    panel.take_back()
-    qtbot.waitUntil(lambda: len(panel._loaded) == 2)
+    panel.deck.lend()
+    panel.deck.take_back()
+    qtbot.waitUntil(lambda: len(panel.deck._loaded) == 2)
     assert not player.mixer._out_and_in

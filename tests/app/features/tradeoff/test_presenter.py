@@ -253,15 +253,15 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     panel, listen = sounding.panels["tradeoff"], sounding.panels["listen"]
     go(sounding, key_of(panel, ()))
     panel.details.a_button.click()
-    qtbot.waitUntil(lambda: listen._loaded != (), timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: listen.deck._loaded != (), timeout=PATIENCE_MILLISECONDS)
     take, action = panel.details.sound.take, sounding.action.point_hear
     action.trigger()
     assert sounding.features["listen"].sounds(take) and listen.player.streaming
     action.trigger()
     qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE_MILLISECONDS)
     assert not sounding.features["listen"].sounds(take), "a second time falls silent"
-    listen.set_loop(0.0, 0.3)  # It plays on until something else is wanted.
-    listen.hear_from("A", 0.0)
+    listen.deck.set_loop((0.0, 0.3))  # It plays on until something else is wanted.
+    listen.deck.hear_from("A", 0.0)
     qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)
     assert listen.player.comparison.mode is not Mode.ALONE and not sounding.features["listen"].sounds(take)
     action.trigger()

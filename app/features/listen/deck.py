@@ -1,0 +1,304 @@
+"""Two takes in a player: which of them is heard, from where, what repeats, and the streams that come in between."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.audio.analysis import Analyser, Analysis
+from app.audio.player import Player
+from app.audio.switching import Comparison, comparison
+from app.widgets.side_buttons import SIDES
+from engine.setting.take import Take
+
+
+class Deck(QObject):
+    """Takes come in by :meth:`set_take`, streams by :meth:`begin_stream`. It shows nothing."""
+
+    changed = Signal()
+    """What is chosen, loaded or repeated, or how loud it is made."""
+    switched = Signal(str)
+    """The take that is heard from now on: ``"A"`` or ``"B"``."""
+    analysis_changed = Signal()
+    """Other takes can be drawn: see :attr:`analysis`."""
+    analysed = Signal()
+    """Takes that were set are drawn and can be played."""
+    lent_changed = Signal(bool)
+    """Whether a listening test has the player now."""
+
+    def __init__(self, player: Player, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.player = player
+        self.takes: dict[str, Take | None] = dict.fromkeys(SIDES)
+        self.analysis = Analysis()
+        """Of the takes that are played; those that were set last may still be analysed."""
+        self.analyser = Analyser(player.prepare, self)
+        self.analyser.done.connect(self._take_over)
+        self.analyser.failed.connect(self._give_up)
+        self._aligned = True
+        self._matching = True
+        self._heard = "A"
+        self._loaded: tuple[tuple[str, Take], ...] = ()
+        self._load_pending = False
+        self._loop: tuple[float, float] | None = None
+        self._region: tuple[float, float] | None = None
+        self._play_wanted = False
+        self._lent = False
+        self._late: Analysis | None = None
+
+    # --- Takes -------------------------------------------------------------------------------------------------------
+    def set_take(self, side: str, take: Take | None) -> None:
+        """Put ``take`` on side ``"A"`` or ``"B"``. It is analysed in a worker thread; ``analysed`` tells when."""
+        if side not in SIDES:
+            raise ValueError(f"a side is A or B, not {side!r}")
+        self.takes[side] = take
+        self._analyse()
+
+    def set_aligned(self, aligned: bool) -> None:
+        """Whether the models of A and B keep the timing from take to take (autoregressive ones do not)."""
+        if aligned != self._aligned:
+            self._aligned = aligned
+            self._analyse()
+
+    @property
+    def duration(self) -> float:
+        """Of the longer take, in seconds."""
+        return max((take.seconds for take in self.takes.values() if take is not None), default=0.0)
+
+    @property
+    def complete(self) -> bool:
+        """Whether A and B are both in the player."""
+        return len(self._loaded) == len(SIDES)
+
+    @property
+    def comparison(self) -> Comparison:
+        """How A and B can be compared."""
+        return comparison([take.seconds for take in self.analysis.takes if take is not None], self._aligned)
+
+    def _analyse(self) -> None:
+        self.analyser.analyse((self.takes["A"], self.takes["B"]))
+
+    @Slot()
+    def _give_up(self) -> None:
+        self._play_wanted = False
+
+    @Slot(object)
+    def _take_over(self, analysis: Analysis) -> None:
+        if self._lent:
+            self._late = analysis
+            return
+        self.analysis = analysis
+        if self._loop is not None and self._loop[1] > self.duration:
+            self._put_loop(None)
+        self._region = None if self._loop is None else self._region
+        if self.player.streaming:
+            self._load_pending = True
+        else:
+            self._load()
+        self.analysis_changed.emit()
+        if self._play_wanted:
+            self._play_wanted = False
+            self.player.play()
+        self.analysed.emit()
+
+    # --- Loading -----------------------------------------------------------------------------------------------------
+    def _index(self, side: str) -> int | None:
+        return next((index for index, (name, _) in enumerate(self._loaded) if name == side), None)
+
+    def _load(self) -> None:
+        self._load_pending = False
+        before = dict(self._loaded).get(self._heard)
+        loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
+        sides = [side for side, _ in loaded]
+        if self._heard not in sides and sides:
+            self._heard = sides[0]
+            self.switched.emit(self._heard)
+        self._loaded = loaded
+        # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
+        kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
+        self.player.load(
+            [(take.samples, take.sample_rate) for _, take in loaded],
+            self._player_gains(),
+            aligned=self._aligned,
+            choice=self._index(self._heard) or 0,
+            keep_place=kept,
+        )
+        if self._loop is not None:
+            self.player.set_loop(*self._loop)
+        self.changed.emit()
+
+    def load_if_pending(self) -> None:
+        """Load A and B again after something else was played."""
+        if self._load_pending:
+            self._load()
+
+    def load_after_stream(self) -> None:
+        """Load A and B again once a stream was heard."""
+        if not self.player.streaming:
+            self.load_if_pending()
+
+    @property
+    def gains(self) -> tuple[float, float]:
+        """How much louder A and B are played, linear."""
+        return self.analysis.gains if self._matching else (1.0, 1.0)
+
+    def _player_gains(self) -> list[float]:
+        gains = dict(zip(SIDES, self.gains, strict=True))
+        return [gains[side] for side, _ in self._loaded]
+
+    def set_matching(self, matching: bool) -> None:
+        """Whether both takes are made equally loud."""
+        self._matching = matching
+        if not self._load_pending and not self._lent:
+            self.player.set_gains(self._player_gains())
+        self.changed.emit()
+
+    # --- Lending -----------------------------------------------------------------------------------------------------
+    @property
+    def lent(self) -> bool:
+        """Whether a listening test has the player."""
+        return self._lent
+
+    def lend(self) -> Player:
+        """Hand the player to a listening test until :meth:`take_back`; it is left alone meanwhile."""
+        self._lent = True
+        self._play_wanted = False
+        self.player.pause()
+        self.lent_changed.emit(True)
+        return self.player
+
+    def take_back(self) -> None:
+        """The listening test is over: A and B come back."""
+        self._lent = False
+        self.player.clear_loop()
+        self.player.fade_out_and_in(False)
+        self.lent_changed.emit(False)
+        # What was loaded is another's; by the next look at the player it will have fallen silent.
+        self._loaded, self._load_pending = (), True
+        late, self._late = self._late, None
+        if late is not None:
+            self._take_over(late)
+
+    # --- Streams -----------------------------------------------------------------------------------------------------
+    def begin_stream(self, rate: int, alone: bool = False) -> None:
+        """Play a take while it is being made, or a sound ``alone`` that is there already; A and B come back when it has
+        been heard, or on the next key."""
+        self._put_loop(None)
+        self.player.begin_stream(rate, alone)
+        self._loaded, self._load_pending = (), True
+        self.changed.emit()
+
+    def append(self, samples: np.ndarray) -> None:
+        """More of the stream."""
+        self.player.append(samples)
+
+    def end_stream(self) -> None:
+        """The stream is complete."""
+        self.player.end_stream()
+
+    # --- Transport ---------------------------------------------------------------------------------------------------
+    @property
+    def heard(self) -> str:
+        """The chosen side."""
+        return self._heard
+
+    @Slot(str)
+    def choose(self, side: str) -> None:
+        """Hear side ``"A"`` or ``"B"``; nothing happens when it is empty."""
+        if self.takes[side] is not None and side != self._heard and not self._lent:
+            self.load_if_pending()
+            self._heard = side
+            index = self._index(side)
+            if index is not None:
+                self.player.choose(index)
+            self.switched.emit(side)
+        self.changed.emit()
+
+    @Slot()
+    def switch(self) -> None:
+        """Hear the other one."""
+        self.choose("B" if self._heard == "A" else "A")
+
+    @Slot()
+    def toggle_play(self) -> None:
+        """Play or pause."""
+        if self._lent:
+            return
+        if self.player.playing or self._play_wanted:
+            self._play_wanted = False
+            self.player.pause()
+        elif self.analyser.busy:
+            self._play_wanted = True
+        else:
+            self.load_if_pending()
+            self.player.play()
+        self.changed.emit()
+
+    @Slot()
+    def go_to_start(self) -> None:
+        """Go to the start, or to the loop's; continues playing."""
+        self.seek(self._loop[0] if self._loop else 0.0)
+
+    @Slot(float)
+    def seek(self, seconds: float) -> None:
+        """Go to a time."""
+        if self._lent:
+            return
+        if not self.player.streaming:
+            self.load_if_pending()
+        self.player.seek(max(0.0, min(seconds, self.duration)))
+        self.changed.emit()
+
+    def move(self, seconds: float) -> None:
+        """Go so much further."""
+        self.seek(self.player.position + seconds)
+
+    def hear_from(self, side: str, seconds: float) -> None:
+        """Play side ``"A"`` or ``"B"`` from a time on."""
+        if self._lent:
+            return
+        self.choose(side)
+        self.seek(seconds)
+        if not self.player.playing:
+            self.toggle_play()
+
+    # --- Loop --------------------------------------------------------------------------------------------------------
+    @property
+    def loop(self) -> tuple[float, float] | None:
+        """What is repeated, from and to, in seconds."""
+        return self._loop
+
+    def set_loop(self, loop: tuple[float, float] | None) -> None:
+        """Repeat what lies between these seconds, or nothing."""
+        self._put_loop(loop)
+        self.changed.emit()
+
+    def _put_loop(self, loop: tuple[float, float] | None) -> None:
+        if loop is not None and loop[1] <= loop[0]:
+            loop = None
+        self._loop = loop
+        self._region = loop or self._region
+        if loop is None:
+            self.player.clear_loop()
+        else:
+            self.player.set_loop(*loop)
+
+    def toggle_loop(self, seen: tuple[float, float]) -> None:
+        """Repeat the region drawn last, or what is ``seen``; or stop repeating."""
+        if self._loop is not None:
+            self.set_loop(None)
+        else:
+            start, end = self._region or seen
+            self.set_loop((max(0.0, start), min(end, self.duration)))
+
+    def set_loop_end(self, which: int) -> None:
+        """Put the loop's start (0) or end (1) where the player is."""
+        ends = list(self._loop or (0.0, self.duration))
+        ends[which] = self.player.position
+        if ends[0] < ends[1]:
+            self.set_loop((ends[0], ends[1]))
+
+    def shut_down(self, wait: bool) -> None:
+        """Close the device and end the worker thread; ``wait`` for what it does."""
+        self.player.close()
+        self.analyser.shut_down(wait)
