@@ -1,4 +1,4 @@
-"""The studies presenter: made, opened, run, paused, resumed, searched, reported, and their settings used.
+"""The studies presenter: studies are run, paused, resumed, searched, reported, and their settings used.
 
 What reads studies is imported on use: the window is to be there before it.
 """
@@ -6,7 +6,6 @@ What reads studies is imported on use: the window is to be there before it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services, built
 from app.features.studies.making import StudyMaking
-from app.features.studies.memory import StudiesMemory
+from app.features.studies.opened import OpenedStudies
 from app.features.takes.presenter import TakesPresenter
 from app.shell import file_dialogs
 from app.shell.background import Background
@@ -41,20 +40,26 @@ class StudiesPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._takes = services.features.find(TakesPresenter)
-        self._memory = StudiesMemory(services.settings)
-        self._open = services.state.open_studies
-        self._files: dict[Path, Path] = {}
-        """What describes each open study, by its folder."""
-        self._summaries: dict[Path, StudySummary] = {}
-        self._chosen: Path | None = None
+        self._background = Background("studies", self)
+        takes = services.features.find(TakesPresenter)
+        self.opened = OpenedStudies(
+            services.state.open_studies, services.settings, lambda: takes.library, self._notices, self._background, self
+        )
+        """The studies that the panel lists."""
+        self.opened.changed.connect(self._show)
+        self.opened.brought_forward.connect(self._go_to)
         self._running: tuple[Job, Path] | None = None
         self._ended: StudyEnded | None = None
-        self._background = Background("studies", self)
         self._soon = QTimer(self, singleShot=True, interval=_LOOK_MILLISECONDS)
         self._soon.timeout.connect(self._touch_running)
         self._making = StudyMaking(
-            self._window, self._state, self._notices, self._background, self._pace, services.folder / "studies", self
+            self._window,
+            self._state,
+            self._notices,
+            self._background,
+            self.opened.pace,
+            services.folder / "studies",
+            self,
         )
         self._making.made.connect(self._made)
         self.studies: StudiesPanel | None = None
@@ -71,8 +76,6 @@ class StudiesPresenter(Presenter):
             (actions.close_study, self.close),
         ):
             actions.bind(action, do)
-        self._open.changed.connect(self._follow_open)
-        self._open.removed.connect(self._forget)
         self._state.jobs.ended.connect(self._job_ended)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
@@ -105,11 +108,11 @@ class StudiesPresenter(Presenter):
     @property
     def summary(self) -> StudySummary | None:
         """What there is to see of the study that is shown."""
-        return self._summaries.get(self._chosen) if self._chosen is not None else None
+        return self.opened.summary
 
     @property
     def _is_running_here(self) -> bool:
-        return self._running is not None and self._running[1] == self._chosen
+        return self._running is not None and self._running[1] == self.opened.chosen
 
     def why_not_run(self) -> str:
         """Why the study that is shown cannot be run now, as a sentence, or ``""``."""
@@ -140,106 +143,19 @@ class StudiesPresenter(Presenter):
     # --- Opening -----------------------------------------------------------------------------------------------------
     def open(self, place: Path) -> None:
         """Show the study that the file ``place`` describes, or whose results are in the folder ``place``."""
-        self._begin_opening(place, in_front=True, remembered=True)
-
-    def _begin_opening(self, place: Path, in_front: bool, remembered: bool) -> None:
-        """``in_front``: whether it is shown in place of another one; ``remembered``: whether it is news that it is
-        open."""
-        from app.features.studies.study_summary import summary_at
-
-        place = Path(place).expanduser().resolve()
-        self._background.run(
-            lambda: summary_at(place, self._pace()), lambda found: self._opened(place, found, in_front, remembered)
-        )
-
-    def _opened(self, place: Path, found: StudySummary | BaseException, in_front: bool, remembered: bool) -> None:
-        if isinstance(found, PlainError):
-            self._notices.warn(str(found))
-            return
-        if isinstance(found, BaseException):
-            raise found
-        if found.study is None and found.results is None and not found.folder_problem:
-            self._notices.warn(found.file_problem)
-            return
-        self._files[found.folder] = found.file
-        self._summaries[found.folder] = found
-        if in_front or self._chosen is None:
-            self._chosen = found.folder
-        if remembered:
-            self._memory.remember(place)
-            self._save()
-        self._open.add(found.folder)
-        self._show()
-        if in_front:
-            self._docks.go_to("studies")
-            if found.folder_problem:
-                self._tell_damage(found)
+        self.opened.open(place)
 
     @Slot(object)
-    def _follow_open(self, folder: Path) -> None:
-        """A study was opened elsewhere, or has more takes."""
-        if folder not in self._files:
-            self._begin_opening(folder, in_front=False, remembered=True)
-
-    @Slot(object)
-    def _forget(self, folder: Path) -> None:
-        self._files.pop(folder, None)
-        self._summaries.pop(folder, None)
-        if self._chosen == folder:
-            self._chosen = next(reversed(self._files), None)
-        self._save()
-        self._show()
+    def _go_to(self, found: StudySummary) -> None:
+        self._docks.go_to("studies")
+        if found.folder_problem:
+            self._tell_damage(found)
 
     def close(self) -> None:
         """Show the study no longer."""
         if self._is_running_here:
             raise StudyError("The study is running; wait for it to finish, or cancel it.")
-        if self._chosen is not None:
-            self._open.remove(self._chosen)
-
-    @Slot(object)
-    def choose(self, folder: Path | None) -> None:
-        """Show this one of the open studies, as it is now."""
-        if folder in self._files:
-            self._chosen = folder
-            self._save()
-            self._show()
-            self._look_again(folder)
-
-    def _look_again(self, folder: Path) -> None:
-        from app.features.studies.study_summary import summary
-
-        file = self._files.get(folder)
-        if file is not None:
-            self._background.run(lambda: summary(folder, file, self._pace()), lambda found: self._seen(folder, found))
-
-    def _seen(self, folder: Path, found: StudySummary | BaseException) -> None:
-        if isinstance(found, BaseException):
-            raise found
-        if folder in self._files:
-            self._summaries[folder] = found
-            self._show()
-
-    def _save(self) -> None:
-        self._memory.save(self._files, self._chosen)
-
-    def _pace(self) -> Callable[[str], float | None]:
-        """How fast models were in the takes that are kept, and in those of the studies that are open."""
-        from engine.studies import estimating
-
-        library, summaries = self._takes.library, tuple(self._summaries.values())
-
-        def pace(model: str) -> float | None:
-            takes = []
-            with suppress(PlainError):
-                takes += [(one.setting, one.text, one.measurements) for one in library.summaries()]
-            for seen in summaries:
-                if seen.model == model and seen.made:
-                    with suppress(PlainError):
-                        takes += estimating.studied(seen.folder)
-            return estimating.pace(model, takes)
-
-        return pace
+        self.opened.close()
 
     # --- Running -----------------------------------------------------------------------------------------------------
     def run(self, ray: str = "", workers: int = 0) -> None:
@@ -281,8 +197,7 @@ class StudiesPresenter(Presenter):
         if self._running is None or event.job != self._running[0].number:
             return
         if isinstance(event, StudyBegun):
-            self._open.touch(self._running[1])
-            self._look_again(self._running[1])
+            self.opened.touch(self._running[1])
         elif isinstance(event, StudyTakeDone) and not self._soon.isActive():
             self._soon.start()
         elif isinstance(event, StudyEnded):
@@ -297,8 +212,7 @@ class StudiesPresenter(Presenter):
     @Slot()
     def _touch_running(self) -> None:
         if self._running is not None:
-            self._open.touch(self._running[1])
-            self._look_again(self._running[1])
+            self.opened.touch(self._running[1])
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -315,8 +229,7 @@ class StudiesPresenter(Presenter):
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])
         built(self.studies).end(said, failed=outcome is Outcome.FAILED)
-        self._open.touch(folder)
-        self._look_again(folder)
+        self.opened.touch(folder)
 
     # --- Making ------------------------------------------------------------------------------------------------------
     @property
@@ -340,7 +253,7 @@ class StudiesPresenter(Presenter):
     def _start(self, path: Path) -> None:
         from engine.studies.study import results_folder
 
-        if self._chosen == results_folder(path.expanduser().resolve()):
+        if self.opened.chosen == results_folder(path.expanduser().resolve()):
             self._actions.attempt(lambda: self.run(*built(self.studies).cluster))
 
     # --- What was found ----------------------------------------------------------------------------------------------
@@ -424,8 +337,7 @@ class StudiesPresenter(Presenter):
             return
         self._notices.note(f"Set the damaged study aside: {backup}")
         self._notices.say(f"Moved the damaged results, with audio, to {backup}. Run starts the study over.", "info")
-        self._open.touch(seen.folder)
-        self._look_again(seen.folder)
+        self.opened.touch(seen.folder)
 
     # --- The panel ---------------------------------------------------------------------------------------------------
     def _build_studies(self) -> QWidget:
@@ -433,7 +345,7 @@ class StudiesPresenter(Presenter):
 
         self.studies = panel = StudiesPanel(self._theme.colours)
         attempt, actions = self._actions.attempt, self._actions
-        panel.study_chosen.connect(self.choose)
+        panel.study_chosen.connect(self.opened.choose)
         panel.run_wanted.connect(lambda ray, workers: attempt(lambda: self.run(ray, workers)))
         panel.pause_wanted.connect(lambda: attempt(self.pause))
         panel.cancel_wanted.connect(actions.cancel.trigger)
@@ -447,18 +359,16 @@ class StudiesPresenter(Presenter):
         panel.report_wanted.connect(lambda: attempt(self.report))
         panel.reveal_wanted.connect(self._reveal)
         panel.close_wanted.connect(lambda: attempt(self.close))
-        # As they were shown last. Nothing is saved meanwhile: what is not open again yet would be forgotten by a crash.
-        for place in self._memory.places():
-            self._begin_opening(place, in_front=False, remembered=False)
+        self.opened.open_last()
         self._show()
         return panel
 
+    @Slot()
     def _show(self) -> None:
         if self.studies is None:
             return
-        listed = [(folder, self._summaries[folder].title) for folder in self._files if folder in self._summaries]
-        self.studies.show_studies(listed, self._chosen)
-        self.studies.show_recent(self._memory.recent)
+        self.studies.show_studies(self.opened.listed, self.opened.chosen)
+        self.studies.show_recent(self.opened.recent)
         self.studies.show_summary(self.summary)
         self.refresh()
 

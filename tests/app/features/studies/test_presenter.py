@@ -487,7 +487,7 @@ def test_a_file_that_was_spoilt_meanwhile_fails_with_its_sentence(
     assert "is no TOML" in panel.state
     assert not panel.run_button.isEnabled()
     write(tmp_path)
-    window.features["studies"].choose(tmp_path / "small.study")
+    window.features["studies"].opened.choose(tmp_path / "small.study")
     qtbot.waitUntil(panel.run_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
 
 

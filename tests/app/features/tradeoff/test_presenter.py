@@ -320,7 +320,7 @@ def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_pat
     qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
     assert folder in window.state.open_studies.folders
     window.docks.go_to("studies")
-    window.features["studies"].choose(folder)
+    window.features["studies"].opened.choose(folder)
     panel.aside_button.click()
     assert not (folder / DATABASE).exists()
     assert "with audio, to" in window.notices.banner.text
