@@ -21,21 +21,22 @@ def ask_for_file(parent: QWidget, title: str, kinds: str, chosen: Callable[[Path
     dialog.open()
 
 
-def ask_for_folder(parent: QWidget, title: str, chosen: Callable[[Path], object]) -> None:
-    """Ask for a folder."""
+def ask_for_folder(parent: QWidget, title: str, chosen: Callable[[Path], object], start: str = "") -> None:
+    """Ask for a folder, from ``start`` on."""
     dialog = _dialog(parent, title, "", chosen)
+    dialog.setDirectory(start)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.open()
 
 
 def ask_where_to_write(
-    parent: QWidget, title: str, kinds: str, proposal: str, chosen: Callable[[Path], object]
+    parent: QWidget, title: str, kinds: str, proposal: str | Path, chosen: Callable[[Path], object]
 ) -> None:
-    """Ask for a file to write, by the name ``proposal`` unless the user gives another."""
+    """Ask for a file to write, by the name or path ``proposal`` unless the user gives another."""
     dialog = _dialog(parent, title, kinds, chosen)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(Path(proposal).suffix)
-    dialog.selectFile(proposal.replace("/", "-"))
+    dialog.selectFile(str(proposal) if isinstance(proposal, Path) else proposal.replace("/", "-"))
     dialog.open()
 
 

@@ -106,7 +106,7 @@ def test_pick_calibrate_synthesise_switch_export(
     )
     window.docks.go_to("listen")
     heard = window.panels["listen"].deck.heard
-    with qtbot.waitSignal(window.panels["listen"].deck.switched):
+    with qtbot.waitSignal(window.panels["listen"].deck.changed):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
     assert window.panels["listen"].deck.heard != heard
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QDir, Qt, Slot
+from PySide6.QtCore import QDir, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.shell import file_dialogs
 from app.shell.theme import set_look
 
 
@@ -89,21 +89,15 @@ class DestinationDialog(QDialog):
 
     @Slot()
     def _browse(self) -> None:
-        kinds = "" if self.takes_folder else "Profile (*.json)"
-        dialog = QFileDialog(self, self.windowTitle(), self.path.text(), kinds)
+        title = self.windowTitle()
         if self.takes_folder:
-            dialog.setFileMode(QFileDialog.FileMode.Directory)
+            file_dialogs.ask_for_folder(self, title, self.take, self.typed)
         else:
-            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-            dialog.setDefaultSuffix("json")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.take)
-        dialog.open()
+            file_dialogs.ask_where_to_write(self, title, "Profile (*.json)", Path(self.typed), self.take)
 
-    @Slot(str)
-    def take(self, path: str) -> None:
+    def take(self, path: Path) -> None:
         """A path was chosen."""
-        self.path.setText(path)
+        self.path.setText(str(path))
 
 
 def at_home(name: str) -> str:

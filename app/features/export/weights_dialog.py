@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
@@ -70,8 +72,7 @@ class WeightsDialog(DestinationDialog):
     def problem(self) -> tuple[str, str]:
         return folder_problem(self.path.text())
 
-    @Slot(str)
-    def take(self, path: str) -> None:
+    def take(self, path: Path) -> None:
         self._by_hand = True
         super().take(path)
 

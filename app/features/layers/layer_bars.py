@@ -166,11 +166,6 @@ class LayerBars(Chart):
                 return layer
         return None
 
-    def _lane(self, row: int) -> QRectF:
-        """Where the bars of a measure stand, its title above them left out."""
-        frame = self._lanes[row].frame
-        return frame.area.translated(frame.pos())
-
     # --- Drawing -----------------------------------------------------------------------------------------------------
     def show_again(self) -> None:
         measures, some = self.measures, self._layers > 0

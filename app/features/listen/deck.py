@@ -17,12 +17,8 @@ class Deck(QObject):
 
     changed = Signal()
     """What is chosen, loaded or repeated, or how loud it is made."""
-    switched = Signal(str)
-    """The take that is heard from now on: ``"A"`` or ``"B"``."""
-    analysis_changed = Signal()
-    """Other takes can be drawn: see :attr:`analysis`."""
     analysed = Signal()
-    """Takes that were set are drawn and can be played."""
+    """Takes that were set can be drawn and played: see :attr:`analysis`."""
     lent_changed = Signal(bool)
     """Whether a listening test has the player now."""
 
@@ -95,7 +91,6 @@ class Deck(QObject):
             self._load_pending = True
         else:
             self._load()
-        self.analysis_changed.emit()
         if self._play_wanted:
             self._play_wanted = False
             self.player.play()
@@ -112,7 +107,6 @@ class Deck(QObject):
         sides = [side for side, _ in loaded]
         if self._heard not in sides and sides:
             self._heard = sides[0]
-            self.switched.emit(self._heard)
         self._loaded = loaded
         # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
         kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
@@ -211,7 +205,6 @@ class Deck(QObject):
             index = self._index(side)
             if index is not None:
                 self.player.choose(index)
-            self.switched.emit(side)
         self.changed.emit()
 
     @Slot()

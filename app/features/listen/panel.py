@@ -63,7 +63,7 @@ class ListenPanel(QWidget):
         self._poll.timeout.connect(self._refresh)
         self._poll.start()
         self.deck.changed.connect(self._show_deck)
-        self.deck.analysis_changed.connect(self._show_takes)
+        self.deck.analysed.connect(self._show_takes)
         self.deck.lent_changed.connect(self.setDisabled)
         self.set_colours(colours)
         self._show_deck()

@@ -8,7 +8,6 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QFileDialog,
     QGroupBox,
     QHBoxLayout,
     QLabel,
@@ -22,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
+from app.shell import file_dialogs
 from app.shell.tab_order import come_after
 from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
@@ -308,12 +308,10 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _ask_for_folder(self) -> None:
-        dialog = QFileDialog(self, "Folder with the checkpoint")
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         model = self.model.currentData()
-        dialog.fileSelected.connect(lambda folder: self._state.loading.load_model(model, folder))
-        dialog.open()
+        file_dialogs.ask_for_folder(
+            self, "Folder with the checkpoint", lambda folder: self._state.loading.load_model(model, str(folder))
+        )
 
     @Slot()
     def _choose_voice(self) -> None:
@@ -321,11 +319,8 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _ask_for_recording(self) -> None:
-        dialog = QFileDialog(self, "Your recording", filter="Audio (*.wav *.flac *.ogg *.mp3);;All files (*)")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.recording.setText)
-        dialog.open()
+        kinds = "Audio (*.wav *.flac *.ogg *.mp3)"
+        file_dialogs.ask_for_file(self, "Your recording", kinds, lambda path: self.recording.setText(str(path)))
 
     @Slot()
     def _use_recording(self) -> None:

@@ -78,7 +78,7 @@ class StudiesPanel(QWidget):
         self._said, self._tone = "", "muted"
         self._now = ""
         self._failed: list[tuple[str, str, str]] = []
-        self._reason = self._no_cluster = self._no_use = ""
+        self._reason = self._no_use = ""
         self._build(colours)
         self._show()
 
@@ -257,7 +257,7 @@ class StudiesPanel(QWidget):
 
     def set_reasons(self, run: str, use: str, cluster: str) -> None:
         """Why the study cannot be run, its settings not be used, and no cluster be used, as sentences, or ``""``."""
-        self._reason, self._no_use, self._no_cluster = run, use, cluster
+        self._reason, self._no_use = run, use
         index = self.where.findData(CLUSTER)
         self.where.model().item(index).setEnabled(not cluster)
         self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)

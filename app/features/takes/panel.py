@@ -20,7 +20,6 @@ from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -34,6 +33,7 @@ from PySide6.QtWidgets import (
 
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.features.takes.wav import write_wav
+from app.shell import file_dialogs
 from app.shell.theme import Colours
 from app.state.differences import differences
 from engine.errors import PlainError
@@ -319,13 +319,10 @@ class TakesPanel(QWidget):
         take = self._load_selected()
         if take is None:
             return
-        dialog = QFileDialog(self, "Save the take", filter="WAV (*.wav)")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("wav")
-        dialog.selectFile(f"{take.label or 'take'}.wav".replace("/", "-"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda path: self._save(take, Path(path)))
-        dialog.open()
+        name = f"{take.label or 'take'}.wav"
+        file_dialogs.ask_where_to_write(
+            self, "Save the take", file_dialogs.WAV, name, lambda path: self._save(take, path)
+        )
 
     def _save(self, take: Take, path: Path) -> None:
         try:

@@ -13,9 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from app.features.decoding.panel import DecodingPanel
 from app.features.decoding.token_strip import fate_colours
-from app.shell.theme import DARK, LIGHT, contrast
+from app.shell.theme import DARK, LIGHT
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
+from tests.app.contrast import contrast
 from tests.engine.measure.test_decoding import PLAIN, TRACE
 
 KEY = Qt.Key

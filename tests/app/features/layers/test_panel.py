@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
+from app.features.layers.layer_bars import LayerBars
 from app.features.layers.panel import LayersPanel, MeasurePlan
 from app.shell.theme import DARK, LIGHT
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
@@ -49,6 +50,12 @@ def panel(qtbot: QtBot) -> LayersPanel:
     return made
 
 
+def lane_of(bars: LayerBars, row: int) -> QRectF:
+    """Where the bars of a measure stand, its title above them left out."""
+    frame = bars._lanes[row].frame
+    return frame.area.translated(frame.pos())
+
+
 def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
     assert panel.depth.text() == "2 of 4"
     assert "0, 3 are kept (by word errors)" in panel.kept.text()
@@ -70,7 +77,7 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
     bars, picture = panel.bars, panel.bars.grab().toImage()
 
     def dashes(row: int) -> int:
-        lane = bars._lane(row).toRect()
+        lane = lane_of(bars, row).toRect()
         shown = {(x, y) for x in range(lane.left(), lane.right()) for y in range(lane.top(), lane.bottom())}
         return sum(picture.pixelColor(x, y).name() == LIGHT.danger for x, y in shown)
 
@@ -179,7 +186,7 @@ def test_bars_are_painted_where_the_values_are(panel: LayersPanel) -> None:
     panel.bars.move_cursor(1)
     picture = panel.bars.grab().toImage()
     column = panel.bars._column(0)
-    lane = panel.bars._lane(2)
+    lane = lane_of(panel.bars, 2)
     ink = [
         y
         for y in range(int(lane.top()), int(lane.bottom()))
