@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar, QPushButton
+from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar
 
 from app.state.jobs import Job, Jobs, Outcome
+from app.widgets import build
+from app.widgets.job_progress import brief_duration
 from engine.session.messages import EngineStatus, Event, Progress
 
 
@@ -17,11 +19,8 @@ class StatusLine(QObject):
     def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
         self._jobs = jobs
-        self.device = QLabel("starting")
-        self.device.setProperty("look", "chip")
-        self.device.setAccessibleName("Device: unknown")
-        self._status = QLabel("Opening…")
-        self._status.setAccessibleName("Status")
+        self.device = build.label("starting", "chip", name="Device: unknown")
+        self._status = build.label("Opening…", name="Status")
         self._progress = QProgressBar(minimum=0, maximum=100)
         self._progress.hide()
         self._progress.setAccessibleName("Progress of the running job")
@@ -29,10 +28,8 @@ class StatusLine(QObject):
         self._time_left = QLabel()
         self._at_something = False
         """Whether what is shown is what a job is at, and no longer holds once there is progress."""
-        self._cancel = QPushButton("Cancel")
+        self._cancel = build.button("Cancel", self.cancel_wanted, "Cancel the running job (Esc)")
         self._cancel.hide()
-        self._cancel.setToolTip("Cancel the running job (Esc)")
-        self._cancel.clicked.connect(self.cancel_wanted)
         bar = window.statusBar()
         bar.addWidget(self.device)
         bar.addWidget(self._status, 1)
@@ -68,7 +65,7 @@ class StatusLine(QObject):
         self._progress.setRange(0, max(1, event.total))
         self._progress.setValue(event.done)
         left = event.seconds_left
-        self._time_left.setText("" if left is None else f"about {_duration(left)} left")
+        self._time_left.setText("" if left is None else f"about {brief_duration(left)} left")
         if event.text or self._at_something:
             self._at_something = False
             self.say(event.text or f"{job.kind.value}…")
@@ -97,7 +94,3 @@ class StatusLine(QObject):
     def _show_busy(self) -> None:
         self._progress.setVisible(self._jobs.busy)
         self._cancel.setVisible(self._jobs.busy)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

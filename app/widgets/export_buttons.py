@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from app.shell.file_dialogs import PLOTS
+from app.widgets import build
 
 
 class ExportButtons(QWidget):
@@ -21,9 +22,11 @@ class ExportButtons(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for ending in PLOTS:
-            button = QPushButton(ending.upper())
-            button.setToolTip(f"Save {what} as {ending.upper()}")
-            button.setAccessibleName(f"Save {what} as {ending.upper()}")
-            button.clicked.connect(lambda _=False, one=ending: self.wanted.emit(one))
+            button = build.button(
+                ending.upper(),
+                lambda _=False, one=ending: self.wanted.emit(one),
+                f"Save {what} as {ending.upper()}",
+                name=f"Save {what} as {ending.upper()}",
+            )
             row.addWidget(button, 1)
             self.buttons[ending] = button

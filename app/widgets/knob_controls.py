@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
     QGridLayout,
-    QLabel,
     QLineEdit,
     QSpinBox,
     QToolButton,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.widgets import build
 from engine.setting.knobs import Choice, Effect, Knob, Number, Switch
 
 _FAR = 2**31 - 1
@@ -107,8 +107,7 @@ class KnobControls(QWidget):
         """Disable the control of the knob ``name`` for ``reason``, a sentence; ``""`` enables it."""
         editor = self._rows.editors[name]
         knob = next(one for one in self._knobs if one.name == name)
-        editor.setEnabled(not reason)
-        editor.setToolTip(reason or _description(knob))
+        build.allow(editor, reason, _description(knob))
         editor.setAccessibleDescription(reason or _spoken(knob))
 
     def _change_rows(self) -> None:
@@ -128,10 +127,11 @@ class KnobControls(QWidget):
         row, widest = 0, max((len(one.title) for one in self._knobs), default=0)
         for knob in self._knobs:
             editor = self._editor(knob)
-            label = QLabel(" ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))))
+            label = build.label(
+                " ".join(filter(None, (knob.title, knob.symbol, _MARKS[knob.effect]))), tip=_description(knob)
+            )
             label.setWordWrap(len(label.text()) > _LONG)
             label.setBuddy(editor)
-            label.setToolTip(_description(knob))
             editor.setToolTip(_description(knob))
             editor.setAccessibleName(f"{self._owner}: {knob.label}")
             editor.setAccessibleDescription(_spoken(knob))

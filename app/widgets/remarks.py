@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from app.shell.icons import pixmap
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 
 
 class Caution(QWidget):
@@ -44,9 +45,7 @@ class DeviceProblem(QFrame):
         self.setProperty("level", "warning")
         self._icon, self._text = QLabel(), QLabel(wordWrap=True)
         self._text.setAccessibleName("Audio device")
-        self._retry = QPushButton("Reco&nnect")
-        self._retry.setToolTip("Look for an audio device again")
-        self._retry.clicked.connect(self.retry_wanted)
+        self._retry = build.button("Reco&nnect", self.retry_wanted, "Look for an audio device again")
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 4, 6, 4)
         row.addWidget(self._icon)

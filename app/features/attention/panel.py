@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QSplitter,
     QVBoxLayout,
     QWidget,
 )
@@ -23,6 +22,7 @@ from app.features.attention.plot import AttentionPlot, attention_map
 from app.features.attention.similarity_grid import SimilarityGrid, similarity_map
 from app.plotting.colour_bar import ColourBar
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from engine.models.base import AttentionCapture
 
 PERCENTILES = (100.0, 99.9, 99.0, 95.0, 90.0)
@@ -60,22 +60,15 @@ class AttentionPanel(QWidget):
         self.grid.cell_activated.connect(self.capture_wanted)
         self.grid.cursor_moved.connect(self._show_cell)
         self.similarity_bar = ColourBar("Colours of the diagonal similarity", self._colours)
-        self._cell = QLabel()
-        self._cell.setWordWrap(True)
-        self._cell.setProperty("look", "muted")
-        left = QWidget()
-        layout = QVBoxLayout(left)
-        layout.setContentsMargins(0, 0, 0, 0)
+        self._cell = build.words("muted")
         title = QLabel("Diagonal similarity of the attention")
         title.setToolTip("⟨A, I⟩ / (‖A‖ √N): 1 if every frame attends only to itself, small for stripes and blur")
         title.setProperty("look", "title")
-        for one in (title, self._cell, self.similarity_bar):
-            layout.addWidget(one)
-        layout.insertWidget(1, self.grid, 1)
+        left = build.column(title, (self.grid, 1), self._cell, self.similarity_bar)
 
-        self._status = QLabel()
-        self._status.setWordWrap(True)
-        self._maps = QHBoxLayout()
+        self._status = build.words()
+        maps = QWidget()
+        self._maps = build.fill(QHBoxLayout(maps), ())
         self.levels_box = QComboBox()
         for percentile in PERCENTILES:
             name = "maximum" if percentile == 100 else f"{percentile:g} %"
@@ -95,24 +88,10 @@ class AttentionPanel(QWidget):
         for one in (self.levels_box, self.log_box, self.seconds_box):
             controls.addWidget(one)
         controls.addWidget(self.attention_bar, 1)
-        right = QWidget()
-        layout = QVBoxLayout(right)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._status)
-        layout.addLayout(self._maps, 1)
-        layout.addStretch(0)
-        layout.addLayout(controls)
-
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._splitter.setChildrenCollapsible(False)
-        self._splitter.setHandleWidth(self.fontMetrics().height())
-        for one, stretch in ((left, 2), (right, 3)):
-            self._splitter.addWidget(one)
-            self._splitter.setStretchFactor(self._splitter.count() - 1, stretch)
-        outer = QVBoxLayout(self)
-        outer.addWidget(self._splitter)
+        right = build.column(self._status, (maps, 1), controls)
         em = self.fontMetrics().height()
-        self._splitter.setSizes([24 * em, 40 * em])
+        outer = QVBoxLayout(self)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 2), (right, 3)], [24 * em, 40 * em], em))
         self._require_plots(0)
         self.setFocusProxy(self.grid)
 

@@ -12,10 +12,8 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
     QSizePolicy,
-    QSplitter,
     QVBoxLayout,
     QWidget,
 )
@@ -23,6 +21,7 @@ from PySide6.QtWidgets import (
 from app.features.decoding.plots import AcceptancePlot, RunningPlot
 from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, fate_colours
 from app.shell.theme import Colours
+from app.widgets import build
 from app.widgets.invitation import Invited
 from app.widgets.side_panel import TakePanel
 from engine.measure.decoding import (
@@ -75,17 +74,13 @@ class DecodingPanel(TakePanel):
         em = self.fontMetrics().height()
         top = QHBoxLayout()
         top.addWidget(self.side_buttons)
-        self.headline = QLabel(wordWrap=True)
-        self.headline.setProperty("look", "title")
-        self.headline.setAccessibleName("Summary")
+        self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
-        self.sweep_button = QPushButton("S&weep β and L_d")
-        self.sweep_button.setToolTip("Measure several tolerances and draft lengths (opens Views)")
-        self.sweep_button.clicked.connect(self.sweep_wanted)
+        self.sweep_button = build.button(
+            "S&weep β and L_d", self.sweep_wanted, "Measure several tolerances and draft lengths (opens Views)"
+        )
         top.addWidget(self.sweep_button)
-        self.legend = QLabel(wordWrap=True)
-        self.legend.setTextFormat(Qt.TextFormat.RichText)
-        self.legend.setAccessibleName("Legend")
+        self.legend = build.words(name="Legend", rich=True)
         self.strip = TokenStrip(colours)
         self.strip.activated.connect(self._hear)
         self.strip.cursor_moved.connect(self._read)
@@ -95,15 +90,8 @@ class DecodingPanel(TakePanel):
         self._area.setWidget(self.strip)
         self.strip.line_shown.connect(self._keep_in_view)
         self.strip.height_wanted.connect(self._limit_height)
-        self.reading = QLabel()
-        self.reading.setProperty("look", "muted")
-        self.reading.setAccessibleName("Token under the cursor")
-        self.reading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._upper = QWidget()
-        column = QVBoxLayout(self._upper)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._area, 1)
-        column.addWidget(self.reading)
+        self.reading = build.label(look="muted", name="Token under the cursor", yielding=True)
+        self._upper = build.column((self._area, 1), self.reading)
 
         self.acceptance = AcceptancePlot(colours)
         self.running = RunningPlot(colours)
@@ -141,19 +129,8 @@ class DecodingPanel(TakePanel):
             row.addLayout(titled, stretch)
         row.addWidget(figures)
 
-        splitter = QSplitter(Qt.Orientation.Vertical)
-        splitter.setChildrenCollapsible(False)
-        for one, stretch in ((self._upper, 3), (lower, 2)):
-            splitter.addWidget(one)
-            splitter.setStretchFactor(splitter.count() - 1, stretch)
-        splitter.setSizes([16 * em, 9 * em])
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(top)
-        column.addWidget(self.legend)
-        column.addWidget(splitter, 1)
-        self._pages = Invited(shown, _NOTHING)
+        parts = build.splitter(Qt.Orientation.Vertical, [(self._upper, 3), (lower, 2)], [16 * em, 9 * em])
+        self._pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING)
         outer = QVBoxLayout(self)
         outer.addWidget(self._pages)
         self.setFocusProxy(self.strip)

@@ -11,8 +11,6 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
-    QPushButton,
     QScrollArea,
     QSizePolicy,
     QSlider,
@@ -22,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from app.features.demasking.grid import DemaskingGrid
 from app.shell.theme import Colours
+from app.widgets import build
 from app.widgets.invitation import Invited
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import TakePanel
@@ -124,24 +123,17 @@ class DemaskingPanel(TakePanel):
         self.passages.setAccessibleName("Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
         top.addWidget(self.passages)
-        self.headline = QLabel(wordWrap=True)
-        self.headline.setProperty("look", "title")
-        self.headline.setAccessibleName("Summary")
+        self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
-        self.partial_button = QPushButton("H&ear the canvas at this step")
-        self.partial_button.clicked.connect(self._want_partial)
+        self.partial_button = build.button("H&ear the canvas at this step", self._want_partial)
         top.addWidget(self.partial_button)
 
-        self.play_button = QPushButton("P&lay")
-        self.play_button.setToolTip("Play the steps")
-        self.play_button.clicked.connect(self._toggle_play)
+        self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName("Step")
         self.slider.setPageStep(1)
         self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
-        self._count = QLabel()
-        self._count.setProperty("look", "muted")
-        self._count.setAccessibleName("Committed so far")
+        self._count = build.label(look="muted", name="Committed so far")
         steps = QHBoxLayout()
         steps.addWidget(self.play_button)
         steps.addWidget(self.slider, 1)
@@ -157,23 +149,9 @@ class DemaskingPanel(TakePanel):
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._area.setWidget(self.grid)
-        self.legend = QLabel()
-        self.legend.setTextFormat(Qt.TextFormat.RichText)
-        self.legend.setAccessibleName("Legend")
-        self.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.reading = QLabel()
-        self.reading.setProperty("look", "muted")
-        self.reading.setAccessibleName("Cell under the cursor")
-        self.reading.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        for one in (top, steps):
-            column.addLayout(one)
-        column.addWidget(self.bars)
-        column.addWidget(self.legend)
-        column.addWidget(self._area, 1)
-        column.addWidget(self.reading)
+        self.legend = build.label(name="Legend", rich=True, yielding=True)
+        self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
+        shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)
         self._pages = Invited(shown, _NOTHING)
         outer = QVBoxLayout(self)
         outer.addWidget(self._pages)
@@ -303,8 +281,7 @@ class DemaskingPanel(TakePanel):
 
     def _show_partial(self) -> None:
         reason = self._reasons[self._side] or ("" if self._step >= 0 else "The canvas is empty before the first step.")
-        self.partial_button.setEnabled(not reason)
-        self.partial_button.setToolTip(reason or "Decode the codes committed so far; masked ones add nothing")
+        build.allow(self.partial_button, reason, "Decode the codes committed so far; masked ones add nothing")
 
     def _show_play(self) -> None:
         self.play_button.setText("P&ause" if self.playing else "P&lay")

@@ -12,13 +12,13 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.shell import file_dialogs
 from app.shell.theme import set_look
+from app.widgets import build
 
 
 class DestinationDialog(QDialog):
@@ -52,9 +52,8 @@ class DestinationDialog(QDialog):
     # --- The frame ----------------------------------------------------------------------------------------------------
     def finish(self, label: str) -> None:
         """Put the path, called ``label``, the note and the buttons below the rows of ``form``."""
-        browse = QPushButton("&Browse…")
+        browse = build.button("&Browse…", self._browse)
         browse.setAutoDefault(False)
-        browse.clicked.connect(self._browse)
         row = QHBoxLayout()
         row.addWidget(self.path, 1)
         row.addWidget(browse)

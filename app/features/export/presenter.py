@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from app.features.export.model import ProfileExport, technique_of
 from app.features.presenter import Presenter, Services
 from app.state.jobs import Kind
+from app.widgets import build
 from engine.errors import SettingError
 from engine.export.targets import F5_TTS, target
 from engine.session.messages import Event, ExportWeights, ProfileExported, WeightsExported
@@ -34,8 +35,7 @@ class ExportPresenter(Presenter):
         action.setEnabled(self._state.selection.ready and not reason)
         action.setToolTip(reason or action.statusTip())
         action, reason = self._actions.export_weights, self.why_no_weights()
-        action.setEnabled(not reason)
-        action.setToolTip(reason or action.statusTip())
+        build.allow(action, reason, action.statusTip())
 
     def why_no_weights(self) -> str:
         """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QLabel, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
 from app.features.export.model import ProfileExport
 from app.state.app_state import AppState
 from app.state.differences import technique_text
+from app.widgets import build
 from engine import files
 from engine.errors import PlainError
 from engine.export.targets import Target, targets
@@ -32,8 +33,7 @@ class ProfileDialog(DestinationDialog):
         self._state = state
         self._export = ProfileExport(state)
         for title, text in self._contents():
-            label = QLabel(text, wordWrap=True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            label = build.label(text, wrapped=True, selectable=True)
             self.form.addRow(title, label)
         self.target = QComboBox()
         self.target.setAccessibleName("Target")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from app.shell.actions import Actions
+from app.widgets import build
 from engine.techniques import techniques
 
 
@@ -73,8 +74,7 @@ class Guide(QWidget):
             self._buttons.append(button)
             row.addWidget(button)
         row.addStretch(1)
-        self._hint = QLabel(wordWrap=True)
-        self._hint.setAccessibleName("What to do next")
+        self._hint = build.words(name="What to do next")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(2, 2, 2, 2)
         layout.setSpacing(4)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.audio.player import Player
 from app.features.lab.abx import AbxPage
@@ -20,6 +20,7 @@ from app.listening.abx import AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.session import Session
 from app.shell.theme import Colours
+from app.widgets import build
 from app.widgets.remarks import DeviceProblem
 
 
@@ -138,8 +139,7 @@ class WaitingPage(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
-        self.cancel_button = QPushButton("&Do not wait")
-        self.cancel_button.clicked.connect(self.cancel_wanted)
+        self.cancel_button = build.button("&Do not wait", self.cancel_wanted)
         layout = QVBoxLayout(self)
         layout.addStretch(1)
         layout.addWidget(self._words)

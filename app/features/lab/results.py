@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QVBoxLayout, QWidget
 
 from app.listening.planning import TITLES
 from app.listening.results import MushraResult, Result
 from app.listening.wording import details, headline
 from app.shell.theme import Colours
+from app.widgets import build
 
 
 class LabResults(QWidget):
@@ -28,12 +29,10 @@ class LabResults(QWidget):
         self._problems: tuple[str, ...] = ()
         self.page = QTextBrowser()
         self.page.setAccessibleName("Results of listening tests")
-        self.back_button = QPushButton("&Another test")
-        self.back_button.setProperty("look", "primary")
-        self.back_button.clicked.connect(self.back_wanted)
-        self.export_button = QPushButton("E&xport as CSV…")
-        self.export_button.setToolTip("Save all results in webMUSHRA's format")
-        self.export_button.clicked.connect(self.export_wanted)
+        self.back_button = build.button("&Another test", self.back_wanted, look="primary")
+        self.export_button = build.button(
+            "E&xport as CSV…", self.export_wanted, "Save all results in webMUSHRA's format"
+        )
         buttons = QHBoxLayout()
         buttons.addWidget(self.back_button)
         buttons.addWidget(self.export_button)

@@ -32,6 +32,7 @@ from app.listening.stimuli import Condition
 from app.listening.trials import MUSHRA
 from app.listening.wording import counted
 from app.shell.theme import set_look
+from app.widgets import build
 from app.widgets.scrolled import Scrolled
 
 COMPARED, LIBRARY = "compared", "library"
@@ -73,7 +74,7 @@ class LabSetup(QWidget):
         self.method.setAccessibleName("Method")
         for method, title in TITLES.items():
             self.method.addItem(title, method)
-        self.explanation = _words("muted")
+        self.explanation = build.words("muted")
         self.source = QComboBox()
         self.source.setAccessibleName("What to compare")
         for source, title in _SOURCES.items():
@@ -93,13 +94,13 @@ class LabSetup(QWidget):
         self.listener.setAccessibleName("Listener")
         self.listener.setToolTip("A random name, not linked to a person")
         self.listener.addItem("New listener", "")
-        self.plan = _words("")
+        self.plan = build.words()
         self.plan.setAccessibleName("The test")
-        self.remarks = _words("muted")
-        self.begin_button = QPushButton("Be&gin the test")
-        self.begin_button.setProperty("look", "primary")
-        self.export_button = QPushButton("E&xport for webMUSHRA…")
-        self.export_button.setToolTip("Save the whole test with its sounds, for listeners elsewhere")
+        self.remarks = build.words("muted")
+        self.begin_button = build.button("Be&gin the test", look="primary")
+        self.export_button = build.button(
+            "E&xport for webMUSHRA…", tip="Save the whole test with its sounds, for listeners elsewhere"
+        )
         self.results_button = QPushButton("Resul&ts…")
         self.begin_button.clicked.connect(self.begin_wanted)
         self.export_button.clicked.connect(self.export_wanted)
@@ -214,8 +215,7 @@ class LabSetup(QWidget):
             (self.begin_button, reason, "The score is hidden until the end"),
             (self.export_button, cannot_export, "Save the whole test with its sounds, for listeners elsewhere"),
         ):
-            button.setEnabled(not why)
-            button.setToolTip(why or tip)
+            build.allow(button, why, tip)
 
     @property
     def choice(self) -> Choice:
@@ -245,9 +245,3 @@ class LabSetup(QWidget):
         self.ticks.setVisible(shown)
         self._ticks_label.setVisible(shown)
         self.choice_changed.emit()
-
-
-def _words(look: str) -> QLabel:
-    label = QLabel(wordWrap=True)
-    label.setProperty("look", look)
-    return label

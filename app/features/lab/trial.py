@@ -21,6 +21,7 @@ from app.listening.stimuli import TOLERANCE_DECIBELS
 from app.listening.trials import Circumstances, TrialRecord
 from app.listening.wording import signed
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 
 _POLL_MILLISECONDS = 33
 _END_SECONDS = 0.03
@@ -74,10 +75,8 @@ class TrialPage(QWidget):
         self.facts.setAccessibleName("Playback")
         set_look(self.hint, "muted")
         set_look(self.facts, "muted")
-        self.leave_button = QPushButton("A&bandon…")
-        self.leave_button.setAccessibleName("Abandon the test")
+        self.leave_button = build.button("A&bandon…", self._leave, name="Abandon the test")
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.leave_button.clicked.connect(self._leave)
         top = QHBoxLayout()
         top.addWidget(self.title)
         top.addStretch(1)
@@ -335,10 +334,8 @@ class TrialPage(QWidget):
 
 def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButton:
     """A large button, ``lines`` high, that stays pressed while its sound is heard."""
-    button = QPushButton(text)
+    button = build.button(text, tip=tip, name=name)
     button.setCheckable(True)
-    button.setAccessibleName(name)
-    button.setToolTip(tip)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     font = button.font()
     font.setPointSizeF(font.pointSizeF() * 1.5)
@@ -350,8 +347,7 @@ def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButto
 
 def answer_button(text: str, name: str) -> QPushButton:
     """A button that answers."""
-    button = QPushButton(text)
-    button.setAccessibleName(name)
+    button = build.button(text, name=name)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return button
 
@@ -359,8 +355,5 @@ def answer_button(text: str, name: str) -> QPushButton:
 def row_of(*widgets: QWidget) -> QWidget:
     """``widgets`` side by side, equally wide."""
     held = QWidget()
-    row = QHBoxLayout(held)
-    row.setContentsMargins(0, 0, 0, 0)
-    for one in widgets:
-        row.addWidget(one, 1)
+    build.fill(QHBoxLayout(held), [(one, 1) for one in widgets])
     return held

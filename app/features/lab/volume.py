@@ -11,6 +11,7 @@ from app.features.lab.trial import answer_button, row_of, sound_button
 from app.listening import volume_reference as calibration
 from app.listening.wording import signed
 from app.shell.theme import set_look
+from app.widgets import build
 
 NOISE, TONE = range(2)
 _SOUNDS = (("Noise", "N", "pink noise, 100 Hz to 8 kHz"), ("Tone", "T", "a tone of 1 kHz"))
@@ -34,9 +35,8 @@ class VolumePage(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         title = QLabel("Volume")
         set_look(title, "title")
-        self.leave_button = QPushButton("A&bandon")
+        self.leave_button = build.button("A&bandon", self.abandon_wanted)
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.leave_button.clicked.connect(self.abandon_wanted)
         top = QHBoxLayout()
         top.addWidget(title)
         top.addStretch(1)

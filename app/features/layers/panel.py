@@ -14,16 +14,16 @@ from PySide6.QtWidgets import (
     QGroupBox,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QPushButton,
     QSpinBox,
-    QSplitter,
     QVBoxLayout,
     QWidget,
 )
 
 from app.features.layers.layer_bars import LayerBars
 from app.shell.theme import Colours, set_look
+from app.widgets import build
+from app.widgets.job_progress import JobProgress
 from app.widgets.scrolled import Scrolled
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from engine.techniques import spade
@@ -95,20 +95,16 @@ class LayersPanel(QWidget):
         row = QHBoxLayout()
         row.addWidget(label, 1)
         row.addWidget(self.depth)
-        self.kept = _words("")
-        self.by_importance = QPushButton("By &importance")
-        self.by_importance.setToolTip("Discard manual selection")
-        self.by_importance.clicked.connect(self.importance_wanted)
+        self.kept = build.words()
+        self.by_importance = build.button("By &importance", self.importance_wanted, "Discard manual selection")
         self.stage_buttons: dict[str, QPushButton] = {}
         hearing = QGroupBox("Hear it")
         column = QVBoxLayout(hearing)
         for stage, (title, _) in STAGES.items():
-            button = QPushButton(title)
-            button.clicked.connect(lambda _=False, stage=stage: self.hear_wanted.emit(stage))
+            button = build.button(title, lambda _=False, stage=stage: self.hear_wanted.emit(stage))
             self.stage_buttons[stage] = button
             column.addWidget(button)
-        self.train_button = QPushButton("&Train a student…")
-        self.train_button.clicked.connect(self.training_wanted)
+        self.train_button = build.button("&Train a student…", self.training_wanted)
         column.addWidget(self.train_button)
 
         measuring = QGroupBox("Measure")
@@ -127,12 +123,11 @@ class LayersPanel(QWidget):
         self.measure_button.clicked.connect(
             lambda: self.measure_wanted.emit(MeasurePlan(self.word_errors.isChecked(), self.sentences.value()))
         )
-        self.cancel_button = QPushButton("Ca&ncel")
-        self.cancel_button.clicked.connect(self.cancel_wanted)
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName("Progress of the measurement")
-        self.study_button = QPushButton("Word errors as a stud&y…")
-        self.study_button.clicked.connect(lambda: self.study_wanted.emit(self.sentences.value()))
+        self.cancel_button = build.button("Ca&ncel", self.cancel_wanted)
+        self.progress = JobProgress("Progress of the measurement")
+        self.study_button = build.button(
+            "Word errors as a stud&y…", lambda: self.study_wanted.emit(self.sentences.value())
+        )
         buttons = QHBoxLayout()
         for one in (self.measure_button, self.cancel_button):
             buttons.addWidget(one, 1)
@@ -141,13 +136,12 @@ class LayersPanel(QWidget):
         column.addLayout(buttons)
         column.addWidget(self.progress)
         column.addWidget(self.study_button)
-        self.saving_button = QPushButton("Memory and time by &depth")
-        self.saving_button.setToolTip("Measure the saving at several depths (opens Views)")
-        self.saving_button.clicked.connect(self.saving_wanted)
+        self.saving_button = build.button(
+            "Memory and time by &depth", self.saving_wanted, "Measure the saving at several depths (opens Views)"
+        )
         column.addWidget(self.saving_button)
 
-        self._state = _words("muted")
-        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._state = build.words("muted", selectable=True)
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(2, 2, em // 2, 2)
@@ -164,27 +158,16 @@ class LayersPanel(QWidget):
         self.bars = LayerBars(colours)
         self.bars.toggled.connect(self.toggled)
         self.bars.depth_wanted.connect(lambda more: self.depth_wanted.emit(len(self._retained) + more))
-        self.legend = QLabel(wordWrap=True)
-        self.legend.setTextFormat(Qt.TextFormat.RichText)
+        self.legend = build.words(rich=True)
         self.logarithmic = QCheckBox("Lo&garithmic")
         self.logarithmic.setToolTip("Logarithmic axes: the first layer is often a hundred times as important")
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
-        right = QWidget()
-        column = QVBoxLayout(right)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.bars, 1)
         foot = QHBoxLayout()
         foot.addWidget(self.legend, 1)
         foot.addWidget(self.logarithmic, 0, Qt.AlignmentFlag.AlignTop)
-        column.addLayout(foot)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.setChildrenCollapsible(False)
-        for one, stretch in ((area, 0), (right, 1)):
-            splitter.addWidget(one)
-            splitter.setStretchFactor(splitter.count() - 1, stretch)
-        splitter.setSizes([18 * em, 48 * em])
+        right = build.column((self.bars, 1), foot)
         outer = QVBoxLayout(self)
-        outer.addWidget(splitter)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(area, 0), (right, 1)], [18 * em, 48 * em]))
         self.setFocusProxy(self.bars)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -216,17 +199,13 @@ class LayersPanel(QWidget):
     def begin(self) -> None:
         """A measurement begins."""
         self._measuring = True
-        self.progress.setRange(0, 0)
-        self.progress.setFormat("")
+        self.progress.begin()
         self._say("")
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
         """How far the measurement is."""
         if self._measuring:
-            self.progress.setRange(0, total)
-            self.progress.setValue(done)
-            left = "" if seconds_left is None or seconds_left < 1 else f", {_duration(seconds_left)} left"
-            self.progress.setFormat(f"%p %{left}")
+            self.progress.show_progress(done, total, seconds_left)
 
     def end(self, sentence: str = "", failed: bool = False) -> None:
         """The measurement ended; ``sentence`` says why early."""
@@ -263,8 +242,7 @@ class LayersPanel(QWidget):
         self.measure_button.setToolTip(self._reason or self._busy or "Measure the importance of each layer")
         self.saving_button.setEnabled(may_start)
         reason = self._reason or ("" if self._layers > 1 else "The model has only one layer.")
-        self.study_button.setEnabled(not reason)
-        self.study_button.setToolTip(reason or "Several voices and seeds; can be paused and resumed")
+        build.allow(self.study_button, reason, "Several voices and seeds; can be paused and resumed")
         self.cancel_button.setEnabled(self._measuring)
         self.progress.setVisible(self._measuring)
         pruned = 0 < len(self._retained) < self._layers
@@ -312,13 +290,3 @@ def _spreads(record: ImportanceRecord) -> bool:
     """Whether most layers would be invisible next to the greatest one."""
     values = sorted(record.deciding.values)
     return values[-1] > _SPREAD * max(values[len(values) // 2], 1e-9)
-
-
-def _words(look: str) -> QLabel:
-    label = QLabel(wordWrap=True)
-    label.setProperty("look", look)
-    return label
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -8,7 +8,6 @@ from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
-    QLabel,
     QVBoxLayout,
     QWidget,
 )
@@ -21,6 +20,7 @@ from app.features.listen.plots import ComparisonPlots, Picture
 from app.features.listen.transport import SIDES, TransportBar
 from app.listening.wording import signed
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from app.widgets.remarks import Caution, DeviceProblem, Facts
 from engine.errors import DeviceError
 from engine.setting.take import Take
@@ -102,9 +102,8 @@ class ListenPanel(QWidget):
         self._transport.side_wanted.connect(self.deck.choose)
         self._transport.switch_wanted.connect(self.deck.switch)
         self._transport.matching_changed.connect(self._set_matching)
-        self._difference = QLabel(wordWrap=True)
+        self._difference = build.words(name="What differs")
         self._difference.hide()
-        self._difference.setAccessibleName("What differs")
         set_look(self._difference, "muted")
         self._caution, self._facts = Caution(), Facts()
         self._device_problem = DeviceProblem()

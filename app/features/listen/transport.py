@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from PySide6.QtCore import Qt, Signal, SignalInstance
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPushButton, QWidget
 
 from app.shell.icons import icon
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from app.widgets.side_buttons import SIDES, SideButtons
 
 
@@ -37,15 +38,13 @@ class TransportBar(QWidget):
         self._sides.chosen.connect(self.side_wanted)
         for button in self._sides.buttons.values():
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._time = QLabel()
-        self._time.setAccessibleName("Position")
+        self._time = build.label(name="Position")
         self._match = QCheckBox("Match &loudness")
         self._match.setChecked(True)
         self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better")
         self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._match.toggled.connect(self.matching_changed)
-        self._gains = QLabel()
-        self._gains.setAccessibleName("Gains")
+        self._gains = build.label(name="Gains")
         set_look(self._gains, "muted")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -61,10 +60,8 @@ class TransportBar(QWidget):
 
     @staticmethod
     def _button(name: str, key: str, wanted: SignalInstance, checkable: bool = False) -> QPushButton:
-        button = QPushButton()
+        button = build.button("", tip=f"{name} ({key})", name=name)
         button.setCheckable(checkable)
-        button.setAccessibleName(name)
-        button.setToolTip(f"{name} ({key})")
         # A click leaves the focus where it is, so that Space still means play and pause.
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(lambda _=False: wanted.emit())

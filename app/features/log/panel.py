@@ -11,13 +11,13 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.shell.notices import Level
 from app.shell.theme import Colours
+from app.widgets import build
 
 _LONGEST = 20_000
 """Entries that are kept; older ones are dropped."""
@@ -40,11 +40,8 @@ class LogPanel(QWidget):
             self._level.addItem(title, level)
         self._level.setCurrentIndex(Level.INFO)
         self._level.currentIndexChanged.connect(self._show_all)
-        copy = QPushButton("Co&py all")
-        copy.setToolTip("Copy the whole log with details, for a bug report")
-        copy.clicked.connect(self.copy)
-        clear = QPushButton("C&lear")
-        clear.clicked.connect(self.clear)
+        copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
+        clear = build.button("C&lear", self.clear)
         row = QHBoxLayout()
         label = QLabel("Sh&ow")
         label.setBuddy(self._level)

@@ -21,6 +21,7 @@ from app.plotting.frame import pen
 from app.plotting.layers import Shape
 from app.shell.theme import Colours
 from app.state.differences import STREAMING_MEANING, speed_of_b, streaming_text
+from app.widgets import build
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.session.messages import Telemetry
@@ -113,11 +114,8 @@ class _Figure(QFrame):
 
     def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._name = QLabel(name)
-        self._name.setProperty("look", "muted")
-        self._value = QLabel("–")
-        self._value.setProperty("look", "title")
-        self._value.setWordWrap(True)
+        self._name = build.label(name, "muted")
+        self._value = build.label("–", "title", wrapped=True)
         self.setToolTip(meaning)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -150,20 +148,13 @@ class MetersPanel(QScrollArea):
         content = QWidget()
         layout = QVBoxLayout(content)
 
-        self._factor = QLabel("–")
-        self._factor.setProperty("look", "figure")
-        self._factor.setToolTip(RTF_MEANING)
-        unit = QLabel("RTF")
-        unit.setToolTip(RTF_MEANING)
-        unit.setProperty("look", "title")
+        self._factor = build.label("–", "figure", tip=RTF_MEANING)
+        unit = build.label("RTF", "title", tip=RTF_MEANING)
         head = QHBoxLayout()
         head.addWidget(self._factor)
         head.addWidget(unit, 1, Qt.AlignmentFlag.AlignBottom)
         layout.addLayout(head)
-        self._factor_note = QLabel("Nothing measured yet")
-        self._factor_note.setProperty("look", "muted")
-        self._factor_note.setToolTip(RTF_MEANING)
-        self._factor_note.setWordWrap(True)
+        self._factor_note = build.label("Nothing measured yet", "muted", tip=RTF_MEANING, wrapped=True)
         layout.addWidget(self._factor_note)
 
         seconds = Dimension("seconds since the request", "Second")
@@ -197,20 +188,14 @@ class MetersPanel(QScrollArea):
         self._parts: dict[str, PartsBar] = {}
         self._summaries: dict[str, QLabel] = {}
         for name in ("A", "B"):
-            summary = QLabel(f"{name}: no take yet")
-            summary.setProperty("look", "muted")
-            summary.setWordWrap(True)
+            summary = build.label(f"{name}: no take yet", "muted", wrapped=True)
             bar = PartsBar(f"Seconds of take {name}", colours)
             layout.addWidget(summary)
             layout.addWidget(bar)
             self._parts[name], self._summaries[name] = bar, summary
-        self._legend = QLabel()
-        self._legend.setTextFormat(Qt.TextFormat.RichText)
-        self._legend.setWordWrap(True)
+        self._legend = build.words(rich=True)
         layout.addWidget(self._legend)
-        self._speed_up = QLabel()
-        self._speed_up.setWordWrap(True)
-        self._speed_up.setProperty("look", "title")
+        self._speed_up = build.words("title")
         self._speed_up.setToolTip(
             "From one run of each take. Studies and paretone compare repeat both and report how certain the "
             "difference is."

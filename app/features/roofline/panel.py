@@ -12,11 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLabel,
-    QProgressBar,
     QPushButton,
-    QSizePolicy,
-    QSplitter,
     QVBoxLayout,
     QWidget,
 )
@@ -26,8 +22,10 @@ from app.features.roofline.plot import RooflinePlot
 from app.features.roofline.sheet import write
 from app.features.roofline.table import RooflineTable
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
+from app.widgets.job_progress import JobProgress
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import SidePanel
 from engine.measure.roofline.report import RooflineReport, shares
@@ -69,60 +67,39 @@ class RooflinePanel(SidePanel):
         for side, button in self.measure_buttons.items():
             button.clicked.connect(lambda _=False, side=side: self.measure_wanted.emit(side, False))
             top.addWidget(button)
-        self.again_button = QPushButton("Measure the machi&ne")
-        self.again_button.clicked.connect(lambda: self.measure_wanted.emit(self._side, True))
+        self.again_button = build.button("Measure the machi&ne", lambda: self.measure_wanted.emit(self._side, True))
         top.addWidget(self.again_button)
-        self.cancel_button = QPushButton("Cance&l")
-        self.cancel_button.clicked.connect(self.cancel_wanted)
+        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
         top.addWidget(self.cancel_button)
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName("Progress of the measurement")
+        self.progress = JobProgress("Progress of the measurement")
         self.progress.setMaximumWidth(16 * em)
         top.addWidget(self.progress)
-        self._state = QLabel()
-        self._state.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._state.setProperty("look", "muted")
+        self._state = build.label(look="muted", yielding=True)
         top.addWidget(self._state, 1)
         self.exports = ExportButtons("plots and table")
         self.exports.wanted.connect(self.export_wanted)
         top.addWidget(self.exports)
-        self.trace_button = QPushButton("Trac&e")
-        self.trace_button.clicked.connect(lambda: self.trace_wanted.emit(self._side))
+        self.trace_button = build.button("Trac&e", lambda: self.trace_wanted.emit(self._side))
         top.addWidget(self.trace_button)
 
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()
         self.plot.chosen.connect(self._choose)
         self.table.row_chosen.connect(lambda row: self._choose(self._side, row))
-        plots = QSplitter(Qt.Orientation.Horizontal)
-        plots.setChildrenCollapsible(False)
-        plots.addWidget(self.plot)
-        plots.addWidget(self.bars)
-        plots.setSizes([34 * em, 30 * em])
+        self._plots = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 0), (self.bars, 0)], [34 * em, 30 * em])
         line = QHBoxLayout()
         line.addWidget(self.side_buttons)
-        self.headline = QLabel(wordWrap=True)
-        self.headline.setProperty("look", "title")
-        self.headline.setAccessibleName("Summary")
+        self.headline = build.words("title", name="Summary")
         line.addWidget(self.headline, 1)
-        self.table_button = QPushButton("&Table")
+        self.table_button = build.button(
+            "&Table", tip="Show the table instead of the plots; a taller panel has room for both"
+        )
         self.table_button.setCheckable(True)
-        self.table_button.setToolTip("Show the table instead of the plots; a taller panel has room for both")
         self.table_button.toggled.connect(self._share_room)
         line.addWidget(self.table_button)
-        self._plots = plots
-        splitter = QSplitter(Qt.Orientation.Vertical)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(plots)
-        splitter.addWidget(self.table)
-        splitter.setSizes([22 * em, 12 * em])
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(line)
-        column.addWidget(splitter, 1)
+        parts = build.splitter(Qt.Orientation.Vertical, [(self._plots, 0), (self.table, 0)], [22 * em, 12 * em])
         outer = QVBoxLayout(self)
         outer.addLayout(top)
-        self._pages = Invited(shown)
+        self._pages = Invited(build.column(line, (parts, 1)))
         outer.addWidget(self._pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
@@ -143,8 +120,7 @@ class RooflinePanel(SidePanel):
     def begin(self, side: str) -> None:
         """This side is being measured."""
         self._running, self._said = side, ""
-        self.progress.setRange(0, 0)
-        self.progress.setFormat("")
+        self.progress.begin()
         self._show_state()
 
     def say(self, text: str) -> None:
@@ -155,12 +131,8 @@ class RooflinePanel(SidePanel):
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
         """How far the measurement is."""
-        if self._running is None:
-            return
-        self.progress.setRange(0, total)
-        self.progress.setValue(done)
-        left = "" if seconds_left is None or seconds_left < 1 else f", {seconds_left:.0f} s left"
-        self.progress.setFormat(f"%p %{left}")
+        if self._running is not None:
+            self.progress.show_progress(done, total, seconds_left)
 
     def show_report(self, side: str, report: RooflineReport) -> None:
         """What was measured of this side."""

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
-    QPushButton,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -26,6 +25,7 @@ from app.shell.tab_order import come_after
 from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
 from app.state.selection import SEED_LIMIT
+from app.widgets import build
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
@@ -64,10 +64,8 @@ class SetupPanel(QWidget):
         self._add_sampler_group(colours)
         self._column.addStretch(1)
         self._scroll = Scrolled(content)
-        self._cost = QLabel()
-        self._cost.setWordWrap(True)
+        self._cost = build.words(name="Estimated cost")
         self._cost.setContentsMargins(8, 4, 8, 6)
-        self._cost.setAccessibleName("Estimated cost")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -98,13 +96,15 @@ class SetupPanel(QWidget):
             self.model.addItem(entry.title if entry.bundled else f"{entry.title} (weights not installed)", entry.id)
             self.model.setItemData(self.model.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
         self.model.activated.connect(self._choose_model)
-        self._model_note = _note()
-        self._folder = QPushButton("F&older…")
-        self._folder.setToolTip("Load this model's official checkpoint from a folder")
-        self._folder.clicked.connect(self._ask_for_folder)
-        self._download = QPushButton("&Download…")
-        self._download.setToolTip("Show the licence, then download the official checkpoint")
-        self._download.clicked.connect(lambda: self.download_wanted.emit(self.model.currentData()))
+        self._model_note = build.words("muted")
+        self._folder = build.button(
+            "F&older…", self._ask_for_folder, "Load this model's official checkpoint from a folder"
+        )
+        self._download = build.button(
+            "&Download…",
+            lambda: self.download_wanted.emit(self.model.currentData()),
+            "Show the licence, then download the official checkpoint",
+        )
         self._official = QWidget()
         row = QHBoxLayout(self._official)
         row.setContentsMargins(0, 0, 0, 0)
@@ -118,22 +118,20 @@ class SetupPanel(QWidget):
         layout = self._group("Voice")
         self.voice = _combo("Voice")
         self.voice.activated.connect(self._choose_voice)
-        self._add_voice = QPushButton("O&wn…")
+        self._add_voice = build.button("O&wn…", name="Own recording")
         self._add_voice.setCheckable(True)
-        self._add_voice.setAccessibleName("Own recording")
         row = QHBoxLayout()
         row.addWidget(self.voice, 1)
         row.addWidget(self._add_voice)
         layout.addLayout(row)
-        self._voice_note = _note()
+        self._voice_note = build.words("muted")
         layout.addWidget(self._voice_note)
         self._own = QWidget(visible=False)
         form = QVBoxLayout(self._own)
         form.setContentsMargins(0, 0, 0, 0)
         self.recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
         self.recording.setAccessibleName("Path of your own recording")
-        browse = QPushButton("&Browse…")
-        browse.clicked.connect(self._ask_for_recording)
+        browse = build.button("&Browse…", self._ask_for_recording)
         row = QHBoxLayout()
         row.addWidget(self.recording, 1)
         row.addWidget(browse)
@@ -141,8 +139,7 @@ class SetupPanel(QWidget):
         self.transcript = QLineEdit(placeholderText="Transcript, word for word")
         self.transcript.setAccessibleName("Transcript of your own recording")
         form.addWidget(self.transcript)
-        self.use_recording = QPushButton("Use th&is recording")
-        self.use_recording.clicked.connect(self._use_recording)
+        self.use_recording = build.button("Use th&is recording", self._use_recording)
         form.addWidget(self.use_recording)
         self._add_voice.toggled.connect(self._own.setVisible)
         layout.addWidget(self._own)
@@ -169,9 +166,8 @@ class SetupPanel(QWidget):
         layout.addWidget(self.sampler)
         self._grid = StepGrid(colours)
         layout.addWidget(self._grid)
-        self._notes = QLabel(wordWrap=True)
+        self._notes = build.words("warning")
         self._notes.hide()
-        self._notes.setProperty("look", "warning")
         layout.addWidget(self._notes)
         self.seed = QSpinBox(maximum=SEED_LIMIT)
         self.seed.setKeyboardTracking(False)
@@ -387,9 +383,3 @@ def _combo(name: str) -> QComboBox:
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(10)
     return combo
-
-
-def _note() -> QLabel:
-    label = QLabel(wordWrap=True)
-    label.setProperty("look", "muted")
-    return label

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics
-from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QVBoxLayout, QWidget
 
 from app.features.setup.step_grid import StepGrid
 from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
 from app.state.availability import TrainingOffer
 from app.state.weight_labels import weights_title
+from app.widgets import build
 from app.widgets.knob_controls import KnobControls
 from engine.errors import PlainError
 from engine.techniques.base import Technique
@@ -41,7 +42,7 @@ class TechniqueGroup(QGroupBox):
         self.setToolTip(f"<b>{technique.title}</b><br>{technique.summary}<br>{paper}")
         self.setAccessibleName(f"Engage {technique.title}")
         self.setAccessibleDescription(technique.summary)
-        summary = _words("muted")
+        summary = build.words("muted")
         origin = ", ".join(filter(None, ("" if experiment else credit.rstrip(")"), technique.paper.reference)))
         summary.setText(f"{technique.summary} ({origin})")
         self.controls = KnobControls(technique.title)
@@ -51,19 +52,16 @@ class TechniqueGroup(QGroupBox):
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))
         self.grid = StepGrid(colours)
         self._has_grid = {knob.name for knob in technique.knobs} >= _GRID
-        self.meaning, self.remarks, self.reason = _words("muted"), _words("muted"), _words("warning")
-        self.estimate = _words("muted")
-        self.train = QPushButton("&Train…")
-        self.train.clicked.connect(self._ask_for_training)
+        self.meaning, self.remarks, self.reason = build.words("muted"), build.words("muted"), build.words("warning")
+        self.estimate = build.words("muted")
+        self.train = build.button("&Train…", self._ask_for_training)
         self._body = QWidget()
         column = QVBoxLayout(self._body)
         column.setContentsMargins(8, 6, 8, 8)
         said = (self.meaning, self.remarks, self.reason, self.estimate)
         for one in (summary, self.controls, self.weights, self.grid, *said, self.train):
             column.addWidget(one)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._body)
+        build.fill(QVBoxLayout(self), [self._body])
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
@@ -188,12 +186,6 @@ class TechniqueList(QWidget):
         except PlainError as error:
             self.problem.emit(str(error))
             self.groups[name].show_selection(self._state)
-
-
-def _words(look: str) -> QLabel:
-    label = QLabel(wordWrap=True)
-    label.setProperty("look", look)
-    return label
 
 
 def _say(label: QLabel, text: str) -> None:

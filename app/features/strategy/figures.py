@@ -8,6 +8,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.features.strategy.grid import StrategyGrid
+from app.widgets import build
 
 
 class TableModel(QAbstractTableModel):
@@ -64,9 +65,7 @@ class Figures(QWidget):
         grid.setVerticalSpacing(0)
         self._rows: list[list[QLabel]] = []
         for column, (name, meaning) in enumerate(self.COLUMNS, start=1):
-            head = QLabel(name)
-            head.setProperty("look", "muted")
-            head.setToolTip(meaning)
+            head = build.label(name, "muted", tip=meaning)
             head.setAlignment(Qt.AlignmentFlag.AlignRight)
             grid.addWidget(head, 0, column)
         for row in (1, 2):

@@ -35,6 +35,7 @@ from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend
 from app.shell.icons import icon
 from app.shell.theme import Colours, set_look
 from app.state.undo import redo_action, undo_action
+from app.widgets import build
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
@@ -108,9 +109,7 @@ class StrategyPanel(QWidget):
         self._show()
 
     def _build(self) -> None:
-        self._headline = QLabel()
-        self._headline.setProperty("look", "muted")
-        self._headline.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._headline = build.label(look="muted", selectable=True)
         self._headline.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._buttons = [
             self._button(action)

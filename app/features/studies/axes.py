@@ -8,13 +8,13 @@ from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
     QLineEdit,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.features.studies.forms import Varied, example
 from app.shell.tab_order import come_before
+from app.widgets import build
 from app.widgets.cross_button import cross_button
 from engine.models import catalogue
 from engine.setting.knobs import Knob
@@ -128,13 +128,10 @@ class AxesEditor(QWidget):
         self.lines: list[_Line] = []
         self._column = QVBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
-        self.add_button = QPushButton("Vary &another")
-        self.add_button.setToolTip("Add an option of the model or a knob of a technique")
-        self.add_button.clicked.connect(lambda: self.add().owner.setFocus())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(self._column)
-        column.addWidget(self.add_button)
+        self.add_button = build.button(
+            "Vary &another", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
+        )
+        build.fill(QVBoxLayout(self), (self._column, self.add_button))
 
     def add(self, varied: Varied | None = None) -> _Line:
         """Add a line, filled in where ``varied`` is given."""

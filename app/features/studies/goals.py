@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
-    QPushButton,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.features.studies.forms import KINDS, Bound, Goals, objectives
 from app.shell.tab_order import come_before
+from app.widgets import build
 from app.widgets.cross_button import cross_button
 from engine.measure.metrics import HIGHER, METRICS, NEITHER
 
@@ -47,10 +47,7 @@ class _BoundLine(QWidget):
         self.bound.setAccessibleName("Bound")
         self.bound.setToolTip("Type shares as fractions: one point of word error rate is 0.01")
         self.remove = cross_button("Remove the bound", "Remove this bound")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        for widget, stretch in ((self.metric, 3), (self.kind, 3), (self.bound, 2), (self.remove, 0)):
-            row.addWidget(widget, stretch)
+        build.fill(QHBoxLayout(self), ((self.metric, 3), (self.kind, 3), (self.bound, 2), self.remove))
         self.metric.currentIndexChanged.connect(self.changed)
         self.kind.currentIndexChanged.connect(self.changed)
         self.bound.valueChanged.connect(self.changed)
@@ -84,8 +81,9 @@ class GoalsEditor(QWidget):
         self.bounds: list[_BoundLine] = []
         self._column = QVBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
-        self.add_button = QPushButton("Add &bound")
-        self.add_button.clicked.connect(lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric.setFocus())
+        self.add_button = build.button(
+            "Add &bound", lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric.setFocus()
+        )
         form = QFormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
         goals = QHBoxLayout()

@@ -33,6 +33,7 @@ from app.features.studies.forms import Layers, StudyForm, Varied, definition, fi
 from app.features.studies.goals import GoalsEditor
 from app.shell import file_dialogs
 from app.shell.theme import set_look
+from app.widgets import build
 from engine.errors import PlainError
 from engine.measure.evaluation.judges import JUDGES
 from engine.models import catalogue
@@ -97,16 +98,13 @@ class StudyMaker(QDialog):
         columns.addLayout(self._build_comparison(), 3)
         self.path = QLineEdit()
         self.path.setAccessibleName("File of the study")
-        browse = QPushButton("…")
-        browse.setAccessibleName("Choose the file of the study")
-        browse.clicked.connect(self._ask_where)
+        browse = build.button("…", self._ask_where, name="Choose the file of the study")
         place = QHBoxLayout()
         label = QLabel("&File")
         label.setBuddy(self.path)
         for widget, stretch in ((label, 0), (self.path, 1), (browse, 0)):
             place.addWidget(widget, stretch)
-        self.verdict = QLabel(wordWrap=True)
-        self.verdict.setAccessibleName("Size of the study")
+        self.verdict = build.words(name="Size of the study")
         self.verdict.setMinimumHeight(int(2.6 * em))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.save_button = buttons.addButton("&Save", QDialogButtonBox.ButtonRole.ActionRole)
@@ -146,9 +144,7 @@ class StudyMaker(QDialog):
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = QLineEdit(placeholderText="sentences.txt")
         self.text_file.setAccessibleName("Text file")
-        self.browse_text = QPushButton("…")
-        self.browse_text.setAccessibleName("Choose the text file")
-        self.browse_text.clicked.connect(self._ask_for_text)
+        self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
         self.count = QSpinBox(minimum=0, maximum=100_000, value=5, prefix="the first ")
         self.count.setSpecialValueText("all of them")
         self.count.setAccessibleName("How many sentences")
@@ -168,8 +164,7 @@ class StudyMaker(QDialog):
         for one in JUDGES:
             box = QCheckBox(one.title)
             reason = one.problem()
-            box.setEnabled(not reason)
-            box.setToolTip(reason or f"Adds {', '.join(one.metrics)}")
+            build.allow(box, reason, f"Adds {', '.join(one.metrics)}")
             box.toggled.connect(self._changed)
             judges.addWidget(box)
             self.judges[one.name] = box
@@ -211,8 +206,7 @@ class StudyMaker(QDialog):
             Qt.ItemDataRole.ToolTipRole,
         )
         self.kind.currentIndexChanged.connect(self._show_kind)
-        self.no_search = QLabel(self._no_search, wordWrap=True)
-        self.no_search.setProperty("look", "muted")
+        self.no_search = build.label(self._no_search, "muted", wrapped=True)
         self.no_search.setVisible(bool(self._no_search))
         self.goals = GoalsEditor()
         self.goals.changed.connect(self._changed)

@@ -9,17 +9,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QMenu,
     QPlainTextEdit,
-    QProgressBar,
     QPushButton,
     QSizePolicy,
     QSpinBox,
@@ -33,7 +31,9 @@ from PySide6.QtWidgets import (
 from app.features.studies.study_summary import StudySummary
 from app.features.studies.table import StudyTable, failures_text
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from app.widgets.invitation import Invited
+from app.widgets.job_progress import JobProgress
 from engine.studies.study import duration
 
 HERE, CLUSTER = "here", "cluster"
@@ -89,9 +89,9 @@ class StudiesPanel(QWidget):
         self.chooser.setAccessibleName("Study")
         self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
-        self.new_button = _button("Ne&w…", "Create a study: settings, sentences, voices, judges", self.new_wanted)
-        self.open_button = _button("&Open…", "Open a study file (TOML or JSON)", self.open_wanted)
-        self.folder_button = _button("Fol&der…", "Open a folder with results", self.folder_wanted)
+        self.new_button = build.button("Ne&w…", self.new_wanted, "Create a study: settings, sentences, voices, judges")
+        self.open_button = build.button("&Open…", self.open_wanted, "Open a study file (TOML or JSON)")
+        self.folder_button = build.button("Fol&der…", self.folder_wanted, "Open a folder with results")
         self.recent_button = QPushButton("Recen&t")
         # Of the panel itself it would part the panel, which has a focus proxy, from what Tab goes through.
         self.recent_menu = QMenu(self.recent_button)
@@ -105,10 +105,9 @@ class StudiesPanel(QWidget):
         for one in (self.new_button, self.open_button, self.folder_button, self.recent_button):
             top.addWidget(one)
 
-        self.run_button = QPushButton("Ru&n")
-        self.run_button.clicked.connect(self._want_run)
-        self.pause_button = _button("&Pause", "", self.pause_wanted)
-        self.cancel_button = _button("Ca&ncel", "Stop now; unfinished takes are lost", self.cancel_wanted)
+        self.run_button = build.button("Ru&n", self._want_run)
+        self.pause_button = build.button("&Pause", self.pause_wanted)
+        self.cancel_button = build.button("Ca&ncel", self.cancel_wanted, "Stop now; unfinished takes are lost")
         self.where = QComboBox()
         self.where.setAccessibleName("Where it runs")
         self.where.addItem("On this machine", HERE)
@@ -122,9 +121,10 @@ class StudiesPanel(QWidget):
         self.workers.setSpecialValueText("workers: all")
         self.workers.setAccessibleName("Workers on the cluster")
         self.workers.setToolTip("Number of models to load; all: one per GPU or core")
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName("Progress of the study")
-        self.aside_button = _button("Set &aside…", "Move the damaged results away and start over", self.aside_wanted)
+        self.progress = JobProgress("Progress of the study")
+        self.aside_button = build.button(
+            "Set &aside…", self.aside_wanted, "Move the damaged results away and start over"
+        )
         run = QHBoxLayout()
         for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
             run.addWidget(one)
@@ -132,9 +132,7 @@ class StudiesPanel(QWidget):
         run.addWidget(self.progress, 1)
         self._filler = QWidget()
         run.addWidget(self._filler, 1)
-        self._state = QLabel(wordWrap=True)
-        self._state.setAccessibleName("State of the study")
-        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._state = build.words(name="State of the study", selectable=True)
 
         self.table = StudyTable(colours)
         self.table.current_changed.connect(lambda _: self._show_buttons())
@@ -159,15 +157,13 @@ class StudiesPanel(QWidget):
         self.tabs.setAccessibleName("Parts of the study")
         for one in (self.table, self.failures, self.found, self.file):
             self.tabs.addTab(one, "")
-        self.use_button = QPushButton("Use this settin&g")
-        self.use_button.clicked.connect(lambda: self.use_wanted.emit(self.table.current))
-        self.export_button = QPushButton("E&xport profile…")
-        self.export_button.clicked.connect(lambda: self.export_wanted.emit(self.table.current))
-        self.report_button = _button(
-            "Wr&ite report", "Write a page, two CSV tables and one for LaTeX; open the page", self.report_wanted
+        self.use_button = build.button("Use this settin&g", lambda: self.use_wanted.emit(self.table.current))
+        self.export_button = build.button("E&xport profile…", lambda: self.export_wanted.emit(self.table.current))
+        self.report_button = build.button(
+            "Wr&ite report", self.report_wanted, "Write a page, two CSV tables and one for LaTeX; open the page"
         )
-        self.reveal_button = _button("Show fi&les", "Open the folder with the study's results", self.reveal_wanted)
-        self.close_button = _button("Close stud&y", "Close this study; its files stay", self.close_wanted)
+        self.reveal_button = build.button("Show fi&les", self.reveal_wanted, "Open the folder with the study's results")
+        self.close_button = build.button("Close stud&y", self.close_wanted, "Close this study; its files stay")
         buttons = QHBoxLayout()
         for one in (self.use_button, self.export_button):
             buttons.addWidget(one)
@@ -175,16 +171,9 @@ class StudiesPanel(QWidget):
         for one in (self.report_button, self.reveal_button, self.close_button):
             buttons.addWidget(one)
 
-        sheet = QWidget()
-        column = QVBoxLayout(sheet)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(run)
-        column.addWidget(self._state)
-        column.addWidget(self.tabs, 1)
-        column.addLayout(buttons)
         outer = QVBoxLayout(self)
         outer.addLayout(top)
-        self._pages = Invited(sheet, _INVITATION)
+        self._pages = Invited(build.column(run, self._state, (self.tabs, 1), buttons), _INVITATION)
         outer.addWidget(self._pages, 1)
         self.setFocusProxy(self.new_button)
 
@@ -269,8 +258,7 @@ class StudiesPanel(QWidget):
     def begin(self, folder: Path) -> None:
         """The study in ``folder`` is being run."""
         self._running, self._said, self._now = folder, "", ""
-        self.progress.setRange(0, 0)
-        self.progress.setFormat("")
+        self.progress.begin()
         self.set_pausing(False)
         self._show()
 
@@ -363,8 +351,7 @@ class StudiesPanel(QWidget):
             (self.use_button, "Load this setting into Setup, with its strategy table"),
             (self.export_button, "Load this setting into Setup and export it as a profile"),
         ):
-            button.setEnabled(not reason)
-            button.setToolTip(reason or tip)
+            build.allow(button, reason, tip)
         self.report_button.setEnabled(bool(summary.made))
         self.close_button.setEnabled(not here)
         self.close_button.setToolTip(
@@ -418,13 +405,6 @@ def _left_out(summary: StudySummary) -> str:
 
 def _takes(count: int) -> str:
     return f"{count:,} take{'' if count == 1 else 's'}"
-
-
-def _button(title: str, tip: str, wanted: SignalInstance) -> QPushButton:
-    made = QPushButton(title)
-    made.setToolTip(tip)
-    made.clicked.connect(wanted)
-    return made
 
 
 def _text(name: str) -> QPlainTextEdit:

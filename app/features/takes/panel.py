@@ -22,10 +22,8 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
     QHeaderView,
-    QLabel,
     QLineEdit,
     QMessageBox,
-    QPushButton,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -36,6 +34,7 @@ from app.features.takes.wav import write_wav
 from app.shell import file_dialogs
 from app.shell.theme import Colours
 from app.state.differences import differences
+from app.widgets import build
 from engine.errors import PlainError
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
@@ -117,15 +116,11 @@ class TakesPanel(QWidget):
             action.triggered.connect(slot)
             self.table.addAction(action)
             self._actions.append((action, single, sounding))
-            button = QPushButton(title)
-            button.setToolTip(action.toolTip())
-            button.clicked.connect(action.trigger)
+            button = build.button(title, action.trigger, action.toolTip())
             action.enabledChanged.connect(button.setEnabled)
             buttons.addWidget(button)
         buttons.addStretch(1)
-        self._difference = QLabel(wordWrap=True)
-        self._difference.setTextFormat(Qt.TextFormat.RichText)
-        self._difference.setAccessibleName("Difference of the selected take to A")
+        self._difference = build.words(name="Difference of the selected take to A", rich=True)
         top = QHBoxLayout()
         top.addWidget(self.search, 1)
         top.addWidget(self._starred)

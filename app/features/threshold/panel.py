@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
@@ -27,6 +26,7 @@ from PySide6.QtWidgets import (
 from app.features.strategy.grid import action_colours
 from app.features.threshold.plot import Histogram, SharePlot
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.models.base import OperationCounts
@@ -81,14 +81,14 @@ class ThresholdPanel(QWidget):
         self._show()
 
     def _build(self) -> None:
-        self.verdict = QLabel()
-        self.verdict.setWordWrap(True)
-        self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.verdict = build.words(selectable=True)
         self.verdict.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.verdict.setMinimumHeight(self.fontMetrics().height() * 2 + 4)
-        self.calibrate_button = QPushButton()
-        self.calibrate_button.setToolTip("Measure every layer and step again at this δ, for an exact table")
-        self.calibrate_button.clicked.connect(lambda: self.calibration_wanted.emit(self._threshold))
+        self.calibrate_button = build.button(
+            "",
+            lambda: self.calibration_wanted.emit(self._threshold),
+            "Measure every layer and step again at this δ, for an exact table",
+        )
 
         self.histogram, self.share = Histogram(self._colours), SharePlot(self._colours)
         for plot, other in ((self.histogram, self.share), (self.share, self.histogram)):
@@ -97,8 +97,7 @@ class ThresholdPanel(QWidget):
             plot.steps_wanted.connect(self._step)
             plot.home_wanted.connect(self._return)
             plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
-        self.legend = QLabel()
-        self.legend.setAccessibleName("Legend")
+        self.legend = build.label(name="Legend")
 
         self.spin_box = QDoubleSpinBox()
         self.spin_box.setDecimals(DECIMALS)
@@ -110,9 +109,9 @@ class ThresholdPanel(QWidget):
         self.spin_box.valueChanged.connect(self._move_to)
         label = QLabel("&Threshold δ")
         label.setBuddy(self.spin_box)
-        self.return_button = QPushButton("Calibrated δ")
-        self.return_button.setToolTip("Return to the threshold of the calibration (Home)")
-        self.return_button.clicked.connect(self._return)
+        self.return_button = build.button(
+            "Calibrated δ", self._return, "Return to the threshold of the calibration (Home)"
+        )
         self.log_box = QCheckBox("Logarithmic")
         self.log_box.setToolTip("Logarithmic error axis")
         self.log_box.toggled.connect(self._change_axis)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QSizePolicy,
     QStyle,
     QStyleOptionComboBox,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from app.features.tradeoff.model.axes import Axis, axis
 from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.widgets import build
 from engine.measure.metrics import HIGHER, NEITHER
 
 _ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}
@@ -120,15 +120,9 @@ class FilterLine(QWidget):
         self.search.setToolTip("Points whose title, model, voice or text contain every word")
         self.search.setMinimumWidth(6 * self.fontMetrics().height())
         self.search.textChanged.connect(self.chosen)
-        self.clear_button = QPushButton("C&lear")
-        self.clear_button.setToolTip("Show all points again")
-        self.clear_button.clicked.connect(self.clear_wanted)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        for combo in self.combos.values():
-            row.addWidget(combo, 2)
-        row.addWidget(self.search, 3)
-        row.addWidget(self.clear_button)
+        self.clear_button = build.button("C&lear", self.clear_wanted, "Show all points again")
+        combos = [(combo, 2) for combo in self.combos.values()]
+        build.fill(QHBoxLayout(self), (*combos, (self.search, 3), self.clear_button))
 
     def applied_to(self, chosen: Filter) -> Filter:
         """``chosen`` with what is chosen here."""

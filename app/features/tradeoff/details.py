@@ -22,6 +22,7 @@ from app.features.tradeoff.model.points import STUDY, TAKE, Point, Sound
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import Reference, difference_html, figures_html, origin, plain
 from app.shell.theme import Colours
+from app.widgets import build
 
 _NOTHING = (
     "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
@@ -47,8 +48,7 @@ class TradeoffDetails(QWidget):
         self._colours = colours
         self._point: Point | None = None
         self._spoken: tuple[str, str, int] | None = None
-        self._title = QLabel(wordWrap=True)
-        self._title.setProperty("look", "title")
+        self._title = build.words("title")
         self._text = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText)
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -79,18 +79,12 @@ class TradeoffDetails(QWidget):
         grid.addWidget(self.keep_button, 1, 0)
         grid.addWidget(self.use_button, 1, 1)
         grid.addWidget(self.only_button, 2, 0, 1, 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._title)
-        column.addWidget(area, 1)
-        column.addWidget(self.sentence)
-        column.addLayout(grid)
+        build.fill(QVBoxLayout(self), (self._title, (area, 1), self.sentence, grid))
         self.setMinimumWidth(15 * self.fontMetrics().height())
 
     @staticmethod
     def _button(title: str, do: Callable[[], object]) -> QPushButton:
-        button = QPushButton(title)
-        button.clicked.connect(do)
+        button = build.button(title, do)
         return button
 
     @property
@@ -162,8 +156,7 @@ class TradeoffDetails(QWidget):
             (self.use_button, silent or use, "Load the point’s setting into Setup, with its strategy table"),
         )
         for button, reason, tip in tips:
-            button.setEnabled(not reason)
-            button.setToolTip(reason or tip)
+            build.allow(button, reason, tip)
         self.keep_button.setVisible(self._point is None or self._point.kind == STUDY)
 
     def set_colours(self, colours: Colours) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.features.tradeoff.model.points import in_order, technique_title
 from app.features.tradeoff.model.scene import BASELINE
 from app.features.tradeoff.styles import Looks
 from app.plotting.glyphs import paint_glyph
 from app.shell.theme import Colours
+from app.widgets import build
 from app.widgets.flow_layout import Flow
 from engine.figures.glyphs import FILLED, HOLLOW, Glyph
 from engine.techniques import techniques
@@ -32,8 +33,7 @@ class TradeoffLegend(Flow):
         self.buttons: dict[str, QPushButton] = {}
         for name in (BASELINE, *in_order(one.name for one in techniques())):
             self._add(name)
-        self._kinds = QLabel(_KINDS)
-        self._kinds.setProperty("look", "muted")
+        self._kinds = build.label(_KINDS, "muted")
         self.add(self._kinds)
 
     @property
@@ -73,11 +73,11 @@ class TradeoffLegend(Flow):
 
     def _add(self, name: str) -> None:
         """A button stays for good and is hidden while it is not needed."""
-        button = QPushButton()
+        button = build.button(
+            "", lambda _=False: self._clicked(name), name=technique_title(name) if name else "Baseline"
+        )
         button.setCheckable(True)
         button.setChecked(True)
-        button.setAccessibleName(technique_title(name) if name else "Baseline")
-        button.clicked.connect(lambda _=False: self._clicked(name))
         self.buttons[name] = button
         self.add(button)
 

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QSizePolicy,
-    QSplitter,
     QStackedLayout,
     QVBoxLayout,
     QWidget,
@@ -35,6 +34,7 @@ from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import Looks
 from app.shell.file_dialogs import PLOTS
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 
 _INVITATION = (
     "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
@@ -91,9 +91,7 @@ class TradeoffPanel(QWidget):
         self.look_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
         self.filter_line.clear_wanted.connect(self.clear_filter)
-        self.open_button = QPushButton("&Open study…")
-        self.open_button.setToolTip("Open the folder of a finished study")
-        self.open_button.clicked.connect(self.open_wanted)
+        self.open_button = build.button("&Open study…", self.open_wanted, "Open the folder of a finished study")
         self.export_button = QPushButton("E&xport")
         menu = QMenu(self.export_button)
         for ending in PLOTS:
@@ -112,45 +110,29 @@ class TradeoffPanel(QWidget):
         self.plot = TradeoffPlot(colours)
         self.details = TradeoffDetails(colours)
         self._connect_plot()
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.setChildrenCollapsible(False)
-        split.addWidget(self.plot)
-        split.addWidget(self.details)
         em = self.fontMetrics().height()
-        split.setSizes([42 * em, 20 * em])
-        split.setStretchFactor(0, 1)
-        split.setStretchFactor(1, 0)
+        split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
         self._counts, self._remarks = QLabel(), QLabel()
         self._counts.setAccessibleName("What is shown")
         self._counts.setProperty("look", "muted")
         self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.everything_button = QPushButton("Show everything")
+        self.everything_button = build.button(
+            "Show everything", self._show_everything, "Show all of both axes (0 or double click in the plot)"
+        )
         self.everything_button.hide()
-        self.everything_button.setToolTip("Show all of both axes (0 or double click in the plot)")
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
-        self.everything_button.clicked.connect(self._show_everything)
         foot = QHBoxLayout()
         # The plot shall not change its size when the button comes.
         foot.addStrut(self.everything_button.sizeHint().height())
         foot.addWidget(self._counts)
         foot.addWidget(self.everything_button)
         foot.addWidget(self._remarks, 1)
-        body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.look_line)
-        column.addLayout(second)
-        column.addWidget(self.legend)
-        column.addWidget(split, 1)
-        column.addLayout(foot)
+        body = build.column(self.look_line, second, self.legend, (split, 1), foot)
 
-        self._invitation = QLabel(wordWrap=True)
+        self._invitation = build.words("muted")
         self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._invitation.setProperty("look", "muted")
         self._invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.invited_button = QPushButton("&Open study…")
-        self.invited_button.setToolTip(self.open_button.toolTip())
-        self.invited_button.clicked.connect(self.open_wanted)
+        self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
         empty = QWidget()
         middle = QVBoxLayout(empty)
         middle.addStretch(1)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.features.training.model import Found
 from app.plotting.curves import CurveChart, Series, shape_of
 from app.plotting.palette import DASHES, series_colour
 from app.shell.theme import Colours
+from app.widgets import build
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.training.requests import TrainingProgress
@@ -41,13 +42,8 @@ class TrainingCurves(QWidget):
         step = Dimension("step")
         self.loss = CurveChart("Loss of every step", step, Dimension("loss"), colours)
         self.validation = CurveChart("Validation", step, Dimension("share"), colours)
-        self._losses, self._legend = QLabel(wordWrap=True), QLabel(wordWrap=True)
-        for label in (self._losses, self._legend):
-            label.setTextFormat(Qt.TextFormat.RichText)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        for one, stretch in ((self._losses, 0), (self.loss, 1), (self._legend, 0), (self.validation, 1)):
-            column.addWidget(one, stretch)
+        self._losses, self._legend = build.words(rich=True), build.words(rich=True)
+        build.fill(QVBoxLayout(self), (self._losses, (self.loss, 1), self._legend, (self.validation, 1)))
         self._draw()
 
     def show_figures(self, figures: tuple[Found, ...]) -> None:

@@ -15,11 +15,8 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
-    QProgressBar,
     QPushButton,
-    QSplitter,
     QVBoxLayout,
     QWidget,
 )
@@ -28,6 +25,8 @@ from app.features.training.curves import TrainingCurves
 from app.features.training.model import Plan, Training, training, trainings
 from app.shell.tab_order import come_after
 from app.shell.theme import Colours, set_look
+from app.widgets import build
+from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
 from engine.errors import SettingError
@@ -67,7 +66,7 @@ class TrainingPanel(QWidget):
         self.chooser = QComboBox()
         self.chooser.setAccessibleName("Training")
         self.chooser.currentIndexChanged.connect(self._choose)
-        self._intro = _words("muted")
+        self._intro = build.words("muted")
         self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
         self.work, self._choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
         self._controls: dict[str, KnobControls] = {}
@@ -77,14 +76,14 @@ class TrainingPanel(QWidget):
             made.changed.connect(self._change_knob)
             made.rebuilt.connect(self._order_tabs)
             controls.addWidget(made)
-        self.remark = _words("muted")
+        self.remark = build.words("muted")
         self.minutes = QDoubleSpinBox(decimals=1, suffix=" min")
         self.minutes.setKeyboardTracking(False)
         self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
         self.minutes.setValue(15)
         self.minutes.setAccessibleName("Training minutes")
         self.minutes.setToolTip("CPU minutes, independent of the machine's load; minutes on a GPU.")
-        self.estimate = _words("muted")
+        self.estimate = build.words("muted")
         self.rate = QDoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
         self.rate.setKeyboardTracking(False)
         self.rate.setRange(0.01, 10.0)
@@ -128,20 +127,16 @@ class TrainingPanel(QWidget):
         form.addRow(self.estimate)
         form.addRow("Learnin&g rate", self.rate)
         form.addRow(self.half)
-        self.start_button = QPushButton("St&art")
-        self.start_button.setProperty("look", "primary")
-        self.start_button.clicked.connect(lambda: self.start_wanted.emit(self.plan(resume=False)))
-        self.resume_button = QPushButton("R&esume")
-        self.resume_button.clicked.connect(lambda: self.start_wanted.emit(self.plan(resume=True)))
-        self.cancel_button = QPushButton("Cance&l")
-        self.cancel_button.clicked.connect(self.cancel_wanted)
+        self.start_button = build.button(
+            "St&art", lambda: self.start_wanted.emit(self.plan(resume=False)), look="primary"
+        )
+        self.resume_button = build.button("R&esume", lambda: self.start_wanted.emit(self.plan(resume=True)))
+        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
         buttons = QHBoxLayout()
         for one in (self.start_button, self.resume_button, self.cancel_button):
             buttons.addWidget(one, 1)
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName("Training progress")
-        self._state = _words("muted")
-        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.progress = JobProgress("Training progress")
+        self._state = build.words("muted", selectable=True)
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(2, 2, em // 2, 2)
@@ -151,32 +146,18 @@ class TrainingPanel(QWidget):
         column.addLayout(form)
         column.addStretch(1)
         self._area = Scrolled(content)
-        left = QWidget()
+        left = build.column((self._area, 1), buttons, self.progress)
         left.setMinimumWidth(19 * em)
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._area, 1)
-        column.addLayout(buttons)
-        column.addWidget(self.progress)
         self.curves = TrainingCurves(colours)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(left)
-        splitter.addWidget(self.curves)
-        splitter.setStretchFactor(1, 1)
-        splitter.setSizes([22 * em, 40 * em])
         outer = QVBoxLayout(self)
-        outer.addWidget(splitter)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.curves, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
     @staticmethod
     def _path_row(name: str, placeholder: str, wanted: SignalInstance) -> tuple[QLineEdit, QPushButton]:
         edit = QLineEdit(placeholderText=placeholder)
         edit.setAccessibleName(name)
-        browse = QPushButton("…")
-        browse.setAccessibleName(f"Choose the {name.lower()}")
-        browse.setToolTip(f"Choose the {name.lower()}")
-        browse.clicked.connect(wanted)
+        browse = build.button("…", wanted, f"Choose the {name.lower()}", name=f"Choose the {name.lower()}")
         return edit, browse
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -248,7 +229,7 @@ class TrainingPanel(QWidget):
         """A training begins; a resumed one keeps its curves."""
         self._running = self.training.name
         self._say("")
-        self.progress.setRange(0, 0)
+        self.progress.begin()
         if not resume:
             self.curves.clear()
         self._show()
@@ -260,7 +241,7 @@ class TrainingPanel(QWidget):
         self.curves.add(progress)
         self.progress.setRange(0, 1000)
         self.progress.setValue(round(1000 * progress.share))
-        left = "" if progress.seconds_left is None else f", {_duration(progress.seconds_left)} left"
+        left = "" if progress.seconds_left is None else f", {brief_duration(progress.seconds_left)} left"
         self.progress.setFormat(f"Step {progress.step}: {progress.share:.0%}{left}")
         ran = training(self._running)
         first = ran.found[0]
@@ -361,13 +342,3 @@ class TrainingPanel(QWidget):
         self._show()
         if text:
             self._area.ensureWidgetVisible(self._state)
-
-
-def _words(look: str) -> QLabel:
-    label = QLabel(wordWrap=True)
-    label.setProperty("look", look)
-    return label
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

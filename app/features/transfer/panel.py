@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QPushButton,
-    QSplitter,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -26,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from engine.models.base import Utterance, Voice
 from engine.techniques.ditreducio import UNITS
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
@@ -76,14 +76,14 @@ class TransferPanel(QWidget):
         self.combine.setAccessibleName("Combination of errors")
         for name, title in COMBINATIONS:
             self.combine.addItem(title, name)
-        self.transfer_button = QPushButton("Measure &transfer")
-        self.transfer_button.setProperty("look", "primary")
-        self.transfer_button.clicked.connect(lambda: self.transfer_wanted.emit(self.chosen))
+        self.transfer_button = build.button(
+            "Measure &transfer", lambda: self.transfer_wanted.emit(self.chosen), look="primary"
+        )
         self.calibrate_button = QPushButton("Cali&brate on these")
         self.calibrate_button.clicked.connect(
             lambda: self.calibrate_wanted.emit(self.chosen, self.combine.currentData())
         )
-        self._count = _words("muted")
+        self._count = build.words("muted")
         form = QFormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
         form.addRow("C&ombined error", self.combine)
@@ -100,10 +100,8 @@ class TransferPanel(QWidget):
         column.addLayout(form)
         column.addWidget(self.calibrate_button)
 
-        self.verdict = _words("title")
-        self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.advised_button = QPushButton("Calibrate on the table's own and the &worst sentences")
-        self.advised_button.setProperty("look", "primary")
+        self.verdict = build.words("title", selectable=True)
+        self.advised_button = build.button("Calibrate on the table's own and the &worst sentences", look="primary")
         self.advised_button.clicked.connect(
             lambda: self.calibrate_wanted.emit(self.advised, self.combine.currentData())
         )
@@ -123,21 +121,12 @@ class TransferPanel(QWidget):
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
-        right = QWidget()
-        column = QVBoxLayout(right)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.verdict)
-        column.addWidget(self.advised_button, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.table, 1)
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.setChildrenCollapsible(False)
-        splitter.setHandleWidth(em)
-        splitter.addWidget(left)
-        splitter.addWidget(right)
-        splitter.setStretchFactor(1, 1)
-        splitter.setSizes([18 * em, 42 * em])
+        advised = QHBoxLayout()
+        advised.addWidget(self.advised_button)
+        advised.addStretch(1)
+        right = build.column(self.verdict, advised, (self.table, 1))
         outer = QHBoxLayout(self)
-        outer.addWidget(splitter)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [18 * em, 42 * em], em))
         self.setFocusProxy(self.sentences)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -219,8 +208,7 @@ class TransferPanel(QWidget):
             (self.transfer_button, transfer, "Speak each sentence in full and with the table, and measure every skip"),
             (self.calibrate_button, calibrate, "One table for all ticked sentences"),
         ):
-            button.setEnabled(not reason)
-            button.setToolTip(reason or tip)
+            build.allow(button, reason, tip)
         self.advised_button.setVisible(report is not None and report.advised)
         self.advised_button.setEnabled(not self._reasons[1])
         self.table.setVisible(report is not None)
@@ -266,9 +254,3 @@ def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _words(look: str) -> QLabel:
-    label = QLabel(wordWrap=True)
-    label.setProperty("look", look)
-    return label

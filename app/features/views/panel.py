@@ -12,11 +12,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
-    QProgressBar,
-    QPushButton,
     QScrollArea,
-    QSplitter,
     QStackedLayout,
     QVBoxLayout,
     QWidget,
@@ -25,7 +21,9 @@ from PySide6.QtWidgets import (
 from app.plotting.canvas import FigureCanvas
 from app.shell.tab_order import come_after
 from app.shell.theme import Colours, set_look
+from app.widgets import build
 from app.widgets.export_buttons import ExportButtons
+from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
 from engine.errors import SettingError
 from engine.setting.knobs import Values, checked, defaults
@@ -65,8 +63,8 @@ class ViewsPanel(QWidget):
         self.chooser.setAccessibleName("View")
         self._offer("")
         self.chooser.currentIndexChanged.connect(self._show_view)
-        self._question = _label("title")
-        self._source = _label("muted")
+        self._question = build.words("title")
+        self._source = build.words("muted")
         area = QScrollArea()
         held = QWidget()
         self._knob_column = QVBoxLayout(held)
@@ -76,68 +74,39 @@ class ViewsPanel(QWidget):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.compute_button = QPushButton("Com&pute")
-        self.compute_button.setProperty("look", "primary")
-        self.compute_button.clicked.connect(self._want_computing)
-        self.cancel_button = QPushButton("Cance&l")
-        self.cancel_button.clicked.connect(self.cancel_wanted)
-        self.progress = QProgressBar()
-        self.progress.setAccessibleName("Progress of the view")
-        self.progress.setTextVisible(True)
-        self._state = _label("muted")
-        left = QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        for one in (self.chooser, self._question, self._source):
-            column.addWidget(one)
-        column.addWidget(area, 1)
+        self.compute_button = build.button("Com&pute", self._want_computing, look="primary")
+        self.cancel_button = build.button("Cance&l", self.cancel_wanted)
+        self.progress = JobProgress("Progress of the view")
+        self._state = build.words("muted")
         buttons = QHBoxLayout()
         for one in (self.compute_button, self.cancel_button):
             buttons.addWidget(one, 1)
-        column.addLayout(buttons)
-        column.addWidget(self.progress)
-        column.addWidget(self._state)
         self.exports = ExportButtons("the figure")
         self.exports.wanted.connect(self.export_wanted)
-        self.enlarge_button = QPushButton("&Enlarge")
-        self.enlarge_button.setToolTip("Show the figure in a separate window")
-        self.enlarge_button.clicked.connect(self._enlarge)
-        column.addWidget(self.enlarge_button)
-        column.addWidget(self.exports)
+        self.enlarge_button = build.button("&Enlarge", self._enlarge, "Show the figure in a separate window")
+        head, foot = (self.chooser, self._question, self._source), (self.progress, self._state)
+        left = build.column(*head, (area, 1), buttons, *foot, self.enlarge_button, self.exports)
 
         self.canvas = FigureCanvas(colours)
         self.canvas.read.connect(self._read)
-        self._reading = _label("muted")
-        self.caption = _label("")
-        self.caption.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        shown = QWidget()
-        column = QVBoxLayout(shown)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.canvas, 1)
-        column.addWidget(self._reading)
+        self._reading = build.words("muted")
+        self.caption = build.words(selectable=True)
         said = QScrollArea()
         said.setWidget(self.caption)
         said.setWidgetResizable(True)
         said.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         said.setFixedHeight(round(3.6 * em))
         said.setAccessibleName("Caption")
-        column.addWidget(said)
-        self._invitation = _label("muted")
+        shown = build.column((self.canvas, 1), self._reading, said)
+        self._invitation = build.words("muted")
         self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
         right = QWidget()
         self._stack = QStackedLayout(right)
         for one in (self._invitation, shown):
             self._stack.addWidget(one)
 
-        splitter = QSplitter(Qt.Orientation.Horizontal)
-        splitter.setChildrenCollapsible(False)
-        splitter.setHandleWidth(em)
-        for one, stretch in ((left, 0), (right, 1)):
-            splitter.addWidget(one)
-            splitter.setStretchFactor(splitter.count() - 1, stretch)
-        splitter.setSizes([17 * em, 50 * em])
         outer = QVBoxLayout(self)
-        outer.addWidget(splitter)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -167,18 +136,13 @@ class ViewsPanel(QWidget):
         """The view of this name is being computed."""
         self._running = view
         self._failures.pop(view, None)
-        self.progress.setRange(0, 0)
-        self.progress.setFormat("")
+        self.progress.begin()
         self._show_view()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
         """How far the computing is."""
-        if self._running is None:
-            return
-        self.progress.setRange(0, total)
-        self.progress.setValue(done)
-        left = "" if seconds_left is None or seconds_left < 1 else f", {_duration(seconds_left)} left"
-        self.progress.setFormat(f"%p %{left}")
+        if self._running is not None:
+            self.progress.show_progress(done, total, seconds_left)
 
     def show_figure(self, figure: Figure) -> None:
         """A view was computed."""
@@ -316,17 +280,6 @@ class ViewsPanel(QWidget):
         self.canvas.setAccessibleDescription(words)
 
 
-def _label(look: str) -> QLabel:
-    label = QLabel()
-    label.setWordWrap(True)
-    label.setProperty("look", look)
-    return label
-
-
 def _making(made: Provenance) -> str:
     # A figure stays when another model is chosen, so it says whose it is.
-    return f"{made.model}, computed in {_duration(made.seconds)}."
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    return f"{made.model}, computed in {brief_duration(made.seconds)}."

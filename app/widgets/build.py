@@ -1,0 +1,96 @@
+"""What panels are built of, in a line each: labels, buttons, columns, splitters. Used as ``build.button(…)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt, SignalInstance
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+
+Do = Callable[..., object] | SignalInstance
+Part = QWidget | QLayout
+
+
+def label(
+    text: str = "",
+    look: str = "",
+    *,
+    name: str = "",
+    tip: str = "",
+    wrapped: bool = False,
+    rich: bool = False,
+    selectable: bool = False,
+    yielding: bool = False,
+) -> QLabel:
+    """``look``: see :func:`app.shell.theme.style_sheet`; ``name``: for screen readers; ``selectable``: by the mouse,
+    for copying; ``yielding``: cut off rather than widens its panel."""
+    made = QLabel(text, wordWrap=wrapped)
+    if look:
+        made.setProperty("look", look)
+    if rich:
+        made.setTextFormat(Qt.TextFormat.RichText)
+    if selectable:
+        made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    if yielding:
+        made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    made.setAccessibleName(name)
+    made.setToolTip(tip)
+    return made
+
+
+def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> QLabel:
+    """A label for as many lines as its text needs."""
+    return label("", look, name=name, tip=tip, wrapped=True, rich=rich, selectable=selectable)
+
+
+def button(text: str, do: Do | None = None, tip: str = "", *, look: str = "", name: str = "") -> QPushButton:
+    """``do``: what a click does; ``name``: for screen readers, if its text says too little."""
+    made = QPushButton(text)
+    if do is not None:
+        made.clicked.connect(do)
+    if look:
+        made.setProperty("look", look)
+    made.setAccessibleName(name)
+    made.setToolTip(tip)
+    return made
+
+
+def allow(one: QWidget | QAction, reason: str, tip: str = "") -> None:
+    """Enable ``one`` unless there is a ``reason`` against it, which its tooltip says then, else ``tip``."""
+    one.setEnabled(not reason)
+    one.setToolTip(reason or tip)
+
+
+def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLayout:
+    """Put ``parts``, some of them with how they stretch, into ``layout``, without margins around them."""
+    layout.setContentsMargins(0, 0, 0, 0)
+    for one in parts:
+        part, stretch = one if isinstance(one, tuple) else (one, 0)
+        if isinstance(part, QWidget):
+            layout.addWidget(part, stretch)
+        else:
+            layout.addLayout(part, stretch)
+    return layout
+
+
+def column(*parts: Part | tuple[Part, int]) -> QWidget:
+    """One below the other."""
+    made = QWidget()
+    fill(QVBoxLayout(made), parts)
+    return made
+
+
+def splitter(
+    orientation: Qt.Orientation, parts: Sequence[tuple[QWidget, int]], sizes: Sequence[int], handle: int = 0
+) -> QSplitter:
+    """Parts with how they stretch, at first of these ``sizes``; none can be made to vanish. ``handle``: pixels between
+    them, if not as usual."""
+    made = QSplitter(orientation, childrenCollapsible=False)
+    if handle:
+        made.setHandleWidth(handle)
+    for number, (one, stretch) in enumerate(parts):
+        made.addWidget(one)
+        made.setStretchFactor(number, stretch)
+    made.setSizes(list(sizes))
+    return made
