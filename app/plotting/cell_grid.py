@@ -98,7 +98,8 @@ class CellGrid(CursorCanvas):
         return self._times[: self.steps] if len(self._times) in (self.steps, self.steps + 1) else ()
 
     def set_shape(self, layers: int, steps: int) -> None:
-        """Show this many layers and steps; the cursor stays as near as it can."""
+        """Show this many layers and steps; the cursor stays as near as it can. Without steps there are no layers."""
+        layers, steps = (layers, steps) if layers and steps else (0, 0)
         if (layers, steps) != self._shape:
             self._shape = (layers, steps)
             self._cursor = self._anchor = self._clipped(*self._cursor)
@@ -173,6 +174,10 @@ class CellGrid(CursorCanvas):
         self._known_edges = None
         super().changeEvent(event)
 
+    def has(self, cell: tuple[int, int] | None) -> bool:
+        """Whether there is this (layer, step)."""
+        return cell is not None and 0 <= cell[0] < self.layers and 0 <= cell[1] < self.steps
+
     def cell_rectangle(self, layer: int, step: int) -> QRect:
         """Where a cell is painted, its grid line on the right and at the bottom included."""
         columns, rows = self._edges()
@@ -205,16 +210,16 @@ class CellGrid(CursorCanvas):
 
     # --- Painting ----------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        if not self.layers:
-            painter.setPen(QColor(self.colours.muted))
-            margin = self.fontMetrics().height()
-            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(self.rect().adjusted(margin, margin, -margin, -margin), flags, self.empty_text())
-            return
-        self.paint_cells(painter)
-        self._paint_axes(painter)
-        self._paint_range(painter)
+        with QPainter(self) as painter:
+            if not self.layers:
+                painter.setPen(QColor(self.colours.muted))
+                margin = self.fontMetrics().height()
+                flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+                painter.drawText(self.rect().adjusted(margin, margin, -margin, -margin), flags, self.empty_text())
+                return
+            self.paint_cells(painter)
+            self._paint_axes(painter)
+            self._paint_range(painter)
 
     def _paint_axes(self, painter: QPainter) -> None:
         metrics, area = self.fontMetrics(), self._area()

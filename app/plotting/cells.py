@@ -33,13 +33,12 @@ class Cells(QGraphicsObject):
         across, down = _step(columns), _step(rows)
         self._bounds = QRectF(columns[0] - across / 2, rows[0] - down / 2, across * len(columns), down * len(rows))
         self._picture = QPicture()
-        painter = QPainter(self._picture)
-        for y, row in zip(rows, values, strict=True):
-            for x, value in zip(columns, row, strict=True):
-                if math.isfinite(value):
-                    cell = QRectF(x - across / 2, y - down / 2, across * (1 + _OVERLAP), down * (1 + _OVERLAP))
-                    painter.fillRect(cell.intersected(self._bounds), colour(value))
-        painter.end()
+        with QPainter(self._picture) as painter:
+            for y, row in zip(rows, values, strict=True):
+                for x, value in zip(columns, row, strict=True):
+                    if math.isfinite(value):
+                        cell = QRectF(x - across / 2, y - down / 2, across * (1 + _OVERLAP), down * (1 + _OVERLAP))
+                        painter.fillRect(cell.intersected(self._bounds), colour(value))
         self.update()
         return self._bounds
 

@@ -46,19 +46,19 @@ class ColourBar(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._ends is None:
             return
-        painter = QPainter(self)
-        height = self.fontMetrics().height()
-        bar = QRectF(0.5, 0.5, self.width() - 1, height * 0.7)
-        painter.drawImage(bar, self._gradient)
-        painter.setPen(QColor(self._colours.border))
-        painter.drawRect(bar)
-        painter.setPen(QColor(self._colours.muted))
-        low, high = self._ends
-        middle = float(np.sqrt(low * high)) if self._logarithmic and low > 0 else (low + high) / 2
-        box = QRectF(0, bar.bottom() + 1, self.width(), height)
-        sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-        texts = [f"{value:.2g}" for value in (low, middle, high)]
-        if self.fontMetrics().horizontalAdvance("    ".join(texts)) > self.width():
-            texts[1] = ""
-        for side, text in zip(sides, texts, strict=True):
-            painter.drawText(box, side, text)
+        with QPainter(self) as painter:
+            height = self.fontMetrics().height()
+            bar = QRectF(0.5, 0.5, self.width() - 1, height * 0.7)
+            painter.drawImage(bar, self._gradient)
+            painter.setPen(QColor(self._colours.border))
+            painter.drawRect(bar)
+            painter.setPen(QColor(self._colours.muted))
+            low, high = self._ends
+            middle = float(np.sqrt(low * high)) if self._logarithmic and low > 0 else (low + high) / 2
+            box = QRectF(0, bar.bottom() + 1, self.width(), height)
+            sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
+            texts = [f"{value:.2g}" for value in (low, middle, high)]
+            if self.fontMetrics().horizontalAdvance("    ".join(texts)) > self.width():
+                texts[1] = ""
+            for side, text in zip(sides, texts, strict=True):
+                painter.drawText(box, side, text)

@@ -28,20 +28,18 @@ def svg(size: QSize, paint: Paint, title: str, description: str) -> bytes:
     generator.setViewBox(QRect(0, 0, size.width(), size.height()))
     generator.setTitle(title)
     generator.setDescription(description)
-    painter = QPainter(generator)
-    paint(painter)
-    painter.end()
+    with QPainter(generator) as painter:
+        paint(painter)
     return bytes(content.data())
 
 
 def png(size: QSize, paint: Paint) -> bytes:
     """The same as PNG, with two pixels for each unit."""
     image = QImage(size * PIXELS_PER_UNIT, QImage.Format.Format_RGB32)
-    painter = QPainter(image)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
-    paint(painter)
-    painter.end()
+    with QPainter(image) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.scale(PIXELS_PER_UNIT, PIXELS_PER_UNIT)
+        paint(painter)
     content, buffer = QByteArray(), QBuffer()
     buffer.setBuffer(content)
     # The stub wants bytes, which PySide refuses.

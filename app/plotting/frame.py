@@ -108,7 +108,7 @@ class TickAxis(pg.AxisItem):
             places, texts = self.ruler.share(np.array(figures, float)).tolist(), self._spelled(length)
         else:
             first, last = self.ruler.ends
-            places = [(place - first) / (last - first) for place, _ in self._names]
+            places = [(place - first) / ((last - first) or 1.0) for place, _ in self._names]
             texts = [text for _, text in self._names]
         view, lines, words = self.linkedView().geometry(), [], []
         for share, text in zip(places, texts, strict=True):

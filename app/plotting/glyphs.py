@@ -57,10 +57,9 @@ def sprite(glyph: Glyph, radius: float, ratio: float, colours: Colours) -> QPixm
     drawn = QPixmap(round(side * ratio), round(side * ratio))
     drawn.setDevicePixelRatio(ratio)
     drawn.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(drawn)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    paint_glyph(painter, QPointF(side / 2, side / 2), radius, glyph, colours)
-    painter.end()
+    with QPainter(drawn) as painter:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paint_glyph(painter, QPointF(side / 2, side / 2), radius, glyph, colours)
     return drawn
 
 

@@ -85,9 +85,8 @@ class Still(Layer):
             self._picture = QPixmap((self.frame.rect().size() * ratio).toSize())
             self._picture.setDevicePixelRatio(ratio)
             self._picture.fill(Qt.GlobalColor.transparent)
-            drawing = QPainter(self._picture)
-            self._draw_layers(drawing)
-            drawing.end()
+            with QPainter(self._picture) as drawing:
+                self._draw_layers(drawing)
         painter.drawPixmap(0, 0, self._picture)
 
     def _draw_layers(self, painter: QPainter) -> None:

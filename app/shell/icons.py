@@ -41,9 +41,8 @@ def pixmap(name: str, colour: QColor | str, size: int, ratio: float = 1.0) -> QP
     svg = _drawing(name).replace("currentColor", QColor(colour).name())
     drawn = QPixmap(round(size * ratio), round(size * ratio))
     drawn.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(drawn)
-    QSvgRenderer(QByteArray(svg.encode())).render(painter, QRectF(drawn.rect()))
-    painter.end()
+    with QPainter(drawn) as painter:
+        QSvgRenderer(QByteArray(svg.encode())).render(painter, QRectF(drawn.rect()))
     drawn.setDevicePixelRatio(ratio)
     return drawn
 

@@ -16,17 +16,28 @@ _FEW = 3
 """With fewer marks than this, a logarithmic axis has those of an even one: it spans less than a decade."""
 _NEAREST = 0.75
 """Two marks of a logarithmic axis lie at least so near, as a share of the distance of even ones."""
+_GREATEST = 1e300
+"""Ends of an axis are no greater, and no nearer to each other than its inverse."""
+_SHORTEST = 1e-12
+"""An axis that is shorter than this share of its ends has no numbers between them."""
 _CLOSEST = 1e-3
 """The shortest section of an axis, as a share of everything."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis from ``low`` to ``high``; both are positive if it is logarithmic."""
+    """One axis from ``low`` to ``high``; both are positive if it is logarithmic. Ends that no axis can have are those
+    of an axis without figures: an exception while an axis is painted would end the application."""
 
     low: float = 0.0
     high: float = 1.0
     logarithmic: bool = False
+
+    def __post_init__(self) -> None:
+        least = 1 / _GREATEST if self.logarithmic else -_GREATEST
+        if not (least <= self.low <= _GREATEST and least <= self.high <= _GREATEST):
+            object.__setattr__(self, "low", 0.1 if self.logarithmic else 0.0)
+            object.__setattr__(self, "high", 1.0)
 
     @classmethod
     def of(cls, values: np.ndarray, logarithmic: bool = False) -> Scale:
@@ -99,7 +110,7 @@ class Scale:
     def ticks(self, most: int) -> tuple[float, ...]:
         """At most this many round numbers, or, on a logarithmic axis, such that lie as far apart as those would. An
         axis without length, or one that is upside down, has its first number only."""
-        if self.high <= self.low:
+        if self.high - self.low <= max(_SHORTEST * max(abs(self.low), abs(self.high)), 1 / _GREATEST):
             return (self.low,)
         found = next((one for one in self._decades() if self._apart(one, most)), ()) if self.logarithmic else ()
         return found if len(found) >= _FEW else self._even(max(most, 4) if self.logarithmic else most)

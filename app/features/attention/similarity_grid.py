@@ -92,6 +92,6 @@ class SimilarityGrid(CellGrid):
             painter.drawRect(cell)
             painter.setPen(QPen(QColor("#ffffff"), 1))
             painter.drawRect(cell.adjusted(1, 1, -1, -1))
-        if self._captured is not None and self._captured < (self.layers, self.steps):
+        if self._captured is not None and self.has(self._captured):
             painter.setPen(QPen(QColor(self.colours.danger), 3))
             painter.drawRect(self.cell_rectangle(*self._captured).adjusted(-2, -2, 1, 1))

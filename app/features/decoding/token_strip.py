@@ -190,24 +190,26 @@ class TokenStrip(LineCanvas):
 
     # --- Painting ----------------------------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        em = self.fontMetrics().height()
-        letters = QFont(self.font())
-        letters.setBold(True)
-        letters.setPixelSize(max(7, int(0.68 * em)))
-        for line in self.lines_in(event):
-            painter.setFont(self.font())
-            painter.setPen(QColor(self.colours.muted))
-            label = QRectF(0, self.line_rectangle(line).top() + 0.3 * em, (self.margin - 0.4) * em, _CELL_HEIGHT * em)
-            text = f"{line * self.per_line:g} s"
-            painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
-            painter.setFont(letters)
-            for index in range(*self._lines[line]):
-                self._paint_token(painter, index)
-        self.paint_position(painter)
-        if self._tokens:
-            self.paint_cursor(painter, self.token_rectangle(self._cursor))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            em = self.fontMetrics().height()
+            letters = QFont(self.font())
+            letters.setBold(True)
+            letters.setPixelSize(max(7, int(0.68 * em)))
+            for line in self.lines_in(event):
+                painter.setFont(self.font())
+                painter.setPen(QColor(self.colours.muted))
+                label = QRectF(
+                    0, self.line_rectangle(line).top() + 0.3 * em, (self.margin - 0.4) * em, _CELL_HEIGHT * em
+                )
+                text = f"{line * self.per_line:g} s"
+                painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+                painter.setFont(letters)
+                for index in range(*self._lines[line]):
+                    self._paint_token(painter, index)
+            self.paint_position(painter)
+            if self._tokens:
+                self.paint_cursor(painter, self.token_rectangle(self._cursor))
 
     def _paint_token(self, painter: QPainter, index: int) -> None:
         one, cell, fills = self._tokens[index], self.token_rectangle(index), fate_colours(self.colours)

@@ -212,13 +212,13 @@ class DemaskingGrid(LineCanvas):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._passage is None:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        picture = self._picture()
-        for line in self.lines_in(event):
-            self._paint_line(painter, line, self._cells_of(line), picture)
-        self.paint_position(painter)
-        self.paint_cursor(painter, self.cell(*self._cursor))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            picture = self._picture()
+            for line in self.lines_in(event):
+                self._paint_line(painter, line, self._cells_of(line), picture)
+            self.paint_position(painter)
+            self.paint_cursor(painter, self.cell(*self._cursor))
 
     def _picture(self) -> np.ndarray:
         """A colour for every cell, (codebooks, frames, 3), the first codebook last."""

@@ -68,29 +68,29 @@ class StepBars(QWidget):
         return QSize(30 * em, 4 * em)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), QColor(self._colours.base))
-        if not self._counts:
-            return
-        steps, most, total = len(self._counts), max(self._counts), sum(self._counts)
-        wide, high = self.width() / steps, self.height() - 4
-        before = 0.0
-        for step, count in enumerate(self._counts):
-            tall = high * count / most
-            bar = QRectF(step * wide + 0.5, self.height() - 2 - tall, max(1.0, wide - 1.5), tall)
-            fill = QColor(self._colours.good if step == self._step else self._fill)
-            fill.setAlphaF(1.0 if step <= self._step else 0.35)
-            painter.fillRect(bar, fill)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(self._colours.text), 1.4))
-        for step, count in enumerate(self._counts):
-            share = before + count / total
-            height = self.height() - 2
-            painter.drawLine(
-                QRectF(step * wide, height - high * before, 0, 0).topLeft(),
-                QRectF((step + 1) * wide, height - high * share, 0, 0).topLeft(),
-            )
-            before = share
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), QColor(self._colours.base))
+            if not self._counts:
+                return
+            steps, most, total = len(self._counts), max(self._counts) or 1, sum(self._counts) or 1
+            wide, high = self.width() / steps, self.height() - 4
+            before = 0.0
+            for step, count in enumerate(self._counts):
+                tall = high * count / most
+                bar = QRectF(step * wide + 0.5, self.height() - 2 - tall, max(1.0, wide - 1.5), tall)
+                fill = QColor(self._colours.good if step == self._step else self._fill)
+                fill.setAlphaF(1.0 if step <= self._step else 0.35)
+                painter.fillRect(bar, fill)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(QColor(self._colours.text), 1.4))
+            for step, count in enumerate(self._counts):
+                share = before + count / total
+                height = self.height() - 2
+                painter.drawLine(
+                    QRectF(step * wide, height - high * before, 0, 0).topLeft(),
+                    QRectF((step + 1) * wide, height - high * share, 0, 0).topLeft(),
+                )
+                before = share
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self._counts and self.width():

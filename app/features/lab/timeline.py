@@ -57,25 +57,25 @@ class TimeLine(QWidget):
         return QSize(80, self.fontMetrics().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        whole = QRectF(self.rect()).adjusted(1, 3, -1, -3)
-        painter.setBrush(QColor(self._colours.raised))
-        painter.drawRoundedRect(whole, 4, 4)
-        loop = self._loop
-        if self._pressed is not None and self._dragged is not None:
-            first, last = sorted((self._pressed, self._dragged))
-            loop = self._at(first), self._at(last)
-        if loop is not None and self._seconds > 0:
-            shade = QColor(self._colours.accent)
-            shade.setAlphaF(0.35)
-            painter.setBrush(shade)
-            left, right = self._x(loop[0]), self._x(loop[1])
-            painter.drawRect(QRectF(left, whole.top(), max(1.0, right - left), whole.height()))
-        if self._seconds > 0:
-            painter.setBrush(QColor(self._colours.text))
-            painter.drawRect(QRectF(self._x(self._position) - 1, whole.top() - 2, 2, whole.height() + 4))
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            whole = QRectF(self.rect()).adjusted(1, 3, -1, -3)
+            painter.setBrush(QColor(self._colours.raised))
+            painter.drawRoundedRect(whole, 4, 4)
+            loop = self._loop
+            if self._pressed is not None and self._dragged is not None:
+                first, last = sorted((self._pressed, self._dragged))
+                loop = self._at(first), self._at(last)
+            if loop is not None and self._seconds > 0:
+                shade = QColor(self._colours.accent)
+                shade.setAlphaF(0.35)
+                painter.setBrush(shade)
+                left, right = self._x(loop[0]), self._x(loop[1])
+                painter.drawRect(QRectF(left, whole.top(), max(1.0, right - left), whole.height()))
+            if self._seconds > 0:
+                painter.setBrush(QColor(self._colours.text))
+                painter.drawRect(QRectF(self._x(self._position) - 1, whole.top() - 2, 2, whole.height() + 4))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:

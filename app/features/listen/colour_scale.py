@@ -35,18 +35,18 @@ class ColourScale(QWidget):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        gradient = QLinearGradient(0, self.height(), 0, 0)
-        for share in np.linspace(0, 1, 24):
-            gradient.setColorAt(float(share), self._map.map(float(share), mode="qcolor"))
-        painter.fillRect(0, 0, self._strip, self.height(), gradient)
-        painter.setPen(self._text)
-        font = painter.font()
-        font.setPointSizeF(font.pointSizeF() * 0.85)
-        painter.setFont(font)
-        area = self.rect().adjusted(self._strip + 3, 0, 0, 0)
-        across = (Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignBottom)
-        for text, where in zip(self._texts, across, strict=True):
-            if where is Qt.AlignmentFlag.AlignVCenter and self.height() < 3 * painter.fontMetrics().height():
-                continue
-            painter.drawText(area, where | Qt.AlignmentFlag.AlignLeft, text)
+        with QPainter(self) as painter:
+            gradient = QLinearGradient(0, self.height(), 0, 0)
+            for share in np.linspace(0, 1, 24):
+                gradient.setColorAt(float(share), self._map.map(float(share), mode="qcolor"))
+            painter.fillRect(0, 0, self._strip, self.height(), gradient)
+            painter.setPen(self._text)
+            font = painter.font()
+            font.setPointSizeF(font.pointSizeF() * 0.85)
+            painter.setFont(font)
+            area = self.rect().adjusted(self._strip + 3, 0, 0, 0)
+            across = (Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignBottom)
+            for text, where in zip(self._texts, across, strict=True):
+                if where is Qt.AlignmentFlag.AlignVCenter and self.height() < 3 * painter.fontMetrics().height():
+                    continue
+                painter.drawText(area, where | Qt.AlignmentFlag.AlignLeft, text)

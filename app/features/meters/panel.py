@@ -94,19 +94,19 @@ class PartsBar(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        area = QRectF(self.rect())
-        painter.setBrush(QColor(self._colours.raised))
-        painter.drawRoundedRect(area, 3, 3)
-        fills = (self._colours.good, self._colours.accent, self._colours.warning, self._colours.disabled)
-        left = area.left()
-        for (_, seconds), fill in zip(self._parts, fills, strict=False):
-            width = area.width() * seconds / self._scale if self._scale else 0.0
-            painter.setBrush(QColor(fill))
-            painter.drawRect(QRectF(left, area.top(), width, area.height()))
-            left += width
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            area = QRectF(self.rect())
+            painter.setBrush(QColor(self._colours.raised))
+            painter.drawRoundedRect(area, 3, 3)
+            fills = (self._colours.good, self._colours.accent, self._colours.warning, self._colours.disabled)
+            left = area.left()
+            for (_, seconds), fill in zip(self._parts, fills, strict=False):
+                width = area.width() * seconds / self._scale if self._scale else 0.0
+                painter.setBrush(QColor(fill))
+                painter.drawRect(QRectF(left, area.top(), width, area.height()))
+                left += width
 
 
 class _Figure(QFrame):

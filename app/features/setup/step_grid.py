@@ -68,15 +68,15 @@ class StepGrid(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        height, width = self.height(), self.width() - _MARK_WIDTH
-        axis = height * (0.52 if self._others else 0.75)
-        painter.fillRect(QRectF(0, axis, self.width(), 1), QColor(self._colours.border))
-        for time in self._others:
-            painter.fillRect(QRectF(time * width, axis + 2, 1, height * 0.3), QColor(self._colours.disabled))
-        for time in self._times:
-            top = height * 0.1
-            painter.fillRect(QRectF(time * width, top, _MARK_WIDTH, axis - top), QColor(self._colours.accent))
+        with QPainter(self) as painter:
+            height, width = self.height(), self.width() - _MARK_WIDTH
+            axis = height * (0.52 if self._others else 0.75)
+            painter.fillRect(QRectF(0, axis, self.width(), 1), QColor(self._colours.border))
+            for time in self._others:
+                painter.fillRect(QRectF(time * width, axis + 2, 1, height * 0.3), QColor(self._colours.disabled))
+            for time in self._times:
+                top = height * 0.1
+                painter.fillRect(QRectF(time * width, top, _MARK_WIDTH, axis - top), QColor(self._colours.accent))
 
 
 def _times(options: Mapping[str, Any]) -> tuple[float, ...]:

@@ -125,7 +125,7 @@ class StrategyGrid(CellGrid):
             for step in range(self.steps):
                 cell = self.cell_rectangle(layer, step).adjusted(0, 0, -gap, -gap)
                 self._paint_cell(painter, cell, layer, step, fills, letters is not None)
-        if self._lit is not None:
+        if self._lit is not None and self.has(self._lit):
             lit = self.cell_rectangle(*self._lit)
             painter.setPen(QPen(QColor(self.colours.danger), 3))
             painter.drawRect(lit.adjusted(-2, -2, 1, 1))
@@ -227,32 +227,34 @@ class Legend(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        metrics, fills = self.fontMetrics(), action_colours(self._colours)
-        size = metrics.height()
-        bold = self.font()
-        bold.setBold(True)
-        bold.setPixelSize(max(7, int(size * 0.72)))
-        left, top = 0, (self.height() - size) // 2
+        with QPainter(self) as painter:
+            metrics, fills = self.fontMetrics(), action_colours(self._colours)
+            size = metrics.height()
+            bold = self.font()
+            bold.setBold(True)
+            bold.setPixelSize(max(7, int(size * 0.72)))
+            left, top = 0, (self.height() - size) // 2
 
-        def entry(text: str) -> QRect:
-            nonlocal left
-            swatch = QRect(left, top, size, size)
-            box = QRect(left + size + size // 3, 0, metrics.horizontalAdvance(text) + 2, self.height())
-            painter.setFont(self.font())
-            painter.setPen(QColor(self._colours.muted))
-            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
-            left = box.right() + size
-            painter.setFont(bold)
-            return swatch
+            def entry(text: str) -> QRect:
+                nonlocal left
+                swatch = QRect(left, top, size, size)
+                box = QRect(left + size + size // 3, 0, metrics.horizontalAdvance(text) + 2, self.height())
+                painter.setFont(self.font())
+                painter.setPen(QColor(self._colours.muted))
+                painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+                left = box.right() + size
+                painter.setFont(bold)
+                return swatch
 
-        for action, text in NAMES.items():
-            paint_action(painter, entry(text), action, fills, letters=True)
-        if self._live:
-            swatch = entry("not tried yet")
-            painter.fillRect(swatch, QBrush(QColor(self._colours.border), Qt.BrushStyle.Dense7Pattern))
-            swatch = entry("being tried")
-            painter.setPen(QPen(QColor(self._colours.danger), 3))
-            painter.drawRect(swatch.adjusted(2, 2, -2, -2))
-        elif self._difference:
-            _paint_difference(painter, entry("this ◤ ◢ other"), SkipAction.TS, SkipAction.NONE, fills, self._colours)
+            for action, text in NAMES.items():
+                paint_action(painter, entry(text), action, fills, letters=True)
+            if self._live:
+                swatch = entry("not tried yet")
+                painter.fillRect(swatch, QBrush(QColor(self._colours.border), Qt.BrushStyle.Dense7Pattern))
+                swatch = entry("being tried")
+                painter.setPen(QPen(QColor(self._colours.danger), 3))
+                painter.drawRect(swatch.adjusted(2, 2, -2, -2))
+            elif self._difference:
+                _paint_difference(
+                    painter, entry("this ◤ ◢ other"), SkipAction.TS, SkipAction.NONE, fills, self._colours
+                )

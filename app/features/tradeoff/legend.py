@@ -89,13 +89,12 @@ class TradeoffLegend(Flow):
             drawn = QPixmap(round(side * ratio), round(side * ratio))
             drawn.setDevicePixelRatio(ratio)
             drawn.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(drawn)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            if state is QIcon.State.Off:
-                painter.setOpacity(0.45)
-            one = Glyph(glyph.colours, glyph.shape, look)
-            paint_glyph(painter, QPointF(side / 2, side / 2), 0.36 * side, one, looks.colours)
-            painter.end()
+            with QPainter(drawn) as painter:
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                if state is QIcon.State.Off:
+                    painter.setOpacity(0.45)
+                one = Glyph(glyph.colours, glyph.shape, look)
+                paint_glyph(painter, QPointF(side / 2, side / 2), 0.36 * side, one, looks.colours)
             made.addPixmap(drawn, QIcon.Mode.Normal, state)
         return made
 
