@@ -113,10 +113,11 @@ class ZoomChart(Chart):
             self.zoom(_WHEEL_ZOOM**-notches, event.position())
         event.accept()
 
-    def begins_move(self, event: QMouseEvent) -> bool:
-        """Whether a press begins to move the section; then the rest of the drag is the section's, too."""
-        middle = event.button() == Qt.MouseButton.MiddleButton
-        if not self.zoomed or not (middle or (event.button() == Qt.MouseButton.LeftButton and self._beside(event))):
+    def begins_move(self, event: QMouseEvent, anywhere: bool = False) -> bool:
+        """Whether a press begins to move the section; then the rest of the drag is the section's, too. ``anywhere``:
+        the left button moves it in the plot as well as on an axis."""
+        left = event.button() == Qt.MouseButton.LeftButton and (anywhere or self._beside(event))
+        if not self.zoomed or not (left or event.button() == Qt.MouseButton.MiddleButton):
             return False
         self._moved_from, self._moves = event.position(), axes_at(self.frame, event.position())
         self.show_shape(event)

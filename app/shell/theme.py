@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from engine.paths import resource
 
 if TYPE_CHECKING:
-    from pyqtgraph import PlotItem
+    pass
 
 
 class Scheme(Enum):
@@ -283,11 +283,3 @@ def set_look(widget: QWidget, look: str) -> None:
         widget.setProperty("look", look)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
-
-
-def style_plot(plot: PlotItem, colours: Colours) -> None:
-    """Give a pyqtgraph plot the colours of the scheme; pyqtgraph does not follow palettes by itself."""
-    for side in ("left", "bottom", "right", "top"):
-        axis = plot.getAxis(side)
-        axis.setPen(QColor(colours.border))
-        axis.setTextPen(QColor(colours.muted))

@@ -80,6 +80,11 @@ class Scale:
         even = first + share * (last - first)
         return 10.0**even if self.logarithmic else even
 
+    @property
+    def flipped(self) -> Scale:
+        """The other way around: heat maps are drawn from the top."""
+        return replace(self, low=self.high, high=self.low)
+
     # --- Sections ----------------------------------------------------------------------------------------------------
     def _from(self, first: float, last: float) -> Scale:
         if self.logarithmic:
@@ -89,6 +94,8 @@ class Scale:
     def zoomed(self, factor: float, around: float, whole: Scale) -> Scale:
         """A section ``factor`` times as long, in which what is at the share ``around`` stays there; never beyond
         ``whole``."""
+        if self.low > self.high:
+            return self.flipped.zoomed(factor, 1.0 - around, whole.flipped).flipped
         first, last = self.ends
         start, end = whole.ends
         length = max((last - first) * factor, (end - start) * _CLOSEST)
@@ -96,6 +103,8 @@ class Scale:
 
     def moved(self, by: float, whole: Scale) -> Scale:
         """The section that lies ``by`` of its length further on; never beyond ``whole``."""
+        if self.low > self.high:
+            return self.flipped.moved(-by, whole.flipped).flipped
         first, last = self.ends
         return self._placed(first + by * (last - first), last - first, whole)
 
@@ -109,7 +118,9 @@ class Scale:
     # --- Marks -------------------------------------------------------------------------------------------------------
     def ticks(self, most: int) -> tuple[float, ...]:
         """At most this many round numbers, or, on a logarithmic axis, such that lie as far apart as those would. An
-        axis without length, or one that is upside down, has its first number only."""
+        axis without length has its first number only."""
+        if self.low > self.high:
+            return self.flipped.ticks(most)
         if self.high - self.low <= max(_SHORTEST * max(abs(self.low), abs(self.high)), 1 / _GREATEST):
             return (self.low,)
         found = next((one for one in self._decades() if self._apart(one, most)), ()) if self.logarithmic else ()

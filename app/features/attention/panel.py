@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QTransform
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -160,7 +159,6 @@ class AttentionPanel(QWidget):
         self.attention_bar.set_map(attention_map(colours), colours)
         for plot in self._plots:
             plot.set_colours(colours)
-        self._label_axes()
 
     @property
     def status(self) -> str:
@@ -182,17 +180,14 @@ class AttentionPanel(QWidget):
 
     def _require_plots(self, count: int) -> None:
         while len(self._plots) < count:
-            plot, title = AttentionPlot(), QLabel()
+            plot, title = AttentionPlot(self._colours), QLabel()
             title.setWordWrap(True)
             title.setAlignment(Qt.AlignmentFlag.AlignCenter)
             column = QVBoxLayout()
             column.addWidget(title)
             column.addWidget(plot, 1)
             self._maps.addLayout(column, 1)
-            if self._plots:
-                plot.setXLink(self._plots[0])
-                plot.setYLink(self._plots[0])
-            plot.set_colours(self._colours)
+            plot.section_changed.connect(lambda plot=plot: self._follow_section(plot))
             plot.setAccessibleName(f"Attention map {len(self._plots) + 1}")
             self._plots.append(plot)
             self._titles.append(title)
@@ -201,7 +196,6 @@ class AttentionPanel(QWidget):
             title.setVisible(index < count)
         for one in (self.levels_box, self.log_box, self.seconds_box):
             one.setEnabled(count > 0)
-        self._label_axes()
 
     def _show_titles(self) -> None:
         if self._captured is None:
@@ -219,9 +213,9 @@ class AttentionPanel(QWidget):
                     said += f", {kind} by the cut of the check phase, {self._cut:.3f}"
             self._titles[index].setText(text)
             self._plots[index].setAccessibleName(f"Attention map of the {name} branch")
-            self._plots[index].setAccessibleDescription(
-                f"{said}. Keys to the right, queries down. Arrows move, plus and minus zoom, 0 shows all."
-            )
+            plot = self._plots[index]
+            plot.summary = f"{said}. Keys to the right, queries down. Arrows move, plus and minus zoom, 0 shows all."
+            plot.refresh()
 
     def _show_maps(self) -> None:
         if self._captured is None:
@@ -232,34 +226,26 @@ class AttentionPanel(QWidget):
         low = high * 10.0**-_LOG_DECADES if logarithmic else 0.0
         levels = (np.log10(low), np.log10(high)) if logarithmic else (low, high)
         for plot, one in zip(self._plots, maps, strict=False):
-            shown = np.log10(np.maximum(one, low)) if logarithmic else one
-            plot.image.setImage(np.ascontiguousarray(shown, np.float32), autoLevels=False, levels=levels)
+            plot.show_map(one, levels, logarithmic)
         self.attention_bar.set_ends((low, high), logarithmic)
         self._place_maps()
 
     def _change_axes(self, _checked: bool = False, keep: bool = False) -> None:
-        self._label_axes()
-        if self._captured is not None:
-            self._place_maps()
-            if not keep:
-                self._plots[0].show_all()
-
-    def _label_axes(self) -> None:
-        unit = "s" if self.seconds_box.isChecked() else "frame"
-        for index, plot in enumerate(self._plots):
-            plot.setLabel("bottom", f"Key, {unit}", color=self._colours.muted)
-            plot.setLabel("left", f"Query, {unit}" if index == 0 else "", color=self._colours.muted)
+        self._place_maps()
+        if self._captured is not None and not keep:
+            self._plots[0].show_everything()
 
     def _place_maps(self) -> None:
-        """Pooled or not, a map covers all frames of the speech."""
         captured = self._captured
         if captured is None:
             return
-        scale = captured.frame_seconds if self.seconds_box.isChecked() else 1.0
-        extent = captured.frames * scale
-        for plot, one in zip(self._plots, captured.maps, strict=False):
-            plot.extent = extent
-            plot.image.setTransform(QTransform.fromScale(extent / one.shape[1], extent / one.shape[0]))
-            for line in plot.boundaries:
-                line.setValue(captured.prompt_frames * scale)
-                line.setVisible(0 < captured.prompt_frames < captured.frames)
+        seconds = self.seconds_box.isChecked()
+        scale, unit = (captured.frame_seconds, "s") if seconds else (1.0, "frame")
+        boundary = captured.prompt_frames * scale if 0 < captured.prompt_frames < captured.frames else None
+        for index, plot in enumerate(self._plots):
+            plot.show_axes(captured.frames * scale, boundary, unit, titled=index == 0)
+
+    def _follow_section(self, changed: AttentionPlot) -> None:
+        """All branches show the same section."""
+        for plot in self._plots:
+            plot.show_sections(changed.sections)
