@@ -1,4 +1,4 @@
-"""Actions that undo and redo.
+"""Edits that can be undone, and the actions that undo and redo them.
 
 Qt can make them (``QUndoStack.createUndoAction``), but Python's wrappers of actions that Qt made were seen to end in
 long sessions while the actions lived on, and every use of them raised. Those of actions that Python made stay.
@@ -7,9 +7,37 @@ long sessions while the actions lived on, and every use of them raised. Those of
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from PySide6.QtCore import QObject
-from PySide6.QtGui import QAction, QUndoStack
+from PySide6.QtGui import QAction, QUndoCommand, QUndoStack
+
+ALONE = -1
+"""Of edits that merge with none."""
+
+
+class Edit(QUndoCommand):
+    """A change from ``before`` to ``after``, either of which ``put`` puts into place. Successive edits of one ``merging``
+    kind are one."""
+
+    def __init__(self, text: str, before: Any, after: Any, put: Callable[[Any], object], merging: int = ALONE) -> None:
+        super().__init__(text)
+        self._before, self._after, self._put, self._merging = before, after, put, merging
+
+    def id(self) -> int:
+        return self._merging
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, Edit):
+            return False
+        self._after = other._after
+        return True
+
+    def redo(self) -> None:
+        self._put(self._after)
+
+    def undo(self) -> None:
+        self._put(self._before)
 
 
 def undo_action(stack: QUndoStack, title: str, owner: QObject) -> QAction:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QUndoCommand
 
 from app.state.app_state import AppState
+from app.state.undo import ALONE, Edit
 from engine.errors import PlainError, SettingError
 from engine.models.base import ModelInfo
 from engine.models.files.layer_importance import ImportanceRecord, read_record
@@ -19,36 +19,6 @@ from engine.paths import data_folder
 from engine.techniques import spade
 
 _DEPTH_EDIT = 2
-
-
-class _KeepEdit(QUndoCommand):
-    """One change of what stays; successive changes of the depth merge into one."""
-
-    def __init__(self, state: AppState, text: str, **values: object) -> None:
-        super().__init__(text)
-        self._state = state
-        self._before = {name: state.selection.knobs(spade.NAME)[name] for name in ("depth", "layers")}
-        self._after = self._before | values
-        self._by_depth = "depth" in values
-
-    def id(self) -> int:
-        return _DEPTH_EDIT if self._by_depth else -1
-
-    def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, _KeepEdit) or not other._by_depth:
-            return False
-        self._after = other._after
-        return True
-
-    def redo(self) -> None:
-        self._put(self._after)
-
-    def undo(self) -> None:
-        self._put(self._before)
-
-    def _put(self, values: dict[str, object]) -> None:
-        for name, value in values.items():
-            self._state.selection.set_knob(spade.NAME, name, value)
 
 
 def layers_of(info: ModelInfo | None) -> int:
@@ -102,18 +72,18 @@ class LayerChoice(QObject):
             raise SettingError("Keep at least one layer.")
         listed = ",".join(map(str, sorted(kept)))
         verb = "keep" if layer in kept else "remove"
-        self._push(_KeepEdit(self._state, f"{verb} layer {layer}", layers=listed))
+        self._edit(f"{verb} layer {layer}", layers=listed)
 
     def set_depth(self, depth: int) -> None:
         """Keep the ``depth`` most important layers; what was chosen by hand goes."""
         depth = max(1, min(depth, self.layers))
         if self.layers and (depth != self.depth or self.by_hand):
-            self._push(_KeepEdit(self._state, "keep more or fewer layers", depth=depth, layers=""))
+            self._edit("keep more or fewer layers", _DEPTH_EDIT, depth=depth, layers="")
 
     def choose_by_importance(self) -> None:
         """Give up what was chosen by hand."""
         if self.by_hand:
-            self._push(_KeepEdit(self._state, "keep the most important layers", layers=""))
+            self._edit("keep the most important layers", layers="")
 
     def take_up(self, record: ImportanceRecord) -> None:
         """Use what was just measured, if it is of the loaded checkpoint."""
@@ -137,5 +107,11 @@ class LayerChoice(QObject):
         if self.record is not before:
             self.measured.emit()
 
-    def _push(self, edit: _KeepEdit) -> None:
-        self._state.undo_stack.push(edit)
+    def _edit(self, text: str, merging: int = ALONE, **values: object) -> None:
+        knobs = self._state.selection.knobs(spade.NAME)
+        before = {name: knobs[name] for name in ("depth", "layers")}
+        self._state.undo_stack.push(Edit(text, before, before | values, self._put, merging))
+
+    def _put(self, values: dict[str, object]) -> None:
+        for name, value in values.items():
+            self._state.selection.set_knob(spade.NAME, name, value)

@@ -14,7 +14,6 @@ from PySide6.QtGui import (
     QAction,
     QGuiApplication,
     QKeySequence,
-    QUndoCommand,
     QUndoStack,
 )
 from PySide6.QtWidgets import (
@@ -34,7 +33,7 @@ from app.features.strategy.figures import Figures, TableModel
 from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
 from app.shell.icons import icon
 from app.shell.theme import Colours, set_look
-from app.state.undo import redo_action, undo_action
+from app.state.undo import Edit, redo_action, undo_action
 from app.widgets import build
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
@@ -50,21 +49,6 @@ _PASSES = {
     PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
     CALIBRATION: ("Pass 3 of 3, calibration", "all other cells try temporal, then branch skipping"),
 }
-
-
-class _Edit(QUndoCommand):
-    """One change by hand."""
-
-    def __init__(self, panel: StrategyPanel, table: StrategyTable, text: str) -> None:
-        super().__init__(text)
-        self._panel = panel
-        self._before, self._after = panel.table, table
-
-    def redo(self) -> None:
-        self._panel._take_edit(self._after)
-
-    def undo(self) -> None:
-        self._panel._take_edit(self._before)
 
 
 class StrategyPanel(QWidget):
@@ -274,7 +258,7 @@ class StrategyPanel(QWidget):
         for layer, step in cells:
             table = table.changed(layer, step, action)
         where = f"layer {cells[0][0] + 1}, step {cells[0][1] + 1}" if len(cells) == 1 else f"{len(cells)} cells"
-        self.undo_stack.push(_Edit(self, table, f"set {where} to {NAMES[action]}"))
+        self.undo_stack.push(Edit(f"set {where} to {NAMES[action]}", self._table, table, self._take_edit))
 
     def _cycle(self, layer: int, step: int) -> None:
         if not self.editable:

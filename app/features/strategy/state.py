@@ -9,12 +9,12 @@ import json
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtGui import QUndoCommand
 
 from app.features.strategy.calibration_store import CalibrationStore
 from app.state.app_state import AppState
 from app.state.availability import require
 from app.state.jobs import Jobs, Kind
+from app.state.undo import ALONE, Edit
 from engine.errors import PlainError, SettingError
 from engine.models.base import Utterance
 from engine.session.messages import Event, PreparationReport, Prepare, Prepared
@@ -30,32 +30,6 @@ from engine.techniques.ditreducio.table import StrategyTable
 NAME = TECHNIQUE.name
 _THRESHOLD_EDIT = 1
 _THRESHOLD = next(one for one in TECHNIQUE.knobs if one.name == "threshold")
-
-
-class _TableEdit(QUndoCommand):
-    """One change of the strategy table; successive changes by the threshold merge into one."""
-
-    def __init__(self, state: StrategyState, table: StrategyTable, text: str, threshold: float | None = None) -> None:
-        super().__init__(text)
-        self._state = state
-        self._before = (state.table, state.threshold)
-        self._after = (table, state.threshold if threshold is None else threshold)
-        self._by_threshold = threshold is not None
-
-    def id(self) -> int:
-        return _THRESHOLD_EDIT if self._by_threshold else -1
-
-    def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, _TableEdit) or not other._by_threshold:
-            return False
-        self._after = other._after
-        return True
-
-    def redo(self) -> None:
-        self._state._show_table(*self._after)
-
-    def undo(self) -> None:
-        self._state._show_table(*self._before)
 
 
 class StrategyState(QObject):
@@ -245,7 +219,7 @@ class StrategyState(QObject):
         if derivation is None:
             self._show_table(self.table, threshold)
         else:
-            self._state.undo_stack.push(_TableEdit(self, derivation.table, "move threshold", threshold))
+            self._edit("move threshold", derivation.table, threshold, _THRESHOLD_EDIT)
 
     # --- Table --------------------------------------------------------------------------------------------------------
     def adopt_table(self, table: StrategyTable) -> None:
@@ -254,7 +228,7 @@ class StrategyState(QObject):
 
     def replace_table(self, table: StrategyTable, why: str) -> None:
         """Use another table, an imported one for example; can be undone."""
-        self._state.undo_stack.push(_TableEdit(self, table, why))
+        self._edit(why, table, self.threshold)
 
     def skip_nothing(self) -> None:
         """Use a table that computes everything. Nothing happens without a model that has tables."""
@@ -279,6 +253,10 @@ class StrategyState(QObject):
     @property
     def _branch_skip(self) -> str:
         return str(self._selection.knobs(NAME)["branch_skip"])
+
+    def _edit(self, text: str, table: StrategyTable, threshold: float, merging: int = ALONE) -> None:
+        before, after = (self.table, self.threshold), (table, threshold)
+        self._state.undo_stack.push(Edit(text, before, after, lambda shown: self._show_table(*shown), merging))
 
     def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
         self.table = table
