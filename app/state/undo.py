@@ -17,8 +17,8 @@ ALONE = -1
 
 
 class Edit(QUndoCommand):
-    """A change from ``before`` to ``after``, either of which ``put`` puts into place. Successive edits of one ``merging``
-    kind are one."""
+    """A change from ``before`` to ``after``, either of which ``put`` puts into place. Successive edits of one kind
+    ``merging`` are one."""
 
     def __init__(self, text: str, before: Any, after: Any, put: Callable[[Any], object], merging: int = ALONE) -> None:
         super().__init__(text)

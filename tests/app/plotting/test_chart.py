@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -21,6 +23,7 @@ from app.plotting.plots import whole_numbers
 from app.plotting.table_twin import TableTwin
 from app.plotting.words import Label, Labels, beside
 from app.shell.theme import DARK, LIGHT
+from engine.errors import PlainError
 from engine.figures.scales import Scale
 from engine.measure.decoding import PositionAcceptance
 from tests.app.features.layers.test_panel import RECORD
@@ -66,6 +69,33 @@ def test_every_chart_can_be_read_as_a_table(qtbot: QtBot, kind: type[Chart]) -> 
     assert QGuiApplication.clipboard().text() == chart.as_text()
     QTest.keyClick(twin.table, Qt.Key.Key_Escape)
     assert not twin.isVisible()
+
+
+@pytest.mark.parametrize("kind", [Plain, LayerBars, AcceptancePlot, RunningPlot])
+def test_a_chart_saves_itself_as_it_is_shown(qtbot: QtBot, kind: type[Chart], tmp_path: Path) -> None:
+    chart = made(kind)
+    qtbot.addWidget(chart)
+    chart.resize(500, 300)
+    chart.show()
+    titles = [action.text() for action in chart.actions()]
+    assert titles[2:] == ["Save as SVG…", "Save as PNG…", "Save as CSV…"]
+    for ending in ("svg", "png", "csv"):
+        chart.write(tmp_path / f"chart.{ending}")
+    picture = QImage(str(tmp_path / "chart.png"))
+    assert (picture.width(), picture.height()) == (1000, 600)
+    drawn = (tmp_path / "chart.svg").read_text()
+    assert f"<title>{chart.accessibleName()}</title>" in drawn and "<image" not in drawn, "all of it is shapes"
+    with (tmp_path / "chart.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [line.split("\t") for line in chart.as_text().splitlines()]
+    with pytest.raises(PlainError, match=r"chart\.gif"):
+        chart.write(tmp_path / "chart.gif")
+
+
+@pytest.mark.parametrize("kind", [RooflinePlot, Waterfall])
+def test_charts_on_a_sheet_leave_saving_to_it(qtbot: QtBot, kind: type[Chart]) -> None:
+    chart = made(kind)
+    qtbot.addWidget(chart)
+    assert not any("Save" in action.text() for action in chart.actions())
 
 
 @pytest.mark.parametrize("kind", [RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])

@@ -6,7 +6,7 @@ import shiboken6
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
-from app.state.undo import redo_action, undo_action
+from app.state.undo import Edit, redo_action, undo_action
 
 
 def test_actions_follow_their_stack(qtbot) -> None:
@@ -44,3 +44,17 @@ def test_a_stack_outlives_its_actions(qtbot) -> None:
         stack.clear()
 
     assert raised == []
+
+
+def test_edits_of_one_kind_are_undone_at_once() -> None:
+    shown, stack = [], QUndoStack()
+    stack.push(Edit("move", 0, 1, shown.append, merging=3))
+    stack.push(Edit("move", 1, 2, shown.append, merging=3))
+    stack.push(Edit("set", 2, 5, shown.append))
+    stack.push(Edit("set", 5, 6, shown.append))
+    assert stack.count() == 3 and shown == [1, 2, 5, 6]
+    while stack.canUndo():
+        stack.undo()
+    assert shown[4:] == [5, 2, 0]
+    stack.redo()
+    assert shown[-1] == 2
