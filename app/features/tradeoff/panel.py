@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QSizePolicy,
-    QStackedLayout,
     QVBoxLayout,
     QWidget,
 )
@@ -35,6 +34,7 @@ from app.features.tradeoff.styles import Looks
 from app.shell.file_dialogs import PLOTS
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.invitation import Invited
 
 _INVITATION = (
     "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
@@ -129,21 +129,10 @@ class TradeoffPanel(QWidget):
         foot.addWidget(self._remarks, 1)
         body = build.column(self.look_line, second, self.legend, (split, 1), foot)
 
-        self._invitation = build.words("muted")
-        self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
-        empty = QWidget()
-        middle = QVBoxLayout(empty)
-        middle.addStretch(1)
-        middle.addWidget(self._invitation)
-        middle.addWidget(self.invited_button, 0, Qt.AlignmentFlag.AlignHCenter)
-        middle.addStretch(1)
+        self._pages = Invited(body, below=self.invited_button)
         outer = QVBoxLayout(self)
-        self._stack = QStackedLayout()
-        outer.addLayout(self._stack)
-        for page in (empty, body):
-            self._stack.addWidget(page)
+        outer.addWidget(self._pages)
         self._show_page()
 
     def _connect_plot(self) -> None:
@@ -299,7 +288,7 @@ class TradeoffPanel(QWidget):
     @property
     def invitation(self) -> str:
         """What is said if there is nothing to show; ``""`` if there is."""
-        return "" if self._stack.currentIndex() else self._invitation.text()
+        return "" if self._pages.currentIndex() else self._pages.invitation.text()
 
     # --- What the user asks for --------------------------------------------------------------------------------------
     def hear(self) -> None:
@@ -386,9 +375,8 @@ class TradeoffPanel(QWidget):
 
     def _show_page(self) -> None:
         there = bool(self._pool.own.any())
-        self._stack.setCurrentIndex(int(there))
-        self._invitation.setText(_INVITATION if self._read else _READING)
-        self._invitation.setAccessibleName(self._invitation.text())
+        self._pages.show_content(there)
+        self._pages.invite(_INVITATION if self._read else _READING)
         self.invited_button.setVisible(self._read)
         self.setFocusProxy(self.plot if there else self.invited_button)
 

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QScrollArea,
-    QStackedLayout,
     QVBoxLayout,
     QWidget,
 )
@@ -23,6 +22,7 @@ from app.shell.tab_order import come_after
 from app.shell.theme import Colours, set_look
 from app.widgets import build
 from app.widgets.export_buttons import ExportButtons
+from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
 from engine.errors import SettingError
@@ -98,15 +98,11 @@ class ViewsPanel(QWidget):
         said.setFixedHeight(round(3.6 * em))
         said.setAccessibleName("Caption")
         shown = build.column((self.canvas, 1), self._reading, said)
-        self._invitation = build.words("muted")
-        self._invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        right = QWidget()
-        self._stack = QStackedLayout(right)
-        for one in (self._invitation, shown):
-            self._stack.addWidget(one)
-
+        self._pages = Invited(shown)
         outer = QVBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [17 * em, 50 * em], em))
+        outer.addWidget(
+            build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self._pages, 1)], [17 * em, 50 * em], em)
+        )
         self.setFocusProxy(self.chooser)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -229,7 +225,7 @@ class ViewsPanel(QWidget):
         if self.canvas.figure is not figure:
             self.canvas.show_figure(figure)
             self._reading.setText(_HINT)
-        self._stack.setCurrentIndex(0 if figure is None else 1)
+        self._pages.show_content(figure is not None)
         if figure is not None:
             self.caption.setText(figure.caption)
             made = figure.provenance
@@ -249,9 +245,8 @@ class ViewsPanel(QWidget):
         says = failure or (self._reason if running is None else f"Computing: {title}") or made
         self._state.setText(says)
         set_look(self._state, "warning" if failure and says == failure else "muted")
-        self._invitation.setText(
-            self._reason if self._reason and running is None else "Press Compute to run the model and draw the figure."
-        )
+        waiting = self._reason if running is None else ""
+        self._pages.invite(waiting or "Press Compute to run the model and draw the figure.")
 
     def _change_knob(self, name: str, value: object) -> None:
         knobs = self.view.knobs(self._layers)
