@@ -11,8 +11,6 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QListWidget,
-    QListWidgetItem,
     QPushButton,
     QSpinBox,
     QVBoxLayout,
@@ -34,6 +32,7 @@ from app.listening.wording import counted
 from app.shell.theme import set_look
 from app.widgets import build
 from app.widgets.scrolled import Scrolled
+from app.widgets.tick_list import TickList
 
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {
@@ -79,10 +78,7 @@ class LabSetup(QWidget):
         self.source.setAccessibleName("What to compare")
         for source, title in _SOURCES.items():
             self.source.addItem(title, source)
-        self.ticks = QListWidget()
-        self.ticks.setAccessibleName("Settings to compare")
-        self.ticks.setWordWrap(True)
-        self.ticks.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.ticks = TickList("Settings to compare")
         self.length = QSpinBox(minimum=1, maximum=LONGEST)
         self.length.setAccessibleName("Number of trials")
         self.length.setKeyboardTracking(False)
@@ -170,16 +166,9 @@ class LabSetup(QWidget):
         found = tuple(found)
         if found == self._conditions:
             return
-        ticked = set(self.choice.ticked)
+        ticked = set(self.ticks.ticked)
         self._conditions = found
-        with QSignalBlocker(self.ticks):
-            self.ticks.clear()
-            for one in found:
-                item = QListWidgetItem(one.title, self.ticks)
-                item.setData(Qt.ItemDataRole.UserRole, one.key)
-                flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
-                item.setFlags(flags)
-                item.setCheckState(Qt.CheckState.Checked if one.key in ticked else Qt.CheckState.Unchecked)
+        self.ticks.offer((one.title, one.key, one.key in ticked) for one in found)
 
     def show_listeners(self, listeners: Sequence[str]) -> None:
         """Everybody who listened before, the latest last."""
@@ -220,11 +209,10 @@ class LabSetup(QWidget):
     @property
     def choice(self) -> Choice:
         """The current choice."""
-        items = (self.ticks.item(row) for row in range(self.ticks.count()))
         return Choice(
             self.method.currentData(),
             self.source.currentData(),
-            tuple(one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked),
+            self.ticks.ticked,
             self.length.value(),
             self.listener.currentData() or "",
             self.practice.value(),

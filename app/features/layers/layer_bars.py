@@ -362,7 +362,7 @@ class _Switches(Layer):
 def _scale(one: LayerImportance, logarithmic: bool) -> Scale:
     """An axis that everything measured fits on; on a logarithmic one, what is beyond its lower end is there."""
     values = [value for value in (*one.values, *one.low, *one.high, one.baseline) if math.isfinite(value)]
-    most, positive = max(values, default=0.0), [value for value in one.values if value > 0]
+    most, positive = max(values, default=0.0), [value for value in one.values if 0 < value < math.inf]
     if not logarithmic or not positive:
         return Scale(0.0, _round_up(most) or 1.0)
     first, last = math.floor(math.log10(min(positive) * 0.999)), math.ceil(math.log10(most))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -19,8 +19,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QListWidget,
-    QListWidgetItem,
     QPushButton,
     QScrollArea,
     QSpinBox,
@@ -34,6 +32,7 @@ from app.features.studies.goals import GoalsEditor
 from app.shell import file_dialogs
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.tick_list import TickList
 from engine.errors import PlainError
 from engine.measure.evaluation.judges import JUDGES
 from engine.models import catalogue
@@ -152,8 +151,7 @@ class StudyMaker(QDialog):
         own = QHBoxLayout()
         own.addWidget(self.text_file, 1)
         own.addWidget(self.browse_text)
-        self.voices = QListWidget()
-        self.voices.setAccessibleName("Voices")
+        self.voices = TickList("Voices")
         self.voices.setMaximumHeight(5 * em)
         self.seeds = QLineEdit("0")
         self.seeds.setToolTip("Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
@@ -294,16 +292,13 @@ class StudyMaker(QDialog):
     def form(self) -> StudyForm:
         """The entered values."""
         chosen = self.sentences.currentData()
-        items = (self.voices.item(row) for row in range(self.voices.count()))
         same_model = self.model.currentData() == self._setting.model
         return StudyForm(
             title=self.title.text(),
             model=self.model.currentData(),
             sentences=self.text_file.text().strip() if chosen == _OWN else chosen,
             count=self.count.value(),
-            voices=tuple(
-                one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked
-            ),
+            voices=self.voices.ticked,
             seeds=self.seeds.text(),
             rounds=self.rounds.value(),
             judges=tuple(name for name, box in self.judges.items() if box.isChecked()),
@@ -338,16 +333,8 @@ class StudyMaker(QDialog):
 
     def _show_model(self) -> None:
         model = self.model.currentData()
-        with QSignalBlocker(self.voices):
-            self.voices.clear()
-            own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model)]
-            for index, one in enumerate((*catalogue.voices(model), *own)):
-                item = QListWidgetItem(one.title, self.voices)
-                item.setFlags(
-                    Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
-                )
-                item.setData(Qt.ItemDataRole.UserRole, one)
-                item.setCheckState(Qt.CheckState.Unchecked if index else Qt.CheckState.Checked)
+        own = [one for one in self._own if not catalogue.voice_problem(Path(one.audio), model)]
+        self.voices.offer((one.title, one, not index) for index, one in enumerate((*catalogue.voices(model), *own)))
         self.axes.offer(model)
         same = model == self._setting.model
         self.selected.setEnabled(same and bool(self._setting.techniques))

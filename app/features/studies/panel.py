@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.features.studies.study_summary import StudySummary
+from app.features.studies.study_summary import StudySummary, progress_words
 from app.features.studies.table import StudyTable, failures_text
 from app.shell.theme import Colours, set_look
 from app.widgets import build
@@ -332,7 +332,8 @@ class StudiesPanel(QWidget):
         self.run_button.setVisible(not here)
         self.run_button.setEnabled(not running and not self._reason)
         self.run_button.setToolTip(
-            self._reason or ("Retry failed takes and run what is new in the file" if finished else _what(summary))
+            self._reason
+            or ("Retry failed takes and run what is new in the file" if finished else progress_words(summary))
         )
         set_look(self.run_button, "" if finished or self._reason else "primary")
         for one in (self.pause_button, self.cancel_button, self.progress):
@@ -373,38 +374,11 @@ class StudiesPanel(QWidget):
         elif problem:
             text, tone = problem, "warning"
         else:
-            text, tone = _what(summary), "muted"
+            text, tone = progress_words(summary), "muted"
             if self._reason and summary.left and not summary.file_problem:
                 text = f"{text} {self._reason}"
         self._state.setText(text)
         set_look(self._state, tone)
-
-
-def _what(summary: StudySummary) -> str:
-    """How far a study is, in sentences."""
-    about = "" if summary.seconds is None else f", about {duration(summary.seconds)}"
-    if summary.study is None:
-        return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
-    unknown = "" if summary.seconds is not None else "; the time is known after the first takes"
-    if not summary.made:
-        plan = f"{len(summary.rows):,} settings, {_takes(summary.left)}{about}{unknown}."
-        return f"{plan} {_left_out(summary)}".strip()
-    if summary.left:
-        failed = f" {len(summary.failures)} failed and will be tried again." if summary.failures else ""
-        return f"{_takes(summary.made)} finished, {summary.left:,} left{about}.{failed}"
-    return f"Finished: {_takes(summary.made)}. {_left_out(summary)}".strip()
-
-
-def _left_out(summary: StudySummary) -> str:
-    count = len(summary.study.ruled_out)
-    if not count:
-        return ""
-    first = summary.study.ruled_out[0][1]
-    return f"{count:,} combinations are omitted, the first because: {first}"
-
-
-def _takes(count: int) -> str:
-    return f"{count:,} take{'' if count == 1 else 's'}"
 
 
 def _text(name: str) -> QPlainTextEdit:

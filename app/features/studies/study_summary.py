@@ -157,15 +157,37 @@ def plan_words(study: Study, seconds: float | None) -> str:
         (study.rounds, "round"),
     ]
     product = " × ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in parts)
-    words = f"{study.takes:,} takes: {product}."
-    if study.ruled_out:
-        words += f" {len(study.ruled_out):,} combinations are omitted, the first because: {study.ruled_out[0][1]}"
+    words = f"{study.takes:,} takes: {product}. {_omitted(study)}".strip()
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
     return (
         f"{words} About {duration(seconds)}, judging by takes without techniques; calibrating and judging take "
         "longer, techniques less."
     )
+
+
+def progress_words(summary: StudySummary) -> str:
+    """How far a study is, in sentences."""
+    about = "" if summary.seconds is None else f", about {duration(summary.seconds)}"
+    if summary.study is None:
+        return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"
+    unknown = "" if summary.seconds is not None else "; the time is known after the first takes"
+    if not summary.made:
+        plan = f"{len(summary.rows):,} settings, {_takes(summary.left)}{about}{unknown}."
+        return f"{plan} {_omitted(summary.study)}".strip()
+    if summary.left:
+        failed = f" {len(summary.failures)} failed and will be tried again." if summary.failures else ""
+        return f"{_takes(summary.made)} finished, {summary.left:,} left{about}.{failed}"
+    return f"Finished: {_takes(summary.made)}. {_omitted(summary.study)}".strip()
+
+
+def _omitted(study: Study) -> str:
+    count = len(study.ruled_out)
+    return f"{count:,} combinations are omitted, the first because: {study.ruled_out[0][1]}" if count else ""
+
+
+def _takes(count: int) -> str:
+    return f"{count:,} take{'' if count == 1 else 's'}"
 
 
 def _file_of(folder: Path) -> Path:

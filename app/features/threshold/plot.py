@@ -31,7 +31,7 @@ _STEPS = {
     Qt.Key.Key_PageUp: _FAR_STEPS,
 }
 _INTERVAL_ALPHA = 0.28
-_LEFT, _MARK = 3.6, 0.32
+_LEFT, _MARK = 4.6, 0.32
 """In heights of the font: room for the numbers on the left, so that plots above each other are alike; radius of a
 mark."""
 _NEAR = 5.0

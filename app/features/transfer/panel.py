@@ -15,8 +15,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLabel,
-    QListWidget,
-    QListWidgetItem,
     QPushButton,
     QTableWidget,
     QTableWidgetItem,
@@ -26,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.tick_list import TickList
 from engine.models.base import Utterance, Voice
 from engine.techniques.ditreducio import UNITS
 from engine.techniques.ditreducio.transfer_report import SentenceTransfer, TransferReport
@@ -66,9 +65,8 @@ class TransferPanel(QWidget):
 
     def _build(self, sentences: Sequence[str]) -> None:
         em = self.fontMetrics().height()
-        self.sentences, self.voices = _check_list("Sentences"), _check_list("Voices")
-        for number, sentence in enumerate(sentences):
-            _add(self.sentences, sentence, sentence, number < _FIRST_TICKED)
+        self.sentences, self.voices = TickList("Sentences"), TickList("Voices")
+        self.sentences.offer((one, one, number < _FIRST_TICKED) for number, one in enumerate(sentences))
         self.sentences.itemChanged.connect(self._show)
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)
@@ -135,13 +133,9 @@ class TransferPanel(QWidget):
         voices = tuple(voices)
         if voices == self._voices:
             return
-        ticked = set(_ticked(self.voices)) & {one.id for one in voices} or {one.id for one in voices[:1]}
+        ticked = set(self.voices.ticked) & {one.id for one in voices} or {one.id for one in voices[:1]}
         self._voices = voices
-        self.voices.blockSignals(True)
-        self.voices.clear()
-        for one in voices:
-            _add(self.voices, one.title, one.id, one.id in ticked)
-        self.voices.blockSignals(False)
+        self.voices.offer((one.title, one.id, one.id in ticked) for one in voices)
         self._show()
 
     def set_own(self, utterances: tuple[Utterance, ...]) -> None:
@@ -182,9 +176,7 @@ class TransferPanel(QWidget):
     def chosen(self) -> tuple[Utterance, ...]:
         """Every ticked sentence in every ticked voice."""
         voices = {one.id: one for one in self._voices}
-        return tuple(
-            Utterance(text, voices[voice]) for voice in _ticked(self.voices) for text in _ticked(self.sentences)
-        )
+        return tuple(Utterance(text, voices[voice]) for voice in self.voices.ticked for text in self.sentences.ticked)
 
     @property
     def advised(self) -> tuple[Utterance, ...]:
@@ -202,7 +194,7 @@ class TransferPanel(QWidget):
         report, number = self._report, len(self.chosen)
         none = "" if number else "Tick a sentence and a voice first."
         transfer, calibrate = (reason or none for reason in self._reasons)
-        sentences, voices = len(_ticked(self.sentences)), len(_ticked(self.voices))
+        sentences, voices = len(self.sentences.ticked), len(self.voices.ticked)
         self._count.setText(f"{_counted(sentences, 'sentence')} × {_counted(voices, 'voice')} = {number} to speak")
         for button, reason, tip in (
             (self.transfer_button, transfer, "Speak each sentence in full and with the table, and measure every skip"),
@@ -217,27 +209,6 @@ class TransferPanel(QWidget):
         else:
             self.verdict.setText(f"{report.verdict} (Threshold {report.threshold:g}, {UNITS[report.metric]}.)")
         set_look(self.verdict, "muted" if report is None else "warning" if report.advised else "good")
-
-
-def _check_list(name: str) -> QListWidget:
-    made = QListWidget()
-    made.setAccessibleName(name)
-    made.setWordWrap(True)
-    made.setResizeMode(QListWidget.ResizeMode.Adjust)
-    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    return made
-
-
-def _add(where: QListWidget, title: str, value: str, ticked: bool) -> None:
-    item = QListWidgetItem(title, where)
-    item.setData(Qt.ItemDataRole.UserRole, value)
-    item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable)
-    item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
-
-
-def _ticked(where: QListWidget) -> list[str]:
-    items = (where.item(row) for row in range(where.count()))
-    return [one.data(Qt.ItemDataRole.UserRole) for one in items if one.checkState() is Qt.CheckState.Checked]
 
 
 def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def layer_bars() -> LayerBars:
 
 def acceptance() -> AcceptancePlot:
     made = AcceptancePlot(LIGHT)
-    made.show_positions([PositionAcceptance(0, 0, 0, 0)])
+    made.show_positions([PositionAcceptance(0, 3, 0, 0)])
     return made
 
 

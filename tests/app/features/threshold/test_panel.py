@@ -229,7 +229,7 @@ def test_a_logarithmic_axis_shows_the_same_threshold_and_answers_to_clicks(panel
     red = QColor(LIGHT.danger)
     shown, y = panel.histogram.grab().toImage(), place(panel.histogram, 0.1).y()
     left = round(panel.histogram.frame.area.left())
-    assert red in {shown.pixelColor(x, y) for x in range(left - 2, left + 3)}, "0 is at the left end"
+    assert any(shown.pixelColor(x, y) == red for x in range(left - 2, left + 3)), "0 is at the left end"
 
 
 def test_both_plots_show_the_same_section(panel: ThresholdPanel) -> None:
