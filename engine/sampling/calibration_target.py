@@ -9,38 +9,13 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
-from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan
+from engine.sampling.evaluating import Evaluated, Layered, Probe
+from engine.sampling.skipping import LayerMemory, LayerPlan
 from engine.setting.compatibility import Compatibility
 
 
-class Backbone(Protocol):
+class Backbone(Evaluated, Layered, Protocol):
     """What a backbone must offer to be calibrated; ``run`` is what its own ``begin`` returned."""
-
-    @property
-    def layers(self) -> int: ...
-
-    def enter(self, x: Tensor, run: Any) -> Tensor: ...
-
-    def layer(
-        self,
-        index: int,
-        hidden: Tensor,
-        evaluation: int,
-        run: Any,
-        plan: LayerPlan = COMPUTE,
-        memory: LayerMemory | None = None,
-        probe: Callable[[int, str, Tensor], None] | None = None,
-    ) -> Tensor: ...
-
-    def velocity(
-        self,
-        x: Tensor,
-        evaluation: int,
-        run: Any,
-        plans: Sequence[LayerPlan] | None = None,
-        memory: Sequence[LayerMemory] | None = None,
-        probe: Callable[[int, str, Tensor], None] | None = None,
-    ) -> Tensor: ...
 
     def evaluate(
         self,
@@ -49,10 +24,8 @@ class Backbone(Protocol):
         run: Any,
         plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
-        probe: Callable[[int, str, Tensor], None] | None = None,
+        probe: Probe | None = None,
     ) -> Tensor: ...
-
-    def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Any) -> Tensor: ...
 
     def attention_map_inputs(self, index: int, attention_input: Tensor) -> tuple[Tensor, Tensor]: ...
 

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from engine.sampling.operations import OperationCounts
-from engine.sampling.skipping import LayerMemory, LayerPlan, SkipPlan
+from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, SkipPlan
+
+Probe = Callable[[int, str, Tensor], None]
+"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
+``output``."""
 
 
 class Run(Protocol):
-    """What evaluations share: what a backbone's ``begin`` returns."""
+    """State shared by the evaluations of one passage: the result of a backbone's ``begin``."""
 
     @property
     def branches(self) -> int: ...
 
 
 class Evaluated(Protocol):
-    """A backbone, evaluated whole or by a plan."""
+    """A backbone, evaluated whole or by a plan. Synthesis needs no more of it."""
 
     def velocity(
         self,
@@ -28,6 +32,7 @@ class Evaluated(Protocol):
         run: Any,
         plans: Sequence[LayerPlan] | None = None,
         memory: Sequence[LayerMemory] | None = None,
+        probe: Probe | None = None,
     ) -> Tensor: ...
 
 
@@ -39,7 +44,17 @@ class Layered(Protocol):
 
     def enter(self, x: Tensor, run: Any) -> Tensor: ...
 
-    def layer(self, index: int, hidden: Tensor, evaluation: int, run: Any, *, in_place: bool = False) -> Tensor: ...
+    def layer(
+        self,
+        index: int,
+        hidden: Tensor,
+        evaluation: int,
+        run: Any,
+        plan: LayerPlan = COMPUTE,
+        memory: LayerMemory | None = None,
+        probe: Probe | None = None,
+        in_place: bool = False,
+    ) -> Tensor: ...
 
     def leave(self, hidden: Tensor, entered: Tensor, evaluation: int, run: Any) -> Tensor: ...
 

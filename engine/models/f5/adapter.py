@@ -15,9 +15,9 @@ from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.dit import DiT
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
-from engine.models.families.backbones import Run
 from engine.models.families.flow import Decoded, FlowSpeech, Sampler
 from engine.models.networks.vocos import Vocos
+from engine.sampling.evaluating import Run
 from engine.sampling.flow import Velocity, euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
 from engine.sampling.schedules import evaluation_times

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
-from engine.models.networks.diffusion import Probe
 from engine.models.networks.layers import TimeEmbedding
 from engine.models.networks.modules import Modules
+from engine.sampling.evaluating import Probe
 from engine.sampling.operations import OperationCounts
 from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 

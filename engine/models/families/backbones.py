@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
-
-from torch import Tensor
+from collections.abc import Callable
+from typing import Any
 
 from engine.errors import CheckpointError
 from engine.models.base import WeightSet
 from engine.models.kernels.compiled import COMPILING, compiled_backbone, warmed
 from engine.models.kernels.precision import in_precision
-from engine.sampling.skipping import LayerMemory
+from engine.sampling.evaluating import Evaluated
 from engine.setting.plan import FlowPlan
 
 MOST_KEPT = 3
 """How many are kept next to the model's own."""
-
-
-class Run(Protocol):
-    """State shared by the evaluations of one passage: the result of a backbone's ``begin``."""
-
-    @property
-    def branches(self) -> int: ...
-
-
-class Backbone(Protocol):
-    """The part of a backbone that synthesis needs; calibration and attention views need a
-    :class:`DiffusionTransformer`."""
-
-    def velocity(
-        self,
-        x: Tensor,
-        evaluation: int,
-        run: Any,
-        plans: Sequence | None = None,
-        memory: Sequence[LayerMemory] | None = None,
-    ) -> Tensor: ...
 
 
 class Backbones:
@@ -45,15 +22,15 @@ class Backbones:
 
     def __init__(
         self,
-        own: Backbone,
-        read_weights: Callable[[WeightSet], Backbone] | None,
-        warm_up: Callable[[Backbone], None],
+        own: Evaluated,
+        read_weights: Callable[[WeightSet], Evaluated] | None,
+        warm_up: Callable[[Evaluated], None],
     ) -> None:
         """``read_weights`` gives the backbone with other weights, ready for inference; ``None``: there are none."""
         self.own = own
         self._read_weights = read_weights
         self._warm_up = warm_up
-        self._others: OrderedDict[tuple[str, str, str], Backbone] = OrderedDict()
+        self._others: OrderedDict[tuple[str, str, str], Evaluated] = OrderedDict()
         """By fingerprint of the weights (``""``: the model's own), precision and mode of compiling; the one used last
         comes last."""
 

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from engine.errors import SettingError
 from engine.models.base import Voice
-from engine.models.families.backbones import Backbone
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.evaluating import Evaluated, Evaluator, Run
 from engine.sampling.operations import OperationCounts
@@ -61,7 +60,7 @@ class Stage:
     :attr:`engine.setting.plan.FlowPlan.evaluator`."""
 
     plan: FlowPlan
-    backbone: Backbone
+    backbone: Evaluated
     title: str
     """The model's."""
     voice: Voice

@@ -44,7 +44,7 @@ from engine.models.base import (
     Voice,
     WeightSet,
 )
-from engine.models.families.backbones import Backbone, Backbones, Run
+from engine.models.families.backbones import Backbones
 from engine.models.families.evaluations import Evaluations, Phase, Stage, require_layers
 from engine.models.families.passages import (
     Decoded,
@@ -64,7 +64,7 @@ from engine.models.kernels.graphs import GraphCache
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.attention_similarity import diagonal_similarity
 from engine.sampling.calibration_target import CalibrationTarget
-from engine.sampling.evaluating import Evaluator, Whole
+from engine.sampling.evaluating import Evaluated, Evaluator, Run, Whole
 from engine.sampling.flow import Velocity, integrate, sampling_grid
 from engine.sampling.operations import OperationCounts
 from engine.setting.artefact import Artefact
@@ -85,7 +85,7 @@ class _Script:
 
     plan: FlowPlan
     backbone: Any
-    """A module of the model's own kind; see :class:`Backbone`."""
+    """A module of the model's own kind; see :class:`Evaluated`."""
     prompt: Prompt
     passages: tuple[Passage, ...]
     notes: tuple[str, ...]
@@ -123,7 +123,7 @@ class _Spoken:
 class FlowInternals:
     """The first passage of a synthesis, about to be sampled, and what is done with it, for profiling."""
 
-    backbone: Backbone
+    backbone: Evaluated
     plan: FlowPlan
     phases: tuple[Phase, ...]
     """Evaluations with the same branches, in order."""
@@ -153,10 +153,10 @@ class FlowSpeech(ABC):
     def __init__(
         self,
         info: ModelInfo,
-        backbone: Backbone,
+        backbone: Evaluated,
         device: torch.device,
         frame_seconds: float,
-        read_weights: Callable[[WeightSet], Backbone] | None = None,
+        read_weights: Callable[[WeightSet], Evaluated] | None = None,
     ) -> None:
         """``frame_seconds`` is how long one frame of the state is heard; ``read_weights`` gives the backbone with one
         of ``info.weight_sets``, ready for inference on ``device``."""
@@ -170,7 +170,7 @@ class FlowSpeech(ABC):
         self._frame_seconds = frame_seconds
 
     # --- What a family fills in --------------------------------------------------------------------------------------
-    # Backbone, prompts and passages are the model's own (:class:`Backbone`, :class:`Prompt`, :class:`Passage`): Any.
+    # Backbone, prompts and passages are the model's own (:class:`Evaluated`, :class:`Prompt`, :class:`Passage`): Any.
     @abstractmethod
     def _warm_up(self, backbone: Any) -> None:
         """Run everything once with ``backbone``: first runs choose kernels and allocate, which no take should pay

@@ -18,8 +18,9 @@ from engine.models.f5.unett import UNetT, UNetTConditioning
 from engine.models.kernels.fused_masked import FusedMasked, Rows
 from engine.models.kernels.half_products import Product
 from engine.models.kernels.products import PackableLinear, PackedProduct
-from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, Probe
+from engine.models.networks.diffusion import Conditioning, DiffusionTransformer
 from engine.models.networks.layers import SelfAttention
+from engine.sampling.evaluating import Probe
 from engine.sampling.skipping import LayerMemory, LayerPlan
 
 _log = logging.getLogger(__name__)

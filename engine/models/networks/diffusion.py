@@ -24,11 +24,8 @@ from engine.models.networks.layers import (
     modulate_items,
     modulation,
 )
+from engine.sampling.evaluating import Probe
 from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
-
-Probe = Callable[[int, str, Tensor], None]
-"""Called with layer, name and value of an intermediate result: ``attention_input``, ``attention``, ``feed_forward``,
-``output``."""
 
 
 @dataclass(frozen=True)
