@@ -15,7 +15,7 @@ from statistics import median
 from engine.bench import bundled
 from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
-from engine.measure.verdicts import Verdict, Way, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, verdicts
 from engine.models import load_model
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
@@ -154,10 +154,10 @@ def paced(
 
 def judged(
     model: LanguageSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
-) -> dict[str, list[Verdict]]:
+) -> dict[str, list[VoiceVerdict]]:
     """What the judge made of ``ways``, voice by voice, and of the original speech; nothing if no sentences are
     wanted."""
-    said: dict[str, list[Verdict]] = {}
+    said: dict[str, list[VoiceVerdict]] = {}
     if arguments.sentences:
         # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
         model_entry = entry(arguments.model)
@@ -169,7 +169,7 @@ def judged(
     return said
 
 
-def heard(said: Sequence[Verdict]) -> dict[str, object]:
+def heard(said: Sequence[VoiceVerdict]) -> dict[str, object]:
     """Word errors, all voices together, and the number of runaway utterances."""
     edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     traces = [synthesis.trace.decoding for one in said for synthesis in one.syntheses]

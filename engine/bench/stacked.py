@@ -21,7 +21,7 @@ from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, interval, paired_ratio
-from engine.measure.verdicts import Verdict, Way, each_distance, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, each_distance, verdicts
 from engine.models.base import SpeechModel, Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.vocos import Vocos
@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
     sampled = _timed("backbone", backbone, device, arguments)
     spoken = _timed("whole pipeline", {one.title: pipeline(one) for one in rungs}, device, arguments)
-    heard: dict[str, list[Verdict]] = {}
+    heard: dict[str, list[VoiceVerdict]] = {}
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
     for verdict in verdicts(sentences, voices(), vocoder, model, rungs, bundled.say):
@@ -213,7 +213,7 @@ def _timed(
 
 
 def _rungs(
-    ladder: Sequence[Way], heard: Mapping[str, Sequence[Verdict]], sampled: Comparison, spoken: Comparison
+    ladder: Sequence[Way], heard: Mapping[str, Sequence[VoiceVerdict]], sampled: Comparison, spoken: Comparison
 ) -> Iterator[dict[str, object]]:
     foot = heard[ladder[0].title]
     for below, rung in zip((None, *ladder), ladder, strict=False):
@@ -238,7 +238,7 @@ def _rungs(
         }
 
 
-def _heard(title: str, said: Sequence[Verdict]) -> dict[str, object]:
+def _heard(title: str, said: Sequence[VoiceVerdict]) -> dict[str, object]:
     """Word errors, both voices together."""
     edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     return {"rung": title, "word error rate": edits / words, "errors": edits, "words": words}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from engine.errors import ProfileError
 from engine.export import f5_tts
 from engine.export.delivery import deliver
 from engine.export.exported_weights import ExportedWeights
 from engine.export.targets import F5_TTS, exporting, target, why_not
+from engine.models.base import WorkObserver
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
@@ -18,20 +18,9 @@ from engine.models.files.weight_sets import cfg_free_weight
 from engine.setting.profile import Profile
 
 
-class Follower(Protocol):
-    """Receives the progress of an export. Every method may raise to cancel."""
-
-    def check(self) -> None:
-        """A chance to cancel."""
-
-    def status(self, text: str) -> None:
-        """Another part begins."""
-
-    def progress(self, done: int, total: int) -> None:
-        """So many bytes are written."""
-
-
-def export(profile: Profile, name: str, folder: Path, follower: Follower, model_folder: str = "") -> tuple[Path, ...]:
+def export(
+    profile: Profile, name: str, folder: Path, follower: WorkObserver, model_folder: str = ""
+) -> tuple[Path, ...]:
     """Export ``profile`` to the target called ``name``, into ``folder``: all files or none; the files.
 
     ``model_folder`` holds the checkpoint if it is not where the catalogue has it. Raises :class:`PlainError` as

@@ -21,9 +21,8 @@ from torch import Tensor
 from engine import __version__
 from engine.errors import CheckpointError, SettingError
 from engine.export.delivery import deliver
-from engine.export.exporting import Follower
 from engine.export.targets import exporting
-from engine.models.base import DraftWeights, StudentWeights
+from engine.models.base import DraftWeights, StudentWeights, WorkObserver
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from engine.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
@@ -138,7 +137,7 @@ class CosySource:
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: _json(config)}
 
 
-def export_language(job: LanguageExport, follower: Follower) -> tuple[Path, ...]:
+def export_language(job: LanguageExport, follower: WorkObserver) -> tuple[Path, ...]:
     """Write a student or a draft, all files or none; the files.
 
     Raises :class:`SettingError` if there is none, and :class:`engine.errors.PlainError` if it cannot be read or

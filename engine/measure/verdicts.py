@@ -38,7 +38,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VoiceVerdict:
     """The judge's result for one way of speaking, in one voice."""
 
     voice: str
@@ -51,7 +51,7 @@ class Verdict:
     """Log mel (frames, bands) of each sentence of the original speech."""
 
 
-def each_distance(reference: Sequence[Verdict], other: Sequence[Verdict]) -> np.ndarray:
+def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> np.ndarray:
     """The log-mel distance of every take to that of ``reference``."""
     pairs = (
         (one, two)
@@ -69,7 +69,7 @@ def verdicts(
     ways: Sequence[Way] = (),
     say: Callable[[str], None] = lambda line: None,
     tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
-) -> Iterator[Verdict]:
+) -> Iterator[VoiceVerdict]:
     """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, if there is
     one, then ``model`` in all its ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` reports
     what comes next.
@@ -85,12 +85,12 @@ def verdicts(
         say(f"{voice.id}: {ORIGINAL}{' and its copy' if vocoder else ''} …")
         clips = [speak(sentence, voice.id) for sentence in sentences]
         originals = [clip.samples for clip in clips]
-        yield Verdict(voice.id, ORIGINAL, heard(originals), mels=tuple(clip.mel for clip in clips))
+        yield VoiceVerdict(voice.id, ORIGINAL, heard(originals), mels=tuple(clip.mel for clip in clips))
         if vocoder is not None:
-            yield Verdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
+            yield VoiceVerdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
         if tokenizer is not None:
             copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]
-            yield Verdict(voice.id, TOKENIZER_ONLY, heard(copies))
+            yield VoiceVerdict(voice.id, TOKENIZER_ONLY, heard(copies))
         if model is None:
             continue
         for way in ways:
@@ -100,7 +100,7 @@ def verdicts(
                 for sentence in sentences
             )
             takes = [(one.samples, one.sample_rate) for one in spoken]
-            yield Verdict(voice.id, way.title, judge.word_errors(sentences, takes), spoken)
+            yield VoiceVerdict(voice.id, way.title, judge.word_errors(sentences, takes), spoken)
 
 
 @torch.inference_mode()

@@ -190,6 +190,13 @@ class StatusObserver(Protocol):
         """Called when the job enters a new part, with a line to show."""
 
 
+class WorkObserver(StatusObserver, Protocol):
+    """What a job reports to that knows how much of the whole is done."""
+
+    def progress(self, done: int, total: int) -> None:
+        """Called with the share of the work done, in units of the job's own."""
+
+
 class Observer(StatusObserver, Protocol):
     """What a sampling loop reports to."""
 
@@ -242,11 +249,8 @@ class AttentionCapture:
     """How long one frame is heard."""
 
 
-class ProgressObserver(Observer, Protocol):
-    """An observer that is also told how much of the whole is done."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called with the share of the work done, in units of the job's own."""
+class ProgressObserver(Observer, WorkObserver, Protocol):
+    """What a job reports to that speaks on the way, and knows how much of the whole is done."""
 
 
 class SpeechModel(Protocol):

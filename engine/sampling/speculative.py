@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, mask_stops, places
 from engine.sampling.token_scorer import TokenScorer
 from engine.sampling.tokens import TokenSampler, draw
-from engine.sampling.verification import Rule, Verdict
+from engine.sampling.verification import Rule, Verification
 
 BEGAN, READ, DRAFTED = "began", "read", "drafted"
 """What is marked: decoding begins; all that is known has been read; the tokens of a cycle are drafted."""
@@ -107,7 +107,7 @@ def _check(
     return sampler.probabilities(logits, sequence)
 
 
-def _resampled(drafted: tuple[int, ...], verdict: Verdict, codes: int, uniforms: Callable[[], float]) -> Cycle:
+def _resampled(drafted: tuple[int, ...], verdict: Verification, codes: int, uniforms: Callable[[], float]) -> Cycle:
     """The cycle: the tokens that stay, and the one that the target adds."""
     accepted, ends = verdict.accepted, bool(drafted) and drafted[-1] >= codes
     stays = drafted[:accepted]

@@ -22,7 +22,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """What became of a draft."""
 
     accepted: int
@@ -34,7 +34,7 @@ class Verdict:
     """(ids,), up to its sum: what the next token is drawn from."""
 
 
-Rule = Callable[[Sequence[int], Sequence[Tensor], Tensor, Callable[[], float]], Verdict]
+Rule = Callable[[Sequence[int], Sequence[Tensor], Tensor, Callable[[], float]], Verification]
 """Maps drafted tokens, the draft's distributions (ids,) at their places, the target's (n, ids) at these and, unless the
 last token ends speech, at the next one, and random numbers to the verdict."""
 
@@ -60,7 +60,7 @@ def by_token(tolerance: float, codes: int) -> Rule:
 
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
-    ) -> Verdict:
+    ) -> Verification:
         p, q = _of(drafted, proposals, checks)
         exempt = torch.tensor([token >= codes for token in drafted], dtype=torch.bool) | (q <= 0)
         found = acceptance(p, q, tolerance, exempt).clamp(max=1.0).tolist()
@@ -72,7 +72,7 @@ def by_token(tolerance: float, codes: int) -> Rule:
 
 def by_block(
     drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
-) -> Verdict:
+) -> Verification:
     """The draft as a whole. One random number for every drafted token."""
     # w: by how much the target likes the tokens so far better than the draft does, never above 1.
     weights = [1.0]
@@ -96,11 +96,11 @@ def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> 
 
 def _verdict(
     accepted: int, stays: Sequence[float], proposals: Sequence[Tensor], checks: Tensor, weight: float = 1.0
-) -> Verdict:
+) -> Verification:
     """That the first ``accepted`` tokens stay; ``weight`` is that of the target where the next one fell."""
     fell = accepted < len(proposals)
     rest = residual(proposals[accepted], checks[accepted], weight) if fell else checks[-1]
-    return Verdict(accepted, tuple(stays[: accepted + 1]), rest)
+    return Verification(accepted, tuple(stays[: accepted + 1]), rest)
 
 
 def _up_to_each(weights: Sequence[float], proposals: Sequence[Tensor], checks: Tensor) -> list[float]:

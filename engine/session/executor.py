@@ -19,7 +19,7 @@ from engine.errors import SettingError
 from engine.measure.machine import describe
 from engine.models.base import ModelInfo, SpeechModel
 from engine.session.messages import Command, EngineReady, Event, LoadModel
-from engine.session.observers import Job, JobObserver, Post
+from engine.session.observers import JobObserver, Post, RunningJob
 from engine.setting.setting import Setting
 
 Load = Callable[..., SpeechModel]
@@ -56,7 +56,7 @@ class Executor:
         nobody carries out.
         """
         work = _work_of(type(command))
-        result = work(command, self, Job(command.job, post, cancelled, pausing or threading.Event()))
+        result = work(command, self, RunningJob(command.job, post, cancelled, pausing or threading.Event()))
         if result is not None:
             post(result)
         return result
@@ -100,7 +100,7 @@ class Executor:
         wanted = torch.device(lost).type if device.answers(lost) else "cpu"
         again = replace(command, job=0, device=wanted)
         self.carry_out(again, post, threading.Event())
-        observer = JobObserver(Job(0, post, threading.Event()))
+        observer = JobObserver(RunningJob(0, post, threading.Event()))
         observer.status(f"{self.model.info.title} was loaded again, on {self.model.info.device}.")
 
     def _let_go(self) -> None:
@@ -114,7 +114,7 @@ class Executor:
         device.release_memory()
 
 
-def _work_of(kind: type[Command]) -> Callable[[Command, Executor, Job], Event | None]:
+def _work_of(kind: type[Command]) -> Callable[[Command, Executor, RunningJob], Event | None]:
     """The function that carries out commands of ``kind``: see :mod:`engine.session.jobs`."""
     module, _, name = kind.carried_out_by.partition(":")
     if not name:

@@ -33,7 +33,7 @@ Post = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
-class Job:
+class RunningJob:
     """A running job: its number, where its events go, and what stops it."""
 
     number: int
@@ -46,7 +46,7 @@ class Job:
 class JobObserver:
     """Common to all jobs. Every method raises :class:`Cancelled` once the job was cancelled."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: RunningJob) -> None:
         self.job = job.number
         self.post = job.post
         self._cancelled = job.cancelled
@@ -80,7 +80,7 @@ class JobObserver:
 class SynthesisObserver(JobObserver):
     """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
 
-    def __init__(self, job: Job, device: str) -> None:
+    def __init__(self, job: RunningJob, device: str) -> None:
         super().__init__(job)
         self.memory = PeakMemory(device)
         self._pace = Pace(time.perf_counter())
@@ -147,7 +147,7 @@ class PreparationObserver(JobObserver):
     """Follows a technique's own job: see :class:`engine.techniques.base.JobObserver`. Its progress is counted in units
     of its own, not in the steps of single sentences."""
 
-    def __init__(self, job: Job, technique: str, title: str) -> None:
+    def __init__(self, job: RunningJob, technique: str, title: str) -> None:
         super().__init__(job)
         self._technique = technique
         self._title = title
@@ -175,9 +175,9 @@ class MeasuringObserver(JobObserver):
 
 
 class StudyObserver(JobObserver):
-    """Follows a study: see :class:`engine.studies.running.Follower`. Its progress is counted in takes and such."""
+    """Follows a study: see :class:`engine.studies.running.StudyFollower`. Its progress is counted in takes and such."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: RunningJob) -> None:
         super().__init__(job)
         self.made = 0
         """Takes of this run."""

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from engine import failures
 from engine.errors import StudyError
-from engine.models.base import SpeechModel, StatusObserver
+from engine.models.base import SpeechModel, StatusObserver, WorkObserver
 from engine.models.silent_observer import SilentObserver
 from engine.studies.extras import NO_CLUSTER
 from engine.studies.running import Lost
-from engine.studies.tasks import Equipment, Outcome, Task, TaskObserver
+from engine.studies.tasks import Equipment, Outcome, Task
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -181,7 +181,7 @@ class Cluster:
         """Send ``worker`` its task."""
         self._tasks[worker.carry_out.remote(task)] = worker
 
-    def wait(self, observer: TaskObserver) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | Lost]]:
         """What came back. Empty once a further worker is ready."""
         lonely_since = time.monotonic()
         while True:

@@ -18,7 +18,7 @@ from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.takes import make_take
 from engine.measure.timing import clock_name, stopwatch
-from engine.models.base import SpeechModel, StatusObserver, run_to_completion
+from engine.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
 from engine.models.silent_observer import QuietObserver
 from engine.setting.artefact import Artefact
 from engine.setting.take import Trace
@@ -35,7 +35,6 @@ from engine.studies.tasks import (
     Referred,
     Speak,
     Task,
-    TaskObserver,
     take_id,
 )
 from engine.techniques import problem
@@ -80,7 +79,7 @@ class Performer:
             }
         return self._model
 
-    def carry_out(self, task: Task, observer: TaskObserver) -> Outcome:
+    def carry_out(self, task: Task, observer: WorkObserver) -> Outcome:
         """Do ``task``, telling ``observer`` how far a calibration is; what goes wrong with it comes back as
         :class:`Failed`. Raises :class:`Cancelled`, and :class:`PlainError` where nothing can be done at all because
         model or judges cannot be loaded."""
@@ -102,7 +101,7 @@ class Performer:
             return Failed(task, text, time.perf_counter() - started, whole_setting)
 
     # --- Tasks --------------------------------------------------------------------------------------------------------
-    def _prepare(self, model: SpeechModel, task: Prepare, observer: TaskObserver, started: float) -> Prepared:
+    def _prepare(self, model: SpeechModel, task: Prepare, observer: WorkObserver, started: float) -> Prepared:
         prepare = self._preparers.get(task.technique)
         if prepare is None:
             prepare = self._preparers[task.technique] = preparer(task.technique)
@@ -118,7 +117,7 @@ class Performer:
         verdicts = self._verdicts(task.spoken, samples, rate)
         return Referred(task, verdicts, time.perf_counter() - started)
 
-    def _speak(self, model: SpeechModel, task: Speak, observer: TaskObserver, started: float) -> Made | Failed:
+    def _speak(self, model: SpeechModel, task: Speak, observer: WorkObserver, started: float) -> Made | Failed:
         spoken = task.spoken
         reason = problem(model.info, task.setting, task.artefacts)
         if reason:
@@ -166,7 +165,7 @@ class Performer:
 class _Preparing(QuietObserver):
     """Passes on how far a preparation is as well."""
 
-    def __init__(self, observer: TaskObserver) -> None:
+    def __init__(self, observer: WorkObserver) -> None:
         super().__init__(observer)
         self._following = observer
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from engine import locks
 from engine.errors import SettingError, StudyError
 from engine.measure.baseline_metrics import held_against
-from engine.models.base import SpeechModel, StatusObserver
+from engine.models.base import SpeechModel, StatusObserver, WorkObserver
 from engine.setting.take import Metrics
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
@@ -33,7 +33,6 @@ from engine.studies.tasks import (
     Referred,
     Speak,
     Task,
-    TaskObserver,
     take_id,
 )
 from engine.studies.wording import described
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 FINISHED, PAUSED = "finished", "paused"
 
 
-class Follower(TaskObserver, Protocol):
+class StudyFollower(WorkObserver, Protocol):
     """Who watches a study. Every method may raise :class:`engine.errors.Cancelled`."""
 
     def begun(self, title: str, done: int, total: int) -> None:
@@ -79,7 +78,7 @@ class TaskExecutor(Protocol):
     def start(self, worker: object, task: Task) -> None:
         """Give a worker its task."""
 
-    def wait(self, observer: TaskObserver) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | Lost]]:
         """What came back, once something has. Raises :class:`StudyError` if nobody is left to work."""
 
     @property
@@ -115,7 +114,7 @@ class LocalExecutor:
     def start(self, worker: object, task: Task) -> None:
         self._task = task
 
-    def wait(self, observer: TaskObserver) -> list[tuple[object, Outcome | Lost]]:
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | Lost]]:
         if self._performer is None or self._task is None:
             raise StudyError("There is no task to wait for.")
         try:
@@ -130,7 +129,7 @@ class LocalExecutor:
         return []
 
 
-def run(study: Study, store: Store, executor: TaskExecutor, follower: Follower) -> str:
+def run(study: Study, store: Store, executor: TaskExecutor, follower: StudyFollower) -> str:
     """Do what is left of ``study``; ``FINISHED`` or ``PAUSED``.
 
     Raises :class:`StudyError` if it cannot be run at all or is being run by another process, and
@@ -143,7 +142,7 @@ def run(study: Study, store: Store, executor: TaskExecutor, follower: Follower) 
 class _Run:
     """One run of a study."""
 
-    def __init__(self, study: Study, store: Store, executor: TaskExecutor, follower: Follower) -> None:
+    def __init__(self, study: Study, store: Store, executor: TaskExecutor, follower: StudyFollower) -> None:
         self._study, self._store, self._crew, self._follower = study, store, executor, follower
         self._searcher = Searcher(study, store) if study.search else None
 

@@ -5,21 +5,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import astuple, dataclass, field
-from typing import Protocol
 
 from engine.measure.evaluation.judges import Verdict
-from engine.models.base import StatusObserver, Utterance
+from engine.models.base import Utterance
 from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from engine.studies.study import Cell, Spoken
-
-
-class TaskObserver(StatusObserver, Protocol):
-    """Who watches a task."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called while a calibration runs in this process: its progress, in its own units."""
 
 
 @dataclass(frozen=True)

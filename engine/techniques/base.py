@@ -13,20 +13,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from engine.errors import SettingError
+from engine.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
 from engine.setting.plan import NotPrepared, Plan
 from engine.setting.setting import Engaged, Setting
 
-if TYPE_CHECKING:
-    from engine.models.base import ModelInfo, SpeechModel, StepReport, TrainedWeights
-
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
-AnyWeights = TypeVar("AnyWeights", bound="TrainedWeights")
+AnyWeights = TypeVar("AnyWeights", bound=TrainedWeights)
 
 SLOTS = (
     "passages",
@@ -140,20 +138,8 @@ class Weights:
     """Whether a profile must name them: without them the technique does nothing."""
 
 
-class JobObserver(Protocol):
-    """What a preparation reports to: a :class:`engine.models.base.ProgressObserver` that also passes reports on."""
-
-    def check(self) -> None:
-        """Called often; raises :class:`engine.errors.Cancelled` when the job was cancelled."""
-
-    def step(self, report: StepReport) -> None:
-        """A step of one sentence is done: a chance to stop, no more."""
-
-    def status(self, text: str) -> None:
-        """A line to show."""
-
-    def progress(self, done: int, total: int) -> None:
-        """How much of the whole is done."""
+class ReportObserver(ProgressObserver, Protocol):
+    """What a preparation reports to: an observer that also passes reports on."""
 
     def report(self, report: object) -> None:
         """Something found on the way, frozen and picklable: a trial, a loss. Reaches front ends as
@@ -166,7 +152,7 @@ class JobTask:
 
     request: Any
     """The technique's own, frozen and picklable."""
-    observer: JobObserver
+    observer: ReportObserver
     model: SpeechModel | None
     """The loaded model, where the job runs on it."""
     machine: str = ""

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from engine.models.base import WorkObserver
 from engine.training.session import Milestone
 
 
-class Follower(Protocol):
-    """Every method may raise :class:`engine.errors.Cancelled`."""
-
-    def check(self) -> None:
-        """Called often."""
-
-    def status(self, text: str) -> None:
-        """Called with a line when another part begins, and with the losses now and then."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Called while speech is prepared."""
+class Follower(WorkObserver, Protocol):
+    """What a training reports to; its progress is that of preparing speech. Every method may raise
+    :class:`engine.errors.Cancelled`."""
 
     def milestone(self, milestone: Milestone) -> None:
         """Called after every step and validation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from engine import device
-from engine.techniques.base import JobObserver
+from engine.techniques.base import ReportObserver
 from engine.training.requests import TrainingProgress, TrainingRequest
 from engine.training.session import Milestone
 
@@ -18,7 +18,7 @@ def use_threads(request: TrainingRequest) -> None:
 class Reporting:
     """Reports a training's milestones; see :class:`engine.training.follower.Follower`."""
 
-    def __init__(self, observer: JobObserver) -> None:
+    def __init__(self, observer: ReportObserver) -> None:
         self.check = observer.check
         self.status = observer.status
         self._observer = observer

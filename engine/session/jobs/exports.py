@@ -8,16 +8,16 @@ from engine.export.exporting import export
 from engine.export.language import LanguageExport, export_language
 from engine.session.executor import Executor
 from engine.session.messages import ExportProfile, ExportWeights, ProfileExported, WeightsExported
-from engine.session.observers import Job, JobObserver
+from engine.session.observers import JobObserver, RunningJob
 
 
-def export_profile(command: ExportProfile, executor: Executor, job: Job) -> ProfileExported:
+def export_profile(command: ExportProfile, executor: Executor, job: RunningJob) -> ProfileExported:
     """Write a profile in the form of its target."""
     written = export(command.profile, command.target, Path(command.folder), JobObserver(job), command.model_folder)
     return ProfileExported(command.job, command.target, command.folder, tuple(path.name for path in written))
 
 
-def export_weights(command: ExportWeights, executor: Executor, job: Job) -> WeightsExported:
+def export_weights(command: ExportWeights, executor: Executor, job: RunningJob) -> WeightsExported:
     """Write a student or a draft as a checkpoint."""
     folder = Path(command.folder)
     wanted = LanguageExport(command.model, command.kind, folder, command.file, command.settings, command.model_folder)

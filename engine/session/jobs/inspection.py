@@ -15,12 +15,12 @@ from engine.session.messages import (
     RooflineMeasured,
     ViewComputed,
 )
-from engine.session.observers import Job, JobObserver, MeasuringObserver
+from engine.session.observers import JobObserver, MeasuringObserver, RunningJob
 from engine.views import computing
 from engine.views.view import Task
 
 
-def capture_attention(command: CaptureAttention, executor: Executor, job: Job) -> AttentionCaptured:
+def capture_attention(command: CaptureAttention, executor: Executor, job: RunningJob) -> AttentionCaptured:
     """Run up to a step and keep the attention of a layer there."""
     observer = JobObserver(job)
     model = flow_model(executor.model_for(command.setting), "Capturing attention at a step")
@@ -38,14 +38,14 @@ def capture_attention(command: CaptureAttention, executor: Executor, job: Job) -
     return AttentionCaptured(command.job, found)
 
 
-def compute_view(command: ComputeView, executor: Executor, job: Job) -> ViewComputed:
+def compute_view(command: ComputeView, executor: Executor, job: RunningJob) -> ViewComputed:
     """Compute a view's figure."""
     model = executor.model_for(command.setting)
     task = Task(model, command.utterance, command.setting, command.knobs, JobObserver(job), command.record)
     return ViewComputed(command.job, computing.compute_view(command.view, task))
 
 
-def measure_roofline(command: MeasureRoofline, executor: Executor, job: Job) -> RooflineMeasured:
+def measure_roofline(command: MeasureRoofline, executor: Executor, job: RunningJob) -> RooflineMeasured:
     """Measure every component against the machine's ceilings."""
     # Imported on use: torch's profiler takes its time.
     from engine.measure.roofline import measuring

@@ -8,17 +8,17 @@ from pathlib import Path
 from engine.models.files.downloads import download
 from engine.session.executor import Executor
 from engine.session.messages import DownloadModel, LoadModel, ModelDownloaded, ModelLoaded
-from engine.session.observers import Job, JobObserver
+from engine.session.observers import JobObserver, RunningJob
 
 
-def load_model(command: LoadModel, executor: Executor, job: Job) -> ModelLoaded:
+def load_model(command: LoadModel, executor: Executor, job: RunningJob) -> ModelLoaded:
     """Load the model and let the executor have it."""
     started = time.perf_counter()
     info = executor.load_model(command, JobObserver(job))
     return ModelLoaded(command.job, info, time.perf_counter() - started)
 
 
-def download_model(command: DownloadModel, executor: Executor, job: Job) -> ModelDownloaded:
+def download_model(command: DownloadModel, executor: Executor, job: RunningJob) -> ModelDownloaded:
     """Fetch what of the checkpoint is not there yet."""
     observer = JobObserver(job)
     files = download(command.model, Path(command.folder), command.licence, observer.progress, observer.check)

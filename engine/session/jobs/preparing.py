@@ -9,14 +9,14 @@ from engine.errors import SettingError
 from engine.models.base import ModelInfo
 from engine.session.executor import Executor
 from engine.session.messages import Prepare, Prepared
-from engine.session.observers import Job, PreparationObserver
+from engine.session.observers import PreparationObserver, RunningJob
 from engine.setting.plan import imported
 from engine.techniques.base import Job as Preparation
 from engine.techniques.base import JobTask
 from engine.techniques.registry import technique
 
 
-def prepare(command: Prepare, executor: Executor, job: Job) -> Prepared:
+def prepare(command: Prepare, executor: Executor, job: RunningJob) -> Prepared:
     """Have the technique's own function do it."""
     preparation = preparation_for(command.technique, command.request)
     model = executor.model_for(command.request.setting) if preparation.on_loaded_model else None

@@ -11,7 +11,7 @@ from engine.measure.evaluation.judges import judge_named
 from engine.models.catalogue import entry
 from engine.session.executor import Executor
 from engine.session.messages import Prepared, RunStudy, StudyEnded
-from engine.session.observers import Job, StudyObserver
+from engine.session.observers import RunningJob, StudyObserver
 from engine.setting.knobs import Values
 from engine.studies import definition
 from engine.studies.cluster import Cluster
@@ -21,7 +21,7 @@ from engine.studies.store import Store
 from engine.studies.study import Study, results_folder
 
 
-def run_study(command: RunStudy, executor: Executor, job: Job) -> StudyEnded:
+def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEnded:
     """Do what is left of a study."""
     study = definition.read(command.file)
     folder = Path(command.folder) if command.folder else results_folder(command.file)

@@ -11,10 +11,10 @@ from engine.models.base import FLOW, Synthesis, flow_model
 from engine.models.families.masked import MaskedSpeech
 from engine.session.executor import Executor
 from engine.session.messages import AudioReady, DecodePartial, PartialDecoded, Synthesise, TakeReady
-from engine.session.observers import Job, JobObserver, SynthesisObserver
+from engine.session.observers import JobObserver, RunningJob, SynthesisObserver
 
 
-def synthesise(command: Synthesise, executor: Executor, job: Job) -> TakeReady:
+def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
     """Speak; each piece is posted as soon as it can be played."""
     observer = SynthesisObserver(job, executor.device)
     model = executor.model_for(command.setting)
@@ -56,7 +56,7 @@ def synthesise(command: Synthesise, executor: Executor, job: Job) -> TakeReady:
     return TakeReady(command.job, take, operations)
 
 
-def decode_partial(command: DecodePartial, executor: Executor, job: Job) -> PartialDecoded:
+def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) -> PartialDecoded:
     """Decode a passage as it stood after a step."""
     observer = JobObserver(job)
     model = executor.model_for(command.setting)

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.models.base import flow_model
 from engine.models.silent_observer import QuietObserver
-from engine.techniques.base import JobObserver, JobTask
+from engine.techniques.base import JobTask, ReportObserver
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.requests import Calibrated, Similarities, TransferMeasured
 from engine.techniques.ditreducio.transfer import measure_transfer
@@ -39,7 +39,7 @@ def transfer(task: JobTask) -> TransferMeasured:
 class _Reporting(QuietObserver):
     """Reports what a calibration finds; see :class:`engine.techniques.ditreducio.observer.CalibrationObserver`."""
 
-    def __init__(self, observer: JobObserver) -> None:
+    def __init__(self, observer: ReportObserver) -> None:
         super().__init__(observer)
         self._job = observer
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling.verification import Rule, Verdict, by_block, by_token, residual
+from engine.sampling.verification import Rule, Verification, by_block, by_token, residual
 
 IDS = 3
 NO, YES = 1.0, 0.0
@@ -34,7 +34,7 @@ def tables(seed: int, length: int) -> Tables:
 
 def verdicts(
     rule: Rule, drafted: Sequence[int], proposals: list[Tensor], checks: Tensor
-) -> Iterator[tuple[float, Verdict]]:
+) -> Iterator[tuple[float, Verification]]:
     """Every verdict on a draft, and how likely it is."""
     stays = _stays(rule, drafted, proposals, checks)
     for outcome in itertools.product((True, False), repeat=len(drafted)):

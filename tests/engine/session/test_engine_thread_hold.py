@@ -131,12 +131,12 @@ def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> Non
 
 def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
     """Where it asks whether it is to pause, it waits; and goes on as if nothing had been."""
-    from engine.session.observers import Job, StudyObserver
+    from engine.session.observers import RunningJob, StudyObserver
 
     seen: list[bool] = []
 
     def carry_out(command, post, cancelled, pausing) -> None:
-        observer = StudyObserver(Job(command.job, post, cancelled, pausing))
+        observer = StudyObserver(RunningJob(command.job, post, cancelled, pausing))
         observer.status("between takes")
         engine.hold()
         observer.check()  # In the middle of a take: it goes on.

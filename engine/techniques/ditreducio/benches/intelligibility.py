@@ -18,7 +18,7 @@ from engine.bench.report import Report
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
-from engine.measure.verdicts import Verdict, Way, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, verdicts
 from engine.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from engine.models.catalogue import entry, harvard_sentences, voice, voices
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
@@ -96,7 +96,7 @@ def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: fl
     return Way(f"DiTReducio δ = {threshold:g}", setting, (record.table,))
 
 
-def _row(verdict: Verdict, baseline: Verdict | None) -> dict[str, object]:
+def _row(verdict: VoiceVerdict, baseline: VoiceVerdict | None) -> dict[str, object]:
     """A verdict's row; with what it saved and how far it is from ``baseline`` if it is another way of speaking."""
     low, high = verdict.errors.interval()
     row: dict[str, object] = {

@@ -20,7 +20,7 @@ from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, paired_ratio
-from engine.measure.verdicts import Verdict, Way, each_distance, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, each_distance, verdicts
 from engine.models.base import SpeechModel, Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.vocos import Vocos
@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> Report:
     plain = Way(f"baseline, {arguments.steps} steps", baseline)
     entrants = list(_entrants(model, baseline, arguments))
     times = _timed(model, plain, entrants, arguments)
-    heard: dict[str, list[Verdict]] = {}
+    heard: dict[str, list[VoiceVerdict]] = {}
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
     ways = [plain, *(one.way for one in entrants)]
@@ -265,7 +265,7 @@ def _timed(model: SpeechModel, plain: Way, entrants: Sequence[Entrant], argument
 
 
 def _row(
-    title: str, said: Sequence[Verdict], reference: Sequence[Verdict], entrant: Entrant | None
+    title: str, said: Sequence[VoiceVerdict], reference: Sequence[VoiceVerdict], entrant: Entrant | None
 ) -> dict[str, object]:
     edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     row: dict[str, object] = {"technique": title}
@@ -279,7 +279,7 @@ def _row(
     return {**row, "word error rate": edits / words}
 
 
-def _share(said: Sequence[Verdict]) -> float:
+def _share(said: Sequence[VoiceVerdict]) -> float:
     return float(np.mean([take.measurements.ops_ratio for one in said for take in one.syntheses]))
 
 

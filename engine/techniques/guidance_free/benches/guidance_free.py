@@ -25,7 +25,7 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.timing import Interval, paired_ratio
-from engine.measure.verdicts import ORIGINAL, Verdict, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, VoiceVerdict, Way, verdicts
 from engine.measure.warping import warped_log_mel_distance
 from engine.models.base import SpeechModel, WeightSet
 from engine.models.catalogue import entry, harvard_sentences, voices
@@ -132,7 +132,7 @@ def _heard(
             Way(_guided_title(one), guided(baseline, one.equivalent_guidance)),
             Way(_free_title(one), guidance_free(baseline, one)),
         ]
-    found: dict[str, list[Verdict]] = {}
+    found: dict[str, list[VoiceVerdict]] = {}
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
     for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
@@ -153,7 +153,7 @@ def _heard(
     return rows
 
 
-def _distances(heard: Sequence[Verdict], originals: Sequence[np.ndarray]) -> np.ndarray:
+def _distances(heard: Sequence[VoiceVerdict], originals: Sequence[np.ndarray]) -> np.ndarray:
     """Of every take from the original speech, (takes,)."""
     takes = [one.trace.mel for verdict in heard for one in verdict.syntheses]
     return np.array([warped_log_mel_distance(*pair) for pair in zip(takes, originals, strict=True)])
@@ -168,13 +168,13 @@ def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
     return distance | {"further, low": low, "further, high": high}
 
 
-def _row(title: str, heard: Sequence[Verdict]) -> dict[str, object]:
+def _row(title: str, heard: Sequence[VoiceVerdict]) -> dict[str, object]:
     errors = [one.errors for one in heard]
     edits, words = (sum(sum(getattr(one, name)) for one in errors) for name in ("edits", "words"))
     return {"speech": title, "word error rate": edits / words, "errors": edits, "words": words}
 
 
-def _compared(reference: Sequence[Verdict], other: Sequence[Verdict]) -> dict[str, object]:
+def _compared(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> dict[str, object]:
     """Paired with the takes of ``reference``: sentence by sentence, voice by voice."""
     more, low, high = paired_difference([one.errors for one in reference], [one.errors for one in other])
     pairs = [

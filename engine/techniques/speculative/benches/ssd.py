@@ -20,7 +20,7 @@ from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Interval
-from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, Verdict
+from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
 from engine.models.base import DraftWeights, Voice
 from engine.models.catalogue import harvard_sentences
 from engine.models.families.language import LanguageSpeech
@@ -130,7 +130,7 @@ def _rows(
     ways: Iterable[str],
     decoded: Mapping[str, Decoded],
     speed_up: Mapping[str, Interval],
-    said: Mapping[str, list[Verdict]],
+    said: Mapping[str, list[VoiceVerdict]],
 ) -> Iterator[dict[str, object]]:
     single = decoded[PLAIN].target_seconds
     floor = heard(said[PLAIN])["word error rate"] if PLAIN in said else None
