@@ -8,13 +8,12 @@ are does not depend on it.
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, Rows
+from engine.models.kernels.spaced_run import SpacedRun
 from engine.sampling.demasking import Guide
 
 
@@ -37,13 +36,12 @@ class PrefixMemory:
         return torch.cat([before[0], keys]), torch.cat([before[1], values])
 
 
-class KeptPrefixRun(MaskedRun):
+class KeptPrefixRun(SpacedRun):
     """See the module."""
 
     def __init__(self, network: FusedMasked, request: MaskedRequest, guidance: float, every: int) -> None:
         """Text and reference are computed at the first pass of a canvas or block and at ``every`` n-th from there."""
-        super().__init__(network, request, guidance)
-        self._every, self._passes = every, 0
+        super().__init__(network, request, guidance, every)
         self._memory: PrefixMemory = PrefixMemory(request.prefix)
 
     short_name, short_title = "kept", "text kept"
@@ -52,25 +50,14 @@ class KeptPrefixRun(MaskedRun):
     def kept_rows(self) -> int:
         return self._request.prefix
 
-    def short_passes(self, guides: Sequence[Guide]) -> list[bool]:
-        return [number % self._every != 0 for number in range(len(guides))]
-
-    def stay_short(self) -> None:
-        self._every = sys.maxsize
-
     def rows_of(self, guide: Guide) -> int:
         return super().rows_of(guide) - self._request.prefix + math.ceil(self._request.prefix / self._every)
 
-    def rows_of_last(self, guide: Guide) -> int:
-        was_whole = (self._passes - 1) % self._every == 0
-        return super().rows_of(guide) - (0 if was_whole else self._request.prefix)
-
-    def begin_block(self) -> None:
-        self._passes = 0
+    def _short_rows(self, rows: int) -> int:
+        return rows - self._request.prefix
 
     def _hidden(self, codes: Tensor, first: int, last: int, rows: Rows) -> Tensor:
-        self._memory.recording = self._is_whole
-        self._passes += 1
+        self._memory.recording = self._begin_pass(rows)
         if self._memory.recording:
             return super()._hidden(codes, first, last, rows)
         canvas, frames = self._network.audio(codes[:, : self._request.frames]), self._request.frames
@@ -81,13 +68,8 @@ class KeptPrefixRun(MaskedRun):
             torch.cat([canvas] * branches), (turned, values), short, short.wanted(first, last, frames), self._memory
         )
 
-    @property
-    def _is_whole(self) -> bool:
-        """Whether the next pass computes the text and the reference."""
-        return self._passes % self._every == 0
-
     def _cost(self, targets: int, guide: Guide) -> float:
-        if self._is_whole:
+        if self._next_is_whole(guide):
             return super()._cost(targets, guide)
         config, request = self._network.config, self._request
         inner = config.transformer

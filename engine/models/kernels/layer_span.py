@@ -14,11 +14,6 @@ class LayerSpan:
         """Whether the next pass computes them, or adds what they added."""
         self._added: Tensor | None = None
 
-    @property
-    def rows(self) -> int:
-        """Of how many rows it is known what was added to them."""
-        return 0 if self._added is None else len(self._added)
-
     def passed(self, hidden: Tensor) -> Tensor:
         """Rows (n, hidden) before the span to those after it, by what was added to the first n when it ran."""
         if self._added is None:

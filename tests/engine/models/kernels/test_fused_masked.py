@@ -194,3 +194,18 @@ def test_what_one_branch_left_serves_no_step_with_both(network: MaskedNetwork) -
     assert run.operations - spent < request().operations(fused.config, FRAMES, Guide.ALONE)
     run.begin_block()
     close(run.scores(canvas(2), 0, FRAMES, Guide.ALONE), fresh.scores(canvas(2), 0, FRAMES, Guide.ALONE))
+
+
+def test_short_passes_are_foreseen(network: MaskedNetwork) -> None:
+    fused, guides = FusedMasked.of(network), [Guide.ALONE, Guide.BOTH, Guide.BOTH, Guide.ALONE, Guide.BOTH, Guide.ALONE]
+    for run in (KeptPrefixRun(fused, request(), 2.0, 4), ReusedLayersRun(fused, request(), 2.0, 4, range(1, 2))):
+        foreseen = run.short_passes(guides)
+        assert any(foreseen) and not all(foreseen)
+        for _ in range(2):
+            found = []
+            for guide in guides:
+                before = run.operations
+                run.scores(canvas(0), 0, FRAMES, guide)
+                found.append(run.operations - before < request().operations(fused.config, FRAMES, guide))
+            assert found == foreseen
+            run.begin_block()
