@@ -71,8 +71,9 @@ class PassageJoiner:
     lead = 0
     """By how many samples the sound of the last passage begins later than :meth:`begin` said."""
 
-    def __init__(self, fade: int, shape: Fade = linear_fade) -> None:
-        self._fader = CrossFader(fade, shape)
+    def __init__(self, fader: CrossFader, passages: int | None = None) -> None:
+        """Of a known number of ``passages``, the last one's end is not held back: nothing fades into it."""
+        self._fader, self._left = fader, passages
         self._beginning: list[np.ndarray] | None = None
         """The beginning of a passage that is still too short for a cross-fade."""
         self._final = np.zeros(0, np.float32)
@@ -83,6 +84,8 @@ class PassageJoiner:
         """Another passage begins; at which sample of the whole."""
         self._settle()
         self._beginning = []
+        if self._left is not None:
+            self._left -= 1
         held = self._fader.held
         return self._returned + len(self._final) + held - min(self._fader.fade, held)
 
@@ -94,6 +97,8 @@ class PassageJoiner:
             self._beginning.append(samples)
             if sum(map(len, self._beginning)) >= min(self._fader.fade, self._fader.held):
                 self._settle()
+        if self._left == 0 and self._beginning is None:
+            self._add(self._fader.finish())
         return self._take()
 
     def finish(self) -> np.ndarray:

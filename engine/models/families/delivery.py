@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -33,9 +33,15 @@ class Joiner(Protocol):
 class Delivery:
     """Hands on what is spoken, passage by passage, and keeps it."""
 
-    def __init__(self, joiner: Joiner, sample_rate: int, paces: Collection[Pace]) -> None:
-        """All of ``paces`` are told when a piece has come."""
-        self._joiner, self._sample_rate, self._paces = joiner, sample_rate, paces
+    def __init__(
+        self,
+        joiner: Joiner,
+        sample_rate: int,
+        paces: Collection[Pace],
+        check: Callable[[np.ndarray], None] = require_numbers,
+    ) -> None:
+        """All of ``paces`` are told when a piece has come, which ``check`` has seen before."""
+        self._joiner, self._sample_rate, self._paces, self._check = joiner, sample_rate, paces, check
         self._pieces: list[np.ndarray] = []
         self._starts: list[float] = []
 
@@ -67,7 +73,7 @@ class Delivery:
 
     def _heard(self, samples: np.ndarray) -> Generator[Piece, None, None]:
         if len(samples):
-            require_numbers(samples)
+            self._check(samples)
             self._pieces.append(samples)
             for pace in self._paces:
                 pace.delivered(len(samples) / self._sample_rate)

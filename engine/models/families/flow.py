@@ -21,9 +21,10 @@ Which options shape the trajectory, and hence what artefacts must have been made
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,35 +33,18 @@ import torch
 from torch import Tensor
 
 from engine import device as devices
-from engine.audio.cross_fade import CrossFader
+from engine.audio.cross_fade import CrossFader, PassageJoiner
 from engine.errors import SettingError
-from engine.models.base import (
-    AttentionCapture,
-    ModelInfo,
-    Observer,
-    Piece,
-    StepReport,
-    Synthesis,
-    Voice,
-    WeightSet,
-)
+from engine.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
 from engine.models.families.backbones import Backbones
 from engine.models.families.evaluations import Evaluations, Phase, Stage, require_layers
-from engine.models.families.passages import (
-    Decoded,
-    Passage,
-    Passages,
-    Prompt,
-    Sampler,
-    cost_of,
-    require_numbers,
-    whole_mel,
-)
+from engine.models.families.pacing import Pace
+from engine.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, cost_of
+from engine.models.families.speech import Script, Speech
 from engine.models.files.weight_sets import find_weight_sets, folders
 from engine.models.kernels import products
 from engine.models.kernels.compiled import notes_of
 from engine.models.kernels.flow_graphs import GraphedEvaluator
-from engine.models.kernels.graphs import GraphCache
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.attention_similarity import diagonal_similarity
 from engine.sampling.calibration_target import CalibrationTarget
@@ -72,7 +56,7 @@ from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan
 from engine.setting.setting import Setting
-from engine.setting.take import Trace
+from engine.setting.take import Measurements, Trace
 from engine.techniques import resolve
 
 LARGEST_MAP = 512
@@ -80,23 +64,29 @@ LARGEST_MAP = 512
 
 
 @dataclass(frozen=True)
-class _Script:
-    """Everything one synthesis needs."""
+class _Network:
+    """What computes."""
 
-    plan: FlowPlan
     backbone: Any
     """A module of the model's own kind; see :class:`Evaluated`."""
-    prompt: Prompt
-    passages: tuple[Passage, ...]
-    notes: tuple[str, ...]
-    times: np.ndarray
-    seed: int
     evaluator: Callable[[], Evaluator]
     """Gives what makes the evaluations of a passage."""
 
+
+@dataclass(frozen=True)
+class _Script(Script):
+    plan: FlowPlan
+    network: _Network
+    prompt: FlowPrompt
+    passages: tuple[FramedPassage, ...]
+
     @property
-    def options(self) -> Values:
-        return self.plan.options
+    def backbone(self) -> Any:
+        return self.network.backbone
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        return _grid(self.options)
 
     @property
     def steps(self) -> int:
@@ -104,17 +94,7 @@ class _Script:
 
 
 @dataclass(frozen=True)
-class _Spoken:
-    """One passage, spoken: what came out and what it cost."""
-
-    decoded: Decoded
-    step_seconds: tuple[float, ...]
-    backbone_seconds: float
-    decoder_seconds: float
-    evaluations: int
-    operations: float
-    """Backbone operations that were needed, and those that the same setting without techniques needs."""
-    reference_operations: float
+class _Spoken(Spoken):
     shares: tuple[float, ...]
     """How much of each evaluation was computed."""
 
@@ -147,8 +127,11 @@ class FlowInternals:
     """The last state to audio."""
 
 
-class FlowSpeech(ABC):
+class FlowSpeech(Speech[_Script, _Spoken]):
     """A loaded model of the flow family. See :class:`engine.models.base.SpeechModel`."""
+
+    script = _Script
+    silent = "said nothing"
 
     def __init__(
         self,
@@ -160,28 +143,18 @@ class FlowSpeech(ABC):
     ) -> None:
         """``frame_seconds`` is how long one frame of the state is heard; ``read_weights`` gives the backbone with one
         of ``info.weight_sets``, ready for inference on ``device``."""
-        self.info = info
+        super().__init__(info)
         self._backbone = backbone
         self._backbones = Backbones(backbone, read_weights, self._warm_up)
-        self._graphs: GraphCache = GraphCache()
-        self._memory: dict[str, Any] = {}
-        """State that techniques keep between syntheses."""
         self._device = device
         self._frame_seconds = frame_seconds
 
     # --- What a family fills in --------------------------------------------------------------------------------------
-    # Backbone, prompts and passages are the model's own (:class:`Evaluated`, :class:`Prompt`, :class:`Passage`): Any.
+    # The backbone is the model's own (:class:`Evaluated`): Any.
     @abstractmethod
     def _warm_up(self, backbone: Any) -> None:
         """Run everything once with ``backbone``: first runs choose kernels and allocate, which no take should pay
         for."""
-
-    @abstractmethod
-    def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None] = lambda: None
-    ) -> tuple[Any, Passages]:
-        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
-        to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
     def _begin(self, backbone: Any, passage: Any, prompt: Any, times: np.ndarray, options: Values) -> Run:
@@ -222,7 +195,7 @@ class FlowSpeech(ABC):
         """How passages are joined."""
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
 
-    def _seconds(self, passage: Passage, prompt: Prompt) -> float:
+    def _seconds(self, passage: FramedPassage, prompt: FlowPrompt) -> float:
         """How long a passage will be heard."""
         return (passage.frames - prompt.frames) * self._frame_seconds
 
@@ -245,67 +218,19 @@ class FlowSpeech(ABC):
             self._evaluator(voice, setting, plan, observer.check, observer.status)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
-    def synthesise(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        observer: Observer,
-    ) -> Generator[Piece, None, Synthesis]:
-        started = time.perf_counter()
-        plan = resolve(self.info, setting, artefacts)
-        script = self._script(text, voice, setting, plan, observer.check, observer.status)
-        text_seconds = time.perf_counter() - started
-        fader = self._fader(script.options)
-        spoken, pieces, first_audio_seconds = [], [], 0.0
-        for number in range(len(script.passages)):
-            spoken.append(self._speak(script, number, observer))
-            ready = fader.push(spoken[-1].decoded.samples)
-            if number == len(script.passages) - 1:
-                ready = np.concatenate([ready, fader.finish()])
-            first_audio_seconds = first_audio_seconds or time.perf_counter() - started
-            if len(ready):
-                pieces.append(ready)
-                yield Piece(ready)
-        samples = np.concatenate(pieces)
-        measurements = replace(
-            cost_of(spoken),
-            seconds=time.perf_counter() - started,
-            audio_seconds=len(samples) / self.info.sample_rate,
-            first_audio_seconds=first_audio_seconds,
-            text_seconds=text_seconds,
-            evaluations=sum(one.evaluations for one in spoken),
-            device=self.info.device,
-        )
-        notes = (*script.notes, *notes_of(script.backbone), *products.notes_of(script.backbone), *self._graphs.notes())
-        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(script, spoken), notes)
+    def _joiner(self, script: _Script) -> PassageJoiner:
+        return PassageJoiner(self._fader(script.options), len(script.passages))
 
-    def _script(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        plan: FlowPlan,
-        check: Callable[[], None] = lambda: None,
-        status: Callable[[str], None] = lambda text: None,
-    ) -> _Script:
-        """Everything that must be known before the first passage is spoken. ``status`` is called with what is recorded
-        or measured."""
-        options = plan.options
+    def _network(
+        self, plan: FlowPlan, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
+    ) -> _Network:
         evaluator = self._evaluator(voice, setting, plan, check, status)
-        self._graphs.status = status
-        prompt, prepared = self._prepare(text, voice, options, check)
-        return _Script(
-            plan,
-            self._backbones.of(plan),
-            prompt,
-            prepared.passages,
-            (*plan.notes, *prompt.notes, *prepared.notes),
-            self._grid(options),
-            setting.seed,
-            evaluator,
-        )
+        return _Network(self._backbones.of(plan), evaluator)
+
+    def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
+        measured = replace(cost_of(spoken), evaluations=sum(len(one.shares) for one in spoken))
+        backbone = script.backbone
+        return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
 
     def _evaluator(
         self,
@@ -334,8 +259,9 @@ class FlowSpeech(ABC):
         return lambda: GraphedEvaluator(backbone, self._graphs, graphs.bucket)
 
     @torch.inference_mode()
-    def _speak(self, script: _Script, number: int, observer: Observer) -> _Spoken:
-        """One passage, from noise to audio."""
+    def _speak(
+        self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
+    ) -> Generator[np.ndarray, None, _Spoken]:
         passage = script.passages[number]
         step_seconds: list[float] = []
         seconds = self._seconds(passage, script.prompt)
@@ -354,23 +280,20 @@ class FlowSpeech(ABC):
         devices.synchronise(self._device)
         sampled = time.perf_counter()
         decoded = self._decode(state, passage, script.prompt)
-        self._require_numbers(decoded)
+        heard = time.perf_counter()
+        yield decoded.samples
         return _Spoken(
-            decoded,
             tuple(step_seconds),
+            decoded.mel,
+            len(decoded.samples),
             sampled - began,
-            time.perf_counter() - sampled,
-            len(evaluations.operations),
+            heard - sampled,
             sum(evaluations.operations),
             self._reference_operations(script.plan, passage.frames),
             tuple(evaluations.shares),
         )
 
-    @staticmethod
-    def _require_numbers(decoded: Decoded) -> None:
-        require_numbers(decoded.samples)
-
-    def _started(self, script: _Script, passage: Passage) -> tuple[Run, Sampler]:
+    def _started(self, script: _Script, passage: FramedPassage) -> tuple[Run, Sampler]:
         """A passage about to be sampled."""
         evaluations = self._evaluation_times(script.times, script.options)
         run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
@@ -383,14 +306,14 @@ class FlowSpeech(ABC):
         return run, replace(sampler, follow=stepper.make(script.times, sampler.follow))
 
     def _evaluations(
-        self, script: _Script, passage: Passage, run: Run, evaluator: Evaluator | None = None
+        self, script: _Script, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
     ) -> Evaluations:
         """What the sampler follows: the guided velocity, computed as far as the techniques ask for it, unless it is an
         ``evaluator`` that computes."""
         phases = self._phases(script, passage, run)
-        return Evaluations(evaluator or script.evaluator(), phases, self._guided)
+        return Evaluations(evaluator or script.network.evaluator(), phases, self._guided)
 
-    def _phases(self, script: _Script, passage: Passage, run: Run) -> list[Phase]:
+    def _phases(self, script: _Script, passage: FramedPassage, run: Run) -> list[Phase]:
         """The evaluations of a passage, by their branches."""
         options, guidance = script.options, script.plan.guidance
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
@@ -404,21 +327,11 @@ class FlowSpeech(ABC):
     def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
         """Backbone operations that a passage takes under the same setting without techniques."""
         options = plan.reference
-        evaluations = len(self._evaluation_times(self._grid(options), options))
+        evaluations = len(self._evaluation_times(_grid(options), options))
         return evaluations * self._operations(frames, options).evaluation
 
-    @staticmethod
-    def _grid(options: Values) -> np.ndarray:
-        return sampling_grid(options["steps"], options["spacing"], options["sway"])
-
-    def _trace(self, script: _Script, spoken: Sequence[_Spoken]) -> Trace:
-        return Trace(
-            tuple(one.step_seconds for one in spoken),
-            tuple(passage.text for passage in script.passages),
-            tuple(len(one.decoded.samples) / self.info.sample_rate for one in spoken),
-            whole_mel(one.decoded.mel for one in spoken),
-            tuple(one.shares for one in spoken),
-        )
+    def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
+        return replace(trace, computed=tuple(one.shares for one in spoken))
 
     # --- What benches and techniques ask for --------------------------------------------------------------------------
     def sampling(
@@ -552,3 +465,7 @@ class FlowSpeech(ABC):
 
     def _skippable(self, script: _Script) -> DiffusionTransformer:
         return require_layers(script.backbone, self.info.title)
+
+
+def _grid(options: Values) -> np.ndarray:
+    return sampling_grid(options["steps"], options["spacing"], options["sway"])

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -32,31 +32,28 @@ import numpy as np
 import torch
 
 from engine import device as devices
-from engine.audio.cross_fade import PassageJoiner
-from engine.errors import PlainError
+from engine.audio.cross_fade import CrossFader, PassageJoiner
 from engine.failures import enough_memory
-from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.decoding import DecodingLoop
 from engine.models.families.decoding_cost import plain_operations, spent_operations
-from engine.models.families.delivery import Delivery
 from engine.models.families.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import LanguagePassage, LanguagePassages, LanguagePrompt, cost_of, whole_mel
+from engine.models.families.passages import LanguagePassage, Prompt, Spoken, streamed_cost
+from engine.models.families.speech import Script, Speech
 from engine.models.families.token_decoder import StreamingDifference, TokenDecoder
 from engine.models.families.token_model import TokenModel
 from engine.models.families.token_progress import TokenProgress
 from engine.models.files.language_weights import find_language_weights, places_of
 from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.models.kernels.fused_causal import FusedTransformer
-from engine.models.kernels.graphs import GraphCache
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.tokens import TokenSampler, Uniforms
-from engine.setting.artefact import Artefact
 from engine.setting.knobs import Values
 from engine.setting.plan import LanguagePlan
 from engine.setting.setting import Setting
-from engine.setting.take import DecodingCycle, DecodingTrace, Trace
+from engine.setting.take import DecodingCycle, DecodingTrace, Measurements, Trace
 from engine.techniques import resolve
 
 MOST_RECORDED = 2
@@ -64,35 +61,18 @@ MOST_RECORDED = 2
 
 
 @dataclass(frozen=True)
-class _Script:
-    """Everything one synthesis needs."""
-
+class _Script(Script):
     plan: LanguagePlan
-    networks: Networks
-    prompt: LanguagePrompt
+    network: Networks
     passages: tuple[LanguagePassage, ...]
-    notes: tuple[str, ...]
-    seed: int
-
-    @property
-    def options(self) -> Values:
-        return self.plan.options
 
 
 @dataclass(frozen=True)
-class _Spoken:
-    """One passage, spoken: what came out and what it cost."""
-
+class _Spoken(Spoken):
     cycles: tuple[DecodingCycle, ...]
     problem: str
     """How it went wrong, as a sentence; ``""`` if it ended by itself."""
-    mel: np.ndarray | None
-    samples: int
-    backbone_seconds: float
-    decoder_seconds: float
     draft_passes: int
-    operations: float
-    reference_operations: float
     approximated: TokenDecoder | None = None
     """The decoder, if streaming is not exact."""
 
@@ -119,8 +99,11 @@ class LanguageInternals:
     """How many there are in all."""
 
 
-class LanguageSpeech(ABC):
+class LanguageSpeech(Speech[_Script, _Spoken]):
     """A loaded speech language model. See :class:`engine.models.base.SpeechModel`."""
+
+    script = _Script
+    silent = "ended at once and said nothing"
 
     def __init__(
         self,
@@ -132,15 +115,12 @@ class LanguageSpeech(ABC):
     ) -> None:
         """``token_rate`` is how many tokens make a second of speech. ``read_student`` gives the network in a student's
         file, optimised and on the model's device; ``read_draft`` what is in a draft's file."""
-        self.info = replace(info, token_rate=token_rate)
+        super().__init__(replace(info, token_rate=token_rate))
         self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
         self._device = network.tokens.device
-        self._graphs: GraphCache = GraphCache()
         self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
         """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
-        self._memory: dict[str, Any] = {}
-        """State that techniques keep between syntheses."""
 
     @property
     def token_rate(self) -> float:
@@ -148,18 +128,10 @@ class LanguageSpeech(ABC):
         return self._token_rate
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
-    # Prompts and passages are the model's own (:class:`LanguagePrompt`, :class:`LanguagePassage`): Any.
     @abstractmethod
     def _warm_up(self, network: LanguageNetwork) -> None:
         """Run everything once with ``network``: first runs choose kernels and allocate, which no take should pay
         for."""
-
-    @abstractmethod
-    def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
-    ) -> tuple[Any, LanguagePassages]:
-        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
-        to cancel. Raises :class:`PlainError`."""
 
     @abstractmethod
     def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
@@ -177,12 +149,12 @@ class LanguageSpeech(ABC):
         """Over how long passages fade into each other."""
         return float(options.get("cross_fade", 0.0))
 
-    def _draft_prompt(self, prompt: Any) -> LanguagePrompt:
+    def _draft_prompt(self, prompt: Any) -> Prompt:
         """What of ``prompt`` a draft reads, and the model that drafts for it. A draft only proposes, so that any part
         is as right as the whole: less is read sooner, and may be accepted more seldom."""
         return prompt
 
-    def _ready_voice(self, voice: Voice, observer: Observer) -> None:  # noqa: B027 (most have nothing to prepare)
+    def _ready_voice(self, voice: Voice, observer: Observer) -> None:
         """Prepare of ``voice`` what later syntheses find again."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
@@ -206,58 +178,27 @@ class LanguageSpeech(ABC):
             self._ready_voice(voice, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
-    def synthesise(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        observer: Observer,
-    ) -> Generator[Piece, None, Synthesis]:
-        pace = Pace(time.perf_counter())
-        script = self._script(text, voice, setting, observer.check, observer.status)
-        text_seconds = time.perf_counter() - pace.started
-        fade = self._fade_seconds(script.options) if len(script.passages) > 1 else 0.0
-        joiner = PassageJoiner(round(fade * self.info.sample_rate))
-        delivery = Delivery(joiner, self.info.sample_rate, {pace})
-        spoken: list[_Spoken] = []
-        for number in range(len(script.passages)):
-            speaking = self._speak(script, number, sum(one.tokens for one in spoken), observer)
-            spoken.append((yield from delivery.passage(speaking)))
-        yield from delivery.finish()
-        samples = delivery.samples
-        if not len(samples):
-            raise PlainError(
-                f"{self.info.title} ended at once and said nothing; try another seed, or a text with more words."
-            )
-        passes = sum(len(one.cycles) for one in spoken)
-        measurements = replace(
-            cost_of(spoken),
-            seconds=time.perf_counter() - pace.started,
-            audio_seconds=len(samples) / self.info.sample_rate,
-            first_audio_seconds=pace.first_audio_seconds,
-            largest_gap_seconds=pace.largest_gap,
-            pause_seconds=pace.pause,
-            text_seconds=text_seconds,
+    def _joiner(self, script: _Script) -> PassageJoiner:
+        fade = self._fade_seconds(script.options)
+        return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages))
+
+    def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
+        passes, streaming = sum(len(one.cycles) for one in spoken), _streaming_difference(spoken)
+        measured = replace(
+            streamed_cost(spoken, pace),
             evaluations=passes + sum(one.draft_passes for one in spoken),
             tokens=sum(one.tokens for one in spoken),
             target_passes=passes,
-            device=self.info.device,
+            streaming_difference=None if streaming is None else streaming.level,
         )
-        notes = (*script.notes, *self._graphs.notes(), *self._remarks(script, spoken))
-        streaming = _streaming_difference(spoken)
-        if streaming is not None:
-            measurements = replace(measurements, streaming_difference=streaming.level)
-            notes = *notes, streaming.sentence
-        return Synthesis(
-            samples, self.info.sample_rate, measurements, self._trace(script, spoken, delivery.starts), notes
-        )
+        notes = (*self._graphs.notes(), *self._remarks(script, spoken))
+        return measured, notes if streaming is None else (*notes, streaming.sentence)
 
     def decodings(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[Request, Decoding]]:
         """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
-        script = self._script(text, voice, setting, check)
+        script = self._script(text, voice, setting, resolve(self.info, setting), check)
         for passage in script.passages:
             requests = self._requests(script, passage)
             yield requests[0], self._decoding(script, passage, requests, check)
@@ -266,11 +207,11 @@ class LanguageSpeech(ABC):
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
     ) -> LanguageInternals:
         """The first passage, to be taken apart. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, check)
+        script = self._script(text, voice, setting, resolve(self.info, setting), check)
         passage = script.passages[0]
         requests = self._requests(script, passage)
         return LanguageInternals(
-            script.networks,
+            script.network,
             script.plan,
             *requests,
             self._sampler_of(script, passage),
@@ -279,21 +220,15 @@ class LanguageSpeech(ABC):
             len(script.passages),
         )
 
-    def _script(
+    def _network(
         self,
-        text: str,
+        plan: LanguagePlan,
         voice: Voice,
         setting: Setting,
         check: Callable[[], None],
-        status: Callable[[str], None] = lambda text: None,
-    ) -> _Script:
-        """Everything that must be known before the first passage is spoken. ``status`` reports what is recorded."""
-        self._graphs.status = status
-        plan = resolve(self.info, setting)
-        networks = self._launched(self._networks.of(plan), plan)
-        prompt, prepared = self._prepare(text, voice, plan.options, check)
-        notes = (*plan.notes, *prompt.notes, *prepared.notes)
-        return _Script(plan, networks, prompt, prepared.passages, notes, setting.seed)
+        status: Callable[[str], None],
+    ) -> Networks:
+        return self._launched(self._networks.of(plan), plan)
 
     def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
         """``networks``, their passes recorded if that is planned."""
@@ -318,13 +253,13 @@ class LanguageSpeech(ABC):
         return self._recordings[key]
 
     def _speak(
-        self, script: _Script, number: int, tokens_before: int, observer: Observer
+        self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[np.ndarray, None, _Spoken]:
-        """One passage: yields its audio as it becomes final."""
         passage, seed = script.passages[number], script.seed
         decoder = self._decoder(script.prompt, seed, script.options)
         expected = tuple(one.expected for one in script.passages)
-        progress = TokenProgress(observer, expected, number, tokens_before, self._token_rate)
+        tokens = sum(one.tokens for one in before)
+        progress = TokenProgress(observer, expected, number, tokens, self._token_rate)
         cycles: list[Cycle] = []
         backbone_seconds = decoder_seconds = 0.0
         samples = 0
@@ -354,27 +289,28 @@ class LanguageSpeech(ABC):
         decoder_seconds += time.perf_counter() - began
         samples += len(rest)
         yield rest
-        target, draft = script.networks.target.tokens, script.networks.draft
+        target, draft = script.network.target.tokens, script.network.draft
         prompt_tokens, draft_prompt_tokens = (0 if one is None else one.embedded.shape[1] for one in requests)
         return _Spoken(
-            tuple(map(_kept, cycles)),
-            self._problem(cycles, guard),
+            tuple(cycle.draft_seconds + cycle.target_seconds for cycle in cycles),
             decoder.mel,
             samples,
             backbone_seconds,
             decoder_seconds,
-            sum(len(cycle.drafted) for cycle in cycles),
             spent_operations(
                 target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
             ),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
+            tuple(map(_kept, cycles)),
+            self._problem(cycles, guard),
+            sum(len(cycle.drafted) for cycle in cycles),
             None if decoder.exact else decoder,
         )
 
     @torch.inference_mode()
     def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
         """What is continued by the model, and by what drafts for it."""
-        target, draft, options = script.networks.target, script.networks.draft, script.options
+        target, draft, options = script.network.target, script.network.draft, script.options
         request = self._request(target, passage, script.prompt, options)
         if draft is None:
             return request, None
@@ -388,7 +324,7 @@ class LanguageSpeech(ABC):
         check: Callable[[], None],
     ) -> Decoding:
         """The loop that continues ``requests``."""
-        networks, plan = script.networks, script.plan
+        networks, plan = script.network, script.plan
         request, draft_request = requests
         sampler, uniforms = self._sampler_of(script, passage), Uniforms(script.seed)
         target, draft = networks.target.tokens, None if networks.draft is None else networks.draft.tokens
@@ -439,21 +375,15 @@ class LanguageSpeech(ABC):
                 )
         return remarks
 
-    def _trace(self, script: _Script, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
-        seconds = tuple(tuple(cycle.draft_seconds + cycle.target_seconds for cycle in one.cycles) for one in spoken)
-        return Trace(
-            seconds,
-            tuple(passage.text for passage in script.passages),
-            tuple(one.samples / self.info.sample_rate for one in spoken),
-            whole_mel(one.mel for one in spoken),
-            decoding=DecodingTrace(
-                self._token_rate,
-                self.own.tokens.codes,
-                tuple(one.cycles for one in spoken),
-                starts,
-                tuple(bool(one.problem) for one in spoken),
-            ),
+    def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
+        decoding = DecodingTrace(
+            self._token_rate,
+            self.own.tokens.codes,
+            tuple(one.cycles for one in spoken),
+            starts,
+            tuple(bool(one.problem) for one in spoken),
         )
+        return replace(trace, decoding=decoding)
 
 
 def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | None:

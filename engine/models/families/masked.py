@@ -21,8 +21,7 @@ decoder. Blockwise streaming comes out above 1: it computes more steps.
 
 from __future__ import annotations
 
-import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,46 +30,36 @@ import numpy as np
 import torch
 
 from engine import device as devices
-from engine.audio.cross_fade import PassageJoiner
-from engine.errors import PlainError, SettingError
+from engine.audio.cross_fade import CrossFader, PassageJoiner
+from engine.errors import SettingError
 from engine.failures import enough_memory
-from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
-from engine.models.families.delivery import Delivery, Joiner
+from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.families.delivery import Joiner
 from engine.models.families.demasking_progress import DemaskingProgress
 from engine.models.families.grid_decoder import GridDecoder
 from engine.models.families.masked_networks import MaskedNetworks
 from engine.models.families.masked_script import MaskedScript, guide_of
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import MaskedPassage, MaskedPassages, MaskedPrompt, cost_of, whole_mel
+from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, streamed_cost
+from engine.models.families.speech import Speech
 from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
-from engine.models.kernels.graphs import GraphCache
 from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.networks.masked_network import MaskedNetwork
-from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
+from engine.sampling.demasking import Canvas, Guide, Rules, demask
 from engine.sampling.demasking_schedule import Block, commit_counts
-from engine.setting.artefact import Artefact
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
 from engine.setting.setting import Setting
-from engine.setting.take import DemaskedPassage, DemaskingTrace, Trace
+from engine.setting.take import DemaskedPassage, DemaskingTrace, Measurements, Trace
 from engine.techniques import resolve
 
 
 @dataclass(frozen=True)
-class _Spoken:
-    """One passage, spoken: what came out and what it cost."""
-
-    passage: MaskedPassage
+class _Spoken(Spoken):
+    passage: FramedPassage
     canvas: Canvas
     blocks: tuple[Block, ...]
-    step_seconds: tuple[float, ...]
-    mel: np.ndarray | None
-    samples: int
-    backbone_seconds: float
-    decoder_seconds: float
-    operations: float
-    reference_operations: float
 
 
 @dataclass(frozen=True)
@@ -93,20 +82,20 @@ class MaskedInternals:
     """How long the first one will be heard, silence at its ends included."""
 
 
-class MaskedSpeech(ABC):
+class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     """A loaded masked model. See :class:`engine.models.base.SpeechModel`."""
+
+    script = MaskedScript
+    silent = "said nothing but silence"
 
     def __init__(self, info: ModelInfo, network: MaskedNetwork, frame_seconds: float) -> None:
         """``network`` is on the model's device; one frame of its canvas is heard for ``frame_seconds``."""
-        self.info = info
+        super().__init__(info)
         self._networks = MaskedNetworks(network, info.precision, self._warm_up)
         self._device = self._networks.own.device
         self._frame_seconds = frame_seconds
-        self._graphs: GraphCache = GraphCache()
         self._compiled: tuple[tuple[FusedMasked, str], FusedMasked] | None = None
         """The network that was compiled last, by what it was made of."""
-        self.clock: Callable[[], float] = time.perf_counter
-        """The clock."""
 
     # --- What a model fills in ---------------------------------------------------------------------------------------
     @abstractmethod
@@ -120,7 +109,7 @@ class MaskedSpeech(ABC):
         :class:`PlainError`."""
 
     @abstractmethod
-    def _passages(self, text: str, voice: Voice, prompt: Any, options: Values) -> MaskedPassages:
+    def _passages(self, text: str, voice: Voice, prompt: Any, options: Values) -> Passages:
         """The text cut into passages, each with the length of its canvas. Raises :class:`PlainError`."""
 
     @abstractmethod
@@ -131,9 +120,12 @@ class MaskedSpeech(ABC):
     def _decoder(self, prompt: Any, options: Values) -> GridDecoder:
         """A new decoder for the codes of one passage."""
 
-    def _joiner(self, prompt: Any, options: Values, *, whole: bool) -> Joiner:
-        """What makes one sound of the passages. Where ``whole``, each passage comes in a single piece."""
-        return PassageJoiner(0)
+    def _joiner(self, script: MaskedScript) -> Joiner:
+        """What makes one sound of the passages. Without blocks, each passage comes in a single piece."""
+        return PassageJoiner(CrossFader(0))
+
+    def _planned(self, script: MaskedScript, pace: Pace) -> Pace:
+        return script.pace(pace)
 
     def _following(
         self,
@@ -142,12 +134,12 @@ class MaskedSpeech(ABC):
         options: Values,
         first: Any,
         codes: torch.Tensor,
-    ) -> tuple[MaskedPassage, MaskedPrompt]:
+    ) -> tuple[FramedPassage, Prompt]:
         """What becomes of a later passage and its prompt once the ``first`` one has been filled in with ``codes``
         (codebooks, frames)."""
         return passage, prompt
 
-    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:  # noqa: B027 (most have none)
+    def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
         """Prepare of ``voice`` what later syntheses find again."""
 
     # --- Networks ----------------------------------------------------------------------------------------------------
@@ -171,50 +163,11 @@ class MaskedSpeech(ABC):
             self._ready_voice(voice, plan.options, observer)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
-    def synthesise(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...],
-        observer: Observer,
-    ) -> Generator[Piece, None, Synthesis]:
-        pace = Pace(self.clock(), self.clock)
-        script = self._script(text, voice, setting, observer.check, observer.status)
-        text_seconds = self.clock() - pace.started
-        planned = script.pace(pace)
-        joiner = self._joiner(script.prompt, script.options, whole=script.plan.blocks is None)
-        delivery = Delivery(joiner, self.info.sample_rate, {pace, planned})
-        noise = SeededNoise(script.seed, self._device)
-        spoken: list[_Spoken] = []
-        for number in range(len(script.passages)):
-            speaking = self._speak(script, number, spoken, noise, planned, observer)
-            spoken.append((yield from delivery.passage(speaking)))
-        yield from delivery.finish()
-        samples = delivery.samples
-        if not len(samples):
-            raise PlainError(
-                f"{self.info.title} said nothing but silence; try another seed, or a text with more words."
-            )
-        measurements = replace(
-            cost_of(spoken),
-            seconds=self.clock() - pace.started,
-            audio_seconds=len(samples) / self.info.sample_rate,
-            first_audio_seconds=pace.first_audio_seconds,
-            largest_gap_seconds=pace.largest_gap,
-            pause_seconds=pace.pause,
-            text_seconds=text_seconds,
-            evaluations=sum(len(one.step_seconds) for one in spoken),
-            device=self.info.device,
-        )
-        notes = (*script.notes, *pace.remarks, *self._graphs.notes(), *notes_of(script.network))
-        return Synthesis(samples, self.info.sample_rate, measurements, self._trace(spoken, delivery.starts), notes)
-
     def internals(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
     ) -> MaskedInternals:
         """The first passage, to be taken apart. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, check)
+        script = self._script(text, voice, setting, resolve(self.info, setting), check)
         passage = script.passages[0]
         bounds = script.bounds(0, passage)
         return MaskedInternals(
@@ -249,23 +202,20 @@ class MaskedSpeech(ABC):
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
         return self._decoder(prompt, plan.options).whole(codes).samples
 
-    def _script(
+    def _prepare(self, text: str, voice: Voice, options: Values, check: Callable[[], None]) -> tuple[Prompt, Passages]:
+        prompt = self._prompt(voice, options, check)
+        check()
+        return prompt, self._passages(text, voice, prompt, options)
+
+    def _network(
         self,
-        text: str,
+        plan: MaskedPlan,
         voice: Voice,
         setting: Setting,
         check: Callable[[], None],
-        status: Callable[[str], None] = lambda text: None,
-    ) -> MaskedScript:
-        """Everything that must be known before the first passage is spoken. ``status`` reports what is recorded."""
-        self._graphs.status = status
-        plan = resolve(self.info, setting)
-        network = self._launched(self._networks.of(plan.precision), plan)
-        prompt = self._prompt(voice, plan.options, check)
-        check()
-        prepared = self._passages(text, voice, prompt, plan.options)
-        notes = (*plan.notes, *prompt.notes, *prepared.notes)
-        return MaskedScript(plan, network, prompt, prepared.passages, notes, setting.seed)
+        status: Callable[[str], None],
+    ) -> FusedMasked:
+        return self._launched(self._networks.of(plan.precision), plan)
 
     def _launched(
         self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
@@ -290,11 +240,9 @@ class MaskedSpeech(ABC):
         script: MaskedScript,
         number: int,
         before: Sequence[_Spoken],
-        noise: SeededNoise,
         pace: Pace,
         observer: Observer,
     ) -> Generator[np.ndarray, None, _Spoken]:
-        """One passage: yields its audio as it becomes final."""
         passage, prompt = script.passages[number], script.prompt
         if before:
             first = before[0]
@@ -326,7 +274,7 @@ class MaskedSpeech(ABC):
                     most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
                     block = replace(block, steps=most)
                 spent = run.operations
-                seconds = self._fill(script, run, canvas, block, noise, len(step_seconds), pace, progress, observer)
+                seconds = self._fill(script, run, canvas, block, len(step_seconds), pace, progress, observer)
                 began = self.clock()
                 ready = decoder.push(canvas.codes[:, start:end])
                 if end == passage.frames:
@@ -340,9 +288,6 @@ class MaskedSpeech(ABC):
             samples += len(ready)
             yield ready
         return _Spoken(
-            passage,
-            canvas,
-            tuple(filled),
             tuple(step_seconds),
             decoder.mel,
             samples,
@@ -350,6 +295,9 @@ class MaskedSpeech(ABC):
             decoder_seconds,
             operations,
             self._reference_operations(script, request),
+            passage,
+            canvas,
+            tuple(filled),
         )
 
     def _fill(
@@ -358,7 +306,6 @@ class MaskedSpeech(ABC):
         run: MaskedRun,
         canvas: Canvas,
         block: Block,
-        noise: SeededNoise,
         first_step: int,
         pace: Pace,
         progress: DemaskingProgress,
@@ -381,7 +328,7 @@ class MaskedSpeech(ABC):
         cut = still if script.paced and pace.playing else None
         at_once = self._device.type == "cpu"
         began = self.clock()
-        for step in demask(run, canvas, block, script.rules, noise, first_step, guide, observer.check, cut):
+        for step in demask(run, canvas, block, script.rules, script.noise, first_step, guide, observer.check, cut):
             seconds.append(self.clock() - began)
             if script.paced and at_once:
                 pace.stepped(run.rows_of_last(guide(step)), seconds[-1])
@@ -402,7 +349,13 @@ class MaskedSpeech(ABC):
         both = Guide.BOTH if options["guidance"] else Guide.ALONE
         return sum(map(bool, counts)) * request.operations(config, request.frames, both)
 
-    def _trace(self, spoken: Sequence[_Spoken], starts: Sequence[float]) -> Trace:
+    def _account(
+        self, script: MaskedScript, spoken: Sequence[_Spoken], pace: Pace
+    ) -> tuple[Measurements, tuple[str, ...]]:
+        measured = replace(streamed_cost(spoken, pace), evaluations=sum(len(one.step_seconds) for one in spoken))
+        return measured, (*pace.remarks, *self._graphs.notes(), *notes_of(script.network))
+
+    def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
         passages = tuple(
             DemaskedPassage(
                 one.canvas.codes.to("cpu", torch.int32).numpy(),
@@ -414,10 +367,5 @@ class MaskedSpeech(ABC):
             )
             for one, start in zip(spoken, starts, strict=True)
         )
-        return Trace(
-            tuple(one.step_seconds for one in spoken),
-            tuple(one.passage.text for one in spoken),
-            tuple(one.samples / self.info.sample_rate for one in spoken),
-            whole_mel(one.mel for one in spoken),
-            demasking=DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages),
-        )
+        demasking = DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages)
+        return replace(trace, demasking=demasking)

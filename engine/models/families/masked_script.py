@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from engine.models.families.pacing import AssumedPace, Pace
-from engine.models.families.passages import MaskedPassage, MaskedPrompt
+from engine.models.families.passages import FramedPassage
+from engine.models.families.speech import Script
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
-from engine.sampling.demasking import Guide, Rules
+from engine.sampling.demasking import Guide, Rules, SeededNoise
 from engine.sampling.demasking_schedule import block_bounds
 from engine.setting.knobs import Values
 from engine.setting.plan import GuidanceSchedule, MaskedPlan
 
 
 @dataclass(frozen=True)
-class MaskedScript:
+class MaskedScript(Script):
     """Everything one synthesis needs."""
 
     plan: MaskedPlan
     network: FusedMasked
-    prompt: MaskedPrompt
-    passages: tuple[MaskedPassage, ...]
-    notes: tuple[str, ...]
-    seed: int
+    passages: tuple[FramedPassage, ...]
 
-    @property
-    def options(self) -> Values:
-        return self.plan.options
+    @cached_property
+    def noise(self) -> SeededNoise:
+        """The random numbers of all passages."""
+        return SeededNoise(self.seed, self.network.device)
 
     @property
     def rules(self) -> Rules:
         return rules_of(self.options)
 
-    def bounds(self, number: int, passage: MaskedPassage) -> tuple[tuple[int, int], ...]:
+    def bounds(self, number: int, passage: FramedPassage) -> tuple[tuple[int, int], ...]:
         """Where the blocks of a passage begin and end."""
         blocks = self.plan.blocks
         if blocks is None:
@@ -64,7 +64,7 @@ class MaskedScript:
             return self.plan.run.make(self.network, request, self.rules.guidance)
         return self.network.begin(request, self.rules.guidance)
 
-    def planned_steps(self, number: int, passage: MaskedPassage) -> list[int]:
+    def planned_steps(self, number: int, passage: FramedPassage) -> list[int]:
         """How many steps each block of a passage takes at most."""
         return [self.steps_of(number, place) for place in range(len(self.bounds(number, passage)))]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
 
 from engine.errors import PlainError
+from engine.models.families.pacing import Pace
 from engine.sampling.flow import Follow
 from engine.setting.take import Measurements
 
@@ -18,105 +19,64 @@ class Prompt(Protocol):
     """A voice made ready."""
 
     @property
+    def notes(self) -> tuple[str, ...]: ...
+
+
+class FlowPrompt(Prompt, Protocol):
+    """A voice made ready for a flow model."""
+
+    @property
     def frames(self) -> int:
         """Frames that it takes in front of the new speech."""
 
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
 
 class Passage(Protocol):
-    """One piece of text, ready for the sampler."""
+    """One piece of text, ready to be spoken."""
 
     @property
     def text(self) -> str: ...
+
+
+class FramedPassage(Passage, Protocol):
+    """One piece of text, ready for a model that knows beforehand how long it will be."""
 
     @property
     def frames(self) -> int:
-        """Frames to sample, those of the prompt included."""
+        """Frames to sample, those of a flow model's prompt included; at least 1."""
 
 
-class Passages(Protocol):
-    """A whole text, and what the user should know about it."""
-
-    @property
-    def passages(self) -> tuple[Passage, ...]: ...
-
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-
-class LanguagePrompt(Protocol):
-    """A voice made ready for a language model."""
-
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-
-class LanguagePassage(Protocol):
+class LanguagePassage(Passage, Protocol):
     """One piece of text, ready for a language model."""
-
-    @property
-    def text(self) -> str: ...
 
     @property
     def expected(self) -> int:
         """Speech tokens that it will take, as far as that can be foreseen; at least 1."""
 
 
-class LanguagePassages(Protocol):
-    """A whole text for a language model, and what the user should know about it."""
+class Passages(Protocol):
+    """A whole text, and what the user should know about it."""
 
     @property
-    def passages(self) -> tuple[LanguagePassage, ...]: ...
-
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-
-class MaskedPrompt(Protocol):
-    """A voice made ready for a masked model."""
+    def passages(self) -> tuple[Any, ...]:
+        """The model's own, each a :class:`Passage`."""
 
     @property
     def notes(self) -> tuple[str, ...]: ...
 
 
-class MaskedPassage(Protocol):
-    """One piece of text, ready for a masked model."""
+@dataclass(frozen=True)
+class Spoken:
+    """One passage, spoken: what came out and what it cost."""
 
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def frames(self) -> int:
-        """Frames of its canvas, at least 1."""
-
-
-class MaskedPassages(Protocol):
-    """A whole text for a masked model, and what the user should know about it."""
-
-    @property
-    def passages(self) -> tuple[MaskedPassage, ...]: ...
-
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-
-
-class Spoken(Protocol):
-    """A passage of any family that was spoken: what it cost."""
-
-    @property
-    def backbone_seconds(self) -> float: ...
-
-    @property
-    def decoder_seconds(self) -> float: ...
-
-    @property
-    def operations(self) -> float:
-        """The backbone's, as they were needed, and those that the same setting without techniques needs."""
-
-    @property
-    def reference_operations(self) -> float: ...
+    step_seconds: tuple[float, ...]
+    mel: np.ndarray | None
+    samples: int
+    """How many there are."""
+    backbone_seconds: float
+    decoder_seconds: float
+    operations: float
+    """Backbone operations that were needed, and those that the same setting without techniques needs."""
+    reference_operations: float
 
 
 @dataclass(frozen=True)
@@ -145,6 +105,11 @@ def cost_of(spoken: Sequence[Spoken]) -> Measurements:
         decoder_seconds=sum(one.decoder_seconds for one in spoken),
         ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
     )
+
+
+def streamed_cost(spoken: Sequence[Spoken], pace: Pace) -> Measurements:
+    """The same of passages that come in pieces, with the waits between them."""
+    return replace(cost_of(spoken), largest_gap_seconds=pace.largest_gap, pause_seconds=pace.pause)
 
 
 def whole_mel(mels: Iterable[np.ndarray | None]) -> np.ndarray | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from engine import device as devices
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.delivery import Joiner
 from engine.models.families.masked import MaskedSpeech
+from engine.models.families.masked_script import MaskedScript
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
 from engine.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
@@ -95,8 +97,8 @@ class OmniVoiceSpeech(MaskedSpeech):
     def _decoder(self, prompt: OmniVoicePrompt, options: Values) -> WindowedHiggs:
         return WindowedHiggs(self._codec)
 
-    def _joiner(self, prompt: OmniVoicePrompt, options: Values, *, whole: bool) -> Joiner:
-        rate = self.info.sample_rate
-        if whole:
-            return WholePassages(rate, prompt.level, cut=bool(options["post_process"]))
+    def _joiner(self, script: MaskedScript) -> Joiner:
+        rate, prompt = self.info.sample_rate, cast("OmniVoicePrompt", script.prompt)
+        if script.plan.blocks is None:
+            return WholePassages(rate, prompt.level, cut=bool(script.options["post_process"]))
         return StreamedPassages(rate, prompt.level)

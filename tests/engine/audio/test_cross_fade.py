@@ -43,7 +43,7 @@ def test_only_the_fade_is_held_back() -> None:
 def test_passages_in_pieces_are_joined_like_whole_ones(fade: int, lengths: list[int], piece: int) -> None:
     random = np.random.default_rng(1)
     passages = [random.standard_normal(length).astype(np.float32) for length in lengths]
-    joiner, streamed, starts = PassageJoiner(fade), [], []
+    joiner, streamed, starts = PassageJoiner(CrossFader(fade)), [], []
     for passage in passages:
         starts.append(joiner.begin())
         streamed += [joiner.push(passage[start : start + piece]) for start in range(0, len(passage), piece)]
@@ -59,7 +59,7 @@ def test_passages_in_pieces_are_joined_like_whole_ones(fade: int, lengths: list[
 
 
 def test_a_passage_is_heard_before_it_ends() -> None:
-    joiner = PassageJoiner(30)
+    joiner = PassageJoiner(CrossFader(30))
     joiner.begin()
     assert len(joiner.push(np.ones(100, np.float32))) == 70
     assert len(joiner.push(np.ones(5, np.float32))) == 5

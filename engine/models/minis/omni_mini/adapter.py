@@ -8,10 +8,11 @@ import numpy as np
 import torch
 
 from engine import device as devices
-from engine.audio.cross_fade import PassageJoiner
+from engine.audio.cross_fade import CrossFader, PassageJoiner
 from engine.audio.mel import MelFrontEnd
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.masked import MaskedSpeech
+from engine.models.families.masked_script import MaskedScript
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
 from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.codec import ResidualCodec
@@ -82,5 +83,5 @@ class OmniMiniSpeech(MaskedSpeech):
     def _decoder(self, prompt: OmniMiniPrompt, options: Values) -> ResidualGridDecoder:
         return ResidualGridDecoder(self._codec, self._vocoder, prompt.mean_mel)
 
-    def _joiner(self, prompt: OmniMiniPrompt, options: Values, *, whole: bool) -> PassageJoiner:
-        return PassageJoiner(round(float(options["cross_fade"]) * SAMPLE_RATE))
+    def _joiner(self, script: MaskedScript) -> PassageJoiner:
+        return PassageJoiner(CrossFader(round(float(script.options["cross_fade"]) * SAMPLE_RATE)))

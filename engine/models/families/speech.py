@@ -1,0 +1,162 @@
+"""What the three families do alike: a text is cut into passages, spoken one by one and delivered as one sound."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from engine.errors import PlainError
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.families.delivery import Delivery, Joiner, require_numbers
+from engine.models.families.pacing import Pace
+from engine.models.families.passages import Passage, Passages, Prompt, Spoken, whole_mel
+from engine.models.kernels.graphs import GraphCache
+from engine.setting.artefact import Artefact
+from engine.setting.knobs import Values
+from engine.setting.plan import Plan
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements, Trace
+from engine.techniques import resolve
+
+
+@dataclass(frozen=True)
+class Script:
+    """Everything one synthesis needs."""
+
+    plan: Plan
+    network: Any
+    """What computes under the plan, ready and warm."""
+    prompt: Prompt
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...]
+    seed: int
+
+    @property
+    def options(self) -> Values:
+        return self.plan.options
+
+
+AnyScript = TypeVar("AnyScript", bound=Script)
+AnySpoken = TypeVar("AnySpoken", bound=Spoken)
+
+
+class Speech(ABC, Generic[AnyScript, AnySpoken]):
+    """A loaded model. See :class:`engine.models.base.SpeechModel`."""
+
+    script: type[AnyScript]
+    silent: ClassVar[str]
+    """What a model of the family did if there is nothing to hear, after its title."""
+
+    def __init__(self, info: ModelInfo) -> None:
+        self.info = info
+        self._graphs: GraphCache = GraphCache()
+        self._memory: dict[str, Any] = {}
+        """State that techniques keep between syntheses."""
+        self.clock: Callable[[], float] = time.perf_counter
+        """The clock."""
+
+    # --- What a model fills in ---------------------------------------------------------------------------------------
+    # Prompts and passages are the model's own (:class:`Prompt`, :class:`Passage`): Any.
+    @abstractmethod
+    def _prepare(self, text: str, voice: Voice, options: Values, check: Callable[[], None]) -> tuple[Any, Passages]:
+        """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
+        to cancel. Raises :class:`PlainError`."""
+
+    # --- What a family fills in --------------------------------------------------------------------------------------
+    @abstractmethod
+    def _network(
+        self, plan: Any, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
+    ) -> Any:
+        """What computes under ``plan``. ``status`` is called with what is measured or made on the way."""
+
+    @abstractmethod
+    def _joiner(self, script: Any) -> Joiner:
+        """What makes one sound of the passages."""
+
+    def _planned(self, script: AnyScript, pace: Pace) -> Pace:
+        """What says how many steps fit, in addition to ``pace``, which is measured."""
+        return pace
+
+    @abstractmethod
+    def _speak(
+        self, script: AnyScript, number: int, before: Sequence[AnySpoken], pace: Pace, observer: Observer
+    ) -> Generator[np.ndarray, None, AnySpoken]:
+        """One passage: yields its audio as it becomes final."""
+
+    @abstractmethod
+    def _account(
+        self, script: AnyScript, spoken: Sequence[AnySpoken], pace: Pace
+    ) -> tuple[Measurements, tuple[str, ...]]:
+        """What was measured on the passages, as far as :meth:`synthesise` does not do so itself, and notes on them."""
+
+    @abstractmethod
+    def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:
+        """``trace`` with what the family adds; each passage begins at one of ``starts``, in seconds."""
+
+    # --- Speaking ----------------------------------------------------------------------------------------------------
+    def synthesise(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...],
+        observer: Observer,
+    ) -> Generator[Piece, None, Synthesis]:
+        started, rate = self.clock(), self.info.sample_rate
+        plan = resolve(self.info, setting, artefacts)
+        script = self._script(text, voice, setting, plan, observer.check, observer.status)
+        text_seconds = self.clock() - started
+        pace = Pace(started, self.clock)
+        planned = self._planned(script, pace)
+        delivery = Delivery(self._joiner(script), rate, {pace, planned}, self._require_numbers)
+        spoken: list[AnySpoken] = []
+        for number in range(len(script.passages)):
+            spoken.append((yield from delivery.passage(self._speak(script, number, spoken, planned, observer))))
+        yield from delivery.finish()
+        samples = delivery.samples
+        if not len(samples):
+            raise PlainError(f"{self.info.title} {self.silent}; try another seed, or a text with more words.")
+        seconds = self.clock() - started
+        measured, notes = self._account(script, spoken, pace)
+        measurements = replace(
+            measured,
+            seconds=seconds,
+            audio_seconds=len(samples) / rate,
+            first_audio_seconds=pace.first_audio_seconds,
+            text_seconds=text_seconds,
+            device=self.info.device,
+        )
+        trace = Trace(
+            tuple(one.step_seconds for one in spoken),
+            tuple(passage.text for passage in script.passages),
+            tuple(one.samples / rate for one in spoken),
+            whole_mel(one.mel for one in spoken),
+        )
+        traced = self._traced(trace, spoken, delivery.starts)
+        return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes))
+
+    def _script(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        plan: Any,
+        check: Callable[[], None] = lambda: None,
+        status: Callable[[str], None] = lambda text: None,
+    ) -> AnyScript:
+        """Everything that must be known before the first passage is spoken. ``status`` is called with what is recorded
+        or measured."""
+        network = self._network(plan, voice, setting, check, status)
+        self._graphs.status = status
+        prompt, prepared = self._prepare(text, voice, plan.options, check)
+        notes = (*plan.notes, *prompt.notes, *prepared.notes)
+        return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
+
+    @staticmethod
+    def _require_numbers(samples: np.ndarray) -> None:
+        require_numbers(samples)
