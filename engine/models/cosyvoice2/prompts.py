@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from engine.audio.prompt_resampling import resample
 from engine.audio.recording import Recording, read_recording
 from engine.errors import AudioError, CheckpointError
 from engine.files import write_atomically
+from engine.last_used import LastUsed
 from engine.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
 from engine.models.cosyvoice2.features import HEARING_RATE, SPEECH_RATE, speech_mel
 from engine.models.cosyvoice2.speech_tokenizer import Hearing
@@ -69,7 +69,7 @@ class VoicePrompts:
         kept."""
         self._hearing, self._codes, self._speaker_width = hearing, codes, speaker_width
         self._folder = folder or data_folder() / "cache" / "cosyvoice2"
-        self._ready: OrderedDict[str, VoicePrompt] = OrderedDict()
+        self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
 
     def __call__(self, audio: Path, check: Callable[[], None] = lambda: None) -> VoicePrompt:
         """The recording ``audio`` made ready; ``check`` may raise to cancel.
@@ -83,12 +83,7 @@ class VoicePrompts:
                 f"{LONGEST_SECONDS:.0f} s; cut it, and its transcript, best to 5 to 12 s."
             )
         key = self._key(recording, check)
-        if key not in self._ready:
-            self._ready[key] = self._prepared(recording, self._heard(key, recording, check))
-            while len(self._ready) > REMEMBERED:
-                self._ready.popitem(last=False)
-        self._ready.move_to_end(key)
-        return self._ready[key]
+        return self._ready.of(key, lambda: self._prepared(recording, self._heard(key, recording, check)))
 
     def _key(self, recording: Recording, check: Callable[[], None]) -> str:
         parts = FORMAT, *self._hearing.fingerprints(check), str(recording.sample_rate)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from engine.errors import CheckpointError
+from engine.last_used import LastUsed
 from engine.models.base import WeightSet
 from engine.models.kernels.compiled import COMPILING, compiled_backbone, warmed
 from engine.models.kernels.precision import in_precision
@@ -30,9 +30,8 @@ class Backbones:
         self.own = own
         self._read_weights = read_weights
         self._warm_up = warm_up
-        self._others: OrderedDict[tuple[str, str, str], Evaluated] = OrderedDict()
-        """By fingerprint of the weights (``""``: the model's own), precision and mode of compiling; the one used last
-        comes last."""
+        self._others: LastUsed[Evaluated] = LastUsed(MOST_KEPT)
+        """By fingerprint of the weights, precision and mode of compiling."""
 
     def __len__(self) -> int:
         """How many there are at present."""
@@ -43,18 +42,17 @@ class Backbones:
         weights, precision, mode = plan.weights, plan.precision, plan.launching.mode
         if weights is None and precision == "float32" and mode is None:
             return self.own
-        key = weights.fingerprint if weights else "", precision, mode or ""
-        if key not in self._others:
+
+        def make() -> Evaluated:
             status("Preparing other weights …" if mode is None else COMPILING)
             if weights is not None and self._read_weights is None:
                 raise CheckpointError("The model takes no other weights.")
             # A module of one of two kinds, whichever the model has.
             plain: Any = self.own if weights is None or self._read_weights is None else self._read_weights(weights)
             narrowed = in_precision(plain, precision)
-            self._others[key] = narrowed if mode is None else compiled_backbone(narrowed, mode)
-            while len(self._others) > MOST_KEPT:
-                self._others.popitem(last=False)
-            self._warm_up(self._others[key])
-            warmed(self._others[key])
-        self._others.move_to_end(key)
-        return self._others[key]
+            made = narrowed if mode is None else compiled_backbone(narrowed, mode)
+            self._warm_up(made)
+            warmed(made)
+            return made
+
+        return self._others.of((weights and weights.fingerprint, precision, mode), make)

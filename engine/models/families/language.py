@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ import torch
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader, PassageJoiner
 from engine.failures import enough_memory
+from engine.last_used import LastUsed
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.decoding import DecodingLoop
 from engine.models.families.decoding_cost import plain_operations, spent_operations
@@ -42,7 +42,6 @@ from engine.models.families.pacing import Pace
 from engine.models.families.passages import LanguagePassage, Prompt, Spoken, streamed_cost
 from engine.models.families.speech import Script, Speech
 from engine.models.families.token_decoder import StreamingDifference, TokenDecoder
-from engine.models.families.token_model import TokenModel
 from engine.models.families.token_progress import TokenProgress
 from engine.models.files.language_weights import find_language_weights, places_of
 from engine.models.kernels.causal_graphs import GraphedTransformer
@@ -118,7 +117,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         super().__init__(replace(info, token_rate=token_rate))
         self._networks = LanguageNetworks(network, read_student, read_draft, self._warm_up)
         self._device = network.tokens.device
-        self._recordings: OrderedDict[tuple[TokenModel, int], LanguageNetwork] = OrderedDict()
+        self._recordings: LastUsed[LanguageNetwork] = LastUsed(MOST_RECORDED)
         """Networks whose passes are recorded, by what they record and their bucket."""
         self._token_rate = token_rate
 
@@ -241,16 +240,14 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     def _recorded(self, network: LanguageNetwork, bucket: int) -> LanguageNetwork:
         """``network``, its passes recorded; the same for the same one, as recordings belong to it."""
-        key = network.tokens, bucket
-        if key not in self._recordings:
+
+        def make() -> LanguageNetwork:
             transformer = network.tokens.transformer
             assert isinstance(transformer, FusedTransformer)
             tokens = network.tokens.with_transformer(GraphedTransformer(transformer, self._graphs, bucket))
-            self._recordings[key] = LanguageNetwork(tokens, network.tables)
-            while len(self._recordings) > MOST_RECORDED:
-                self._recordings.popitem(last=False)
-        self._recordings.move_to_end(key)
-        return self._recordings[key]
+            return LanguageNetwork(tokens, network.tables)
+
+        return self._recordings.of((network.tokens, bucket), make)
 
     def _speak(
         self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer

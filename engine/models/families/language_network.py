@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from engine.errors import CheckpointError
+from engine.last_used import LastUsed
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import load_strictly
@@ -64,8 +64,8 @@ class LanguageNetworks:
         self._read_student = read_student
         self._read_draft = read_draft
         self._warm_up = warm_up
-        self._others: OrderedDict[object, LanguageNetwork] = OrderedDict()
-        """By fingerprint, or by the layers that are left; the one used last comes last."""
+        self._others: LastUsed[LanguageNetwork] = LastUsed(MOST_KEPT)
+        """By fingerprint, or by the layers that are left."""
 
     def __len__(self) -> int:
         """How many there are at present."""
@@ -102,15 +102,13 @@ class LanguageNetworks:
 
         return self._kept(draft.fingerprint, read)
 
-    def _kept(self, key: object, make: Callable[[], LanguageNetwork]) -> LanguageNetwork:
-        if key not in self._others:
+    def _kept(self, key: Hashable, make: Callable[[], LanguageNetwork]) -> LanguageNetwork:
+        def warm() -> LanguageNetwork:
             made = make()
             self._warm_up(made)
-            self._others[key] = made
-            while len(self._others) > MOST_KEPT:
-                self._others.popitem(last=False)
-        self._others.move_to_end(key)
-        return self._others[key]
+            return made
+
+        return self._others.of(key, warm)
 
 
 def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -> LanguageNetwork:

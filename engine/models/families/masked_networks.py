@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 import torch
 
+from engine.last_used import LastUsed
 from engine.models.kernels import precision
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.networks.masked_network import MaskedNetwork
@@ -34,8 +34,8 @@ class MaskedNetworks:
         self._precision = precision
         self.own = FusedMasked.of(plain, precision)
         self._warm_up = warm_up
-        self._others: OrderedDict[str, FusedMasked] = OrderedDict()
-        """By precision; the one used last comes last."""
+        self._others: LastUsed[FusedMasked] = LastUsed(MOST_KEPT)
+        """By precision."""
 
     def __len__(self) -> int:
         """How many there are at present."""
@@ -54,12 +54,11 @@ class MaskedNetworks:
         """The network in ``precision``."""
         if precision == self._precision:
             return self.own
-        if precision not in self._others:
+
+        def make() -> FusedMasked:
             status(f"Preparing {precision} …")
             made = FusedMasked.of(self.plain, precision)
             self._warm_up(made)
-            self._others[precision] = made
-            while len(self._others) > MOST_KEPT:
-                self._others.popitem(last=False)
-        self._others.move_to_end(precision)
-        return self._others[precision]
+            return made
+
+        return self._others.of(precision, make)

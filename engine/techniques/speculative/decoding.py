@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from weakref import ref
 
 from engine.errors import SettingError
+from engine.last_used import LastUsed
 from engine.models.families.decoding import DecodingLoop
 from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Decoding
@@ -38,12 +38,6 @@ def speculative(loop: DecodingLoop, tolerance: float, draft_length: int, adaptiv
 
 def _adaptive(loop: DecodingLoop, draft: TokenModel, start: int, way: tuple) -> AdaptiveLength:
     """The length that adapts. It is used again: sentences are short, and measuring takes cycles."""
-    lengths: OrderedDict[object, AdaptiveLength] = loop.memory.setdefault(__name__, OrderedDict())
+    lengths: LastUsed[AdaptiveLength] = loop.memory.setdefault(__name__, LastUsed(MOST_LENGTHS))
     # Weakly: networks that are given up must not be kept by this.
-    key = ref(loop.target), ref(draft), start, way
-    if key not in lengths:
-        lengths[key] = AdaptiveLength(start)
-        while len(lengths) > MOST_LENGTHS:
-            lengths.popitem(last=False)
-    lengths.move_to_end(key)
-    return lengths[key]
+    return lengths.of((ref(loop.target), ref(draft), start, way), lambda: AdaptiveLength(start))

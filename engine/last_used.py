@@ -1,0 +1,30 @@
+"""A few things that took long to make, kept for the next time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+Made = TypeVar("Made")
+
+
+class LastUsed(Generic[Made]):
+    """Things by key. The one used longest ago makes room for a new one."""
+
+    def __init__(self, most: int) -> None:
+        """``most``: how many are kept."""
+        self._most = most
+        self._kept: OrderedDict[Hashable, Made] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def of(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What is kept under ``key``, from ``make`` if there is nothing."""
+        if key not in self._kept:
+            self._kept[key] = make()
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
