@@ -1,4 +1,4 @@
-"""Writing a study's definition as TOML, as a person would write it. Torch-free.
+"""Writing a study's definition as TOML, as a person would write it, or as JSON. Torch-free.
 
 Source: TOML v1.0.0, https://toml.io/en/v1.0.0: basic strings escape as JSON's do, and so does DEL; keys of letters,
 digits, ``-`` and ``_`` are bare; a table's own values come before its tables.
@@ -11,6 +11,13 @@ import re
 from collections.abc import Iterator, Mapping
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def written(definition: Mapping[str, object], file: str) -> str:
+    """A study's definition as its file has it: JSON where the name ends so, else TOML."""
+    if file.endswith(".json"):
+        return json.dumps(dict(definition), indent=1, ensure_ascii=False)
+    return to_toml(definition)
 
 
 def to_toml(definition: Mapping[str, object]) -> str:

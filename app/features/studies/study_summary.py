@@ -14,13 +14,13 @@ from engine.measure.estimates import Estimate
 from engine.setting.setting import Setting
 from engine.studies import definition, estimating
 from engine.studies import results as found
-from engine.studies.report import written
 from engine.studies.results import Results
 from engine.studies.search import answer
 from engine.studies.store import DATABASE, StudyDamaged
 from engine.studies.stored import RULED_OUT
 from engine.studies.study import BASELINE, SEARCH, Study, duration, results_folder
 from engine.studies.wording import REFERENCE, answer_lines, described, reference_lines, search_in, setting_title
+from engine.studies.writing import written
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ import pytest
 
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
-from engine.studies.report import to_csv, to_html, to_latex
+from engine.studies.report_page import to_html
+from engine.studies.report_tables import to_csv, to_latex
 from engine.studies.results import figures_of, read, to_json
 from engine.studies.store import DATABASE, Store
 from engine.studies.tasks import Refer, Referred

@@ -1,0 +1,252 @@
+"""A study's report as one HTML file that needs nothing else. Torch-free.
+
+Audio is put into the page as 16-bit FLAC, which loses nothing that can be heard and which browsers play; where a study
+has more takes than a page should hold, the page has those of the first sentences and says where the others are.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import StudyError
+from engine.figures import svg
+from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
+from engine.figures.scatter import Dimension, Scatter
+from engine.measure.estimates import Estimate
+from engine.measure.metrics import metric
+from engine.studies.report_tables import to_csv, to_latex
+from engine.studies.results import Heard, Results
+from engine.studies.search import answer
+from engine.studies.space import Search
+from engine.studies.study import duration
+from engine.studies.wording import REFERENCE, answer_words, reference_lines, search_in, setting_title, short_title
+from engine.studies.writing import written
+
+AUDIO_BYTES = 30 * 2**20
+"""Of FLAC in a page, at most."""
+SPEEDS = ("speed_up", "real_time_factor")
+"""What figures have along x, the first that was measured."""
+QUALITIES = ("word_error_rate", "whisper_word_error_rate", "speaker_similarity", "utmos", "log_mel_distance")
+"""What they have along y: one figure for each that was measured."""
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light
+dark; } table { border-collapse: collapse; font-size: 13px; } td, th { padding: .25rem .6rem; border-bottom: 1px solid
+#8884; text-align: right; white-space: nowrap; } td:nth-child(2), th:nth-child(2) { text-align: left; white-space:
+normal; } .wide { overflow-x: auto; } .best { font-weight: 600; } small { opacity: .75; } audio { height: 2rem; width:
+15rem; } pre { overflow-x: auto; background: #8882; padding: .6rem; font-size: 12px; } svg { max-width: 100%; height:
+auto; }
+"""
+
+
+def to_html(results: Results) -> str:
+    """The whole page."""
+    search = search_in(results)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        f"<title>{escape(results.title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(results.title)}</h1>",
+        f"<p>{escape(_summary(results))}</p>",
+        *(_answer(search, results) if search else []),
+        *_figures(results),
+        "<h2>Settings</h2>",
+        _table(results),
+        _files(results),
+        *_floor(results),
+        *_players(results),
+        *_definitions(results),
+        *_origin(results),
+        "</body></html>",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _summary(results: Results) -> str:
+    takes = sum(one.finished for one in results.settings)
+    run = [one for one in results.settings if one.finished]
+    return (
+        f"{len(run)} settings of {results.model} (weights {results.checkpoint[:12]}), {takes} takes, begun "
+        f"{results.created[:10]}; {duration(results.busy_seconds)} of computing."
+    )
+
+
+def _answer(search: Search, results: Results) -> list[str]:
+    told = answer(search, results.trials)
+    rows = [f"<li>{escape(answer_words(one, search, results))}</li>" for one in told.trials]
+    found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial keeps to it.</p>"
+    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{told.words}</p>"]
+
+
+def _figures(results: Results) -> list[str]:
+    speed = next((name for name in SPEEDS if any(name in one.figures for one in results.settings)), None)
+    if speed is None:
+        return []
+    parts = []
+    for name in QUALITIES:
+        shown = _scatter(results, speed, name)
+        if len(shown.glyphs) > 1:
+            across, down = metric(speed), metric(name)
+            parts += [f"<h2>{escape(down.title)} against {escape(across.title)}</h2>", svg.draw(shown)]
+            parts += [
+                "<p><small>Filled, along the dashed line: no other setting is better in both. Two colours: two "
+                f"techniques. Lines: 95 % intervals. Numbers: rows of the table. {escape(down.definition)}</small></p>"
+            ]
+    return parts
+
+
+def _scatter(results: Results, x: str, y: str) -> Scatter:
+    """Every setting that has both figures; those of the front with their numbers."""
+    best, across, up = results.front((x, y)), metric(x), metric(y)
+    shown = [
+        (number, one) for number, one in enumerate(results.settings, start=1) if x in one.figures and y in one.figures
+    ]
+    names = [tuple(each.technique for each in one.setting.techniques) for _, one in shown]
+    techniques = tuple(dict.fromkeys(name for each in names for name in each))
+    glyphs = Glyphs(techniques, SERIES_ON_ANY, "currentColor")
+    on_front = [one.key in best for _, one in shown]
+    legend = [*([()] if () in names else []), *((name,) for name in techniques)]
+    along_x, along_y = (np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y))
+    front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])
+    return Scatter(
+        Dimension(across.label, across.title, across.better),
+        Dimension(up.label, up.title, up.better),
+        along_x,
+        along_y,
+        tuple(glyphs.glyph(own, FILLED if is_on else HOLLOW) for own, is_on in zip(names, on_front, strict=True)),
+        tuple(str(number) if is_on else "" for (number, _), is_on in zip(shown, on_front, strict=True)),
+        tuple(
+            f"{setting_title(one)}: {across.title} {one.figures[x].value:.4g}, {up.title} {one.figures[y].value:.4g}"
+            for _, one in shown
+        ),
+        tuple(front),
+        legend=tuple((glyphs.glyph(own), short_title(own[0]) if own else "No technique") for own in legend),
+    )
+
+
+def _ends(figure: Estimate) -> tuple[float, float, float]:
+    return figure.value, figure.low, figure.high
+
+
+def _table(results: Results) -> str:
+    shown = results.metrics
+    best = results.front([name for name in (*SPEEDS[:1], *QUALITIES) if any(name == one.name for one in shown)])
+    heads = "".join(f'<th title="{escape(one.definition)}">{escape(one.label)}</th>' for one in shown)
+    rows = [f"<tr><th>#</th><th>Setting</th>{heads}<th>Takes</th></tr>"]
+    for number, one in enumerate(results.settings, start=1):
+        cells = "".join(f"<td>{_figure(one.figures.get(each.name))}</td>" for each in shown)
+        title = escape(setting_title(one)) + (f"<br><small>{escape(one.problem)}</small>" if one.problem else "")
+        look = ' class="best"' if one.key in best else ""
+        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{one.finished}</td></tr>")
+    if results.references:
+        cells = "".join(f"<td>{_figure(results.references.get(each.name))}</td>" for each in shown)
+        rows.append(f"<tr><td></td><td>{REFERENCE}</td>{cells}<td></td></tr>")
+    note = (
+        "<p><small>In brackets: 95 % intervals by bootstrap over the sentences. Bold: no other setting is better in "
+        "speed and all measures of quality at once. What each column is, is said when it is pointed at.</small></p>"
+    )
+    return f'<div class="wide"><table>{"".join(rows)}</table></div>{note}'
+
+
+def _files(results: Results) -> str:
+    """The table for other programs, within the page."""
+    links = " and ".join(
+        f'<a download="{name}" href="data:{kind};base64,{base64.b64encode(text.encode()).decode()}">{title}</a>'
+        for name, kind, title, text in (
+            ("results.csv", "text/csv", "CSV", to_csv(results)),
+            ("results.tex", "application/x-tex", "LaTeX", to_latex(results)),
+        )
+    )
+    return f"<p>This table as {links}.</p>"
+
+
+def _figure(figure: Estimate | None) -> str:
+    if figure is None:
+        return "–"
+    beside = f"{figure.low:.3g}–{figure.high:.3g}" if figure.spreads else figure.over
+    interval = f" <small>({beside})</small>" if beside else ""
+    return f"{figure.value:.4g}{interval}"
+
+
+def _floor(results: Results) -> list[str]:
+    lines = [*reference_lines(results), *(f"Failed: {sentence}" for sentence in results.failures)]
+    return [f"<p>{escape(line)}</p>" for line in lines]
+
+
+def _players(results: Results) -> list[str]:
+    """Players by sentence, as many sentences as the page has room for."""
+    sentences: dict[tuple[str, str, int], list[tuple[int, str, Heard]]] = {}
+    for number, one in enumerate(results.settings, start=1):
+        for heard in results.heard.get(one.key, ()):
+            place = sentences.setdefault((heard.text, heard.voice, heard.seed), [])
+            place.append((number, setting_title(one), heard))
+    parts, spent, shown = ["<h2>Listen</h2>"], 0, 0
+    for (text, voice, seed), takes in sentences.items():
+        encoded = [_flac(heard.path) for _, _, heard in takes]
+        size = sum(map(len, encoded))
+        if shown and spent + size > AUDIO_BYTES:
+            break
+        spent, shown = spent + size, shown + 1
+        rows = "".join(map(_player, takes, encoded))
+        parts.append(f"<h3>“{escape(text)}” <small>({escape(voice)}, seed {seed})</small></h3><table>{rows}</table>")
+    if shown < len(sentences):
+        folder = escape(str(results.folder / "audio"))
+        told = f"{shown} of {len(sentences)} utterances; the others are in <code>{folder}</code>, named in takes.csv."
+        parts.append(f"<p>{told}</p>")
+    return parts
+
+
+def _player(take: tuple[int, str, Heard], data: str) -> str:
+    number, title, heard = take
+    understood = f"<br><small>heard: {escape(heard.understood)}</small>" if heard.understood else ""
+    player = f'<audio controls preload="none" src="data:audio/flac;base64,{data}"></audio>'
+    return f"<tr><td>{number}</td><td>{escape(title)}{understood}</td><td>{player}</td></tr>"
+
+
+def _flac(path: Path) -> str:
+    """A recording as base64 of 16-bit FLAC; what is beyond full scale is cut off, as a player would."""
+    import soundfile
+
+    try:
+        samples, rate = soundfile.read(path, dtype="float32")
+    except (OSError, RuntimeError) as error:
+        raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
+    content = io.BytesIO()
+    soundfile.write(content, samples.clip(-1, 1), rate, format="FLAC", subtype="PCM_16")
+    return base64.b64encode(content.getvalue()).decode()
+
+
+def _definitions(results: Results) -> list[str]:
+    parts = ["<h2>Every setting in full</h2>"]
+    for number, one in enumerate(results.settings, start=1):
+        text = json.dumps(one.setting.to_json(), indent=1, ensure_ascii=False)
+        parts.append(
+            f"<details><summary>{number}. {escape(setting_title(one))} <small>({one.key})</small></summary>"
+            f"<pre>{escape(text)}</pre></details>"
+        )
+    return parts
+
+
+def _origin(results: Results) -> list[str]:
+    file = Path(results.file).name if results.file else "study.toml"
+    definition = written(results.definition, file)
+    return [
+        "<h2>Machine</h2>",
+        *(f"<p>{escape(machine)}</p>" for machine in results.machines),
+        *(f"<p>Speed-ups are measured by {escape(clock)}.</p>" for clock in results.clocks),
+        "<h2>To repeat it</h2>",
+        f"<pre>paretone study run {escape(_quoted(file))}\nparetone study export {escape(_quoted(file))}</pre>",
+        f"<p>with {escape(file)}:</p>",
+        f"<pre>{escape(definition)}</pre>",
+    ]
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w.+-]+", name) else "'" + name.replace("'", "'\\''") + "'"
