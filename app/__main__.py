@@ -29,7 +29,7 @@ from app.audio.device import PROBE_FLAG, answer
 from app.shell.icons import EMBLEM
 from engine import __version__
 from engine.paths import data_folder, resource
-from engine.session.messages import EngineReady, Event, ModelLoaded
+from engine.session.events import EngineReady, Event, ModelLoaded
 
 if TYPE_CHECKING:
     from app.shell.window import MainWindow

@@ -1,7 +1,7 @@
 """Errors that the user can act on.
 
 Every message is one or two sentences: what is wrong, with which file or value, and what to do. The engine thread turns
-these into :class:`engine.session.messages.JobFailed`; the command line prints them and exits with ``exit_code``.
+these into :class:`engine.session.events.JobFailed`; the command line prints them and exits with ``exit_code``.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from app.shell.notices import Notices
 from app.shell.status_line import StatusLine
 from app.shell.theme import Theme
 from app.state.app_state import AppState
-from engine.session.messages import Event, Progress, Telemetry
+from engine.session.events import Event, Progress, Telemetry
 
 Panel = TypeVar("Panel", bound=QWidget)
 Found = TypeVar("Found")

@@ -12,7 +12,7 @@ from collections import deque
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from engine.session.messages import Event, PreparationReport, Progress, Telemetry
+from engine.session.events import Event, PreparationReport, Progress, Telemetry
 
 DRAIN_MILLISECONDS = 83
 """Twelve times a second."""

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMainWindow
 from app.shell.banner import Banner
 from app.shell.docks import add_bar
 from app.state.jobs import Job, Jobs, Kind, Outcome
-from engine.session.messages import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
+from engine.session.events import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
 
 class Level(IntEnum):

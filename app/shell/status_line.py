@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar
 from app.state.jobs import Job, Jobs, Outcome
 from app.widgets import build
 from app.widgets.job_progress import brief_duration
-from engine.session.messages import EngineStatus, Event, Progress
+from engine.session.events import EngineStatus, Event, Progress
 
 
 class StatusLine(QObject):

@@ -29,7 +29,8 @@ from app.shell.status_line import StatusLine
 from app.shell.theme import Scheme, Theme
 from app.state.app_state import AppState
 from app.state.jobs import Jobs, Kind
-from engine.session.messages import Command, Event, ShutDown
+from engine.session.commands import Command, ShutDown
+from engine.session.events import Event
 
 _JOIN_POLL_MILLISECONDS = 20
 

@@ -20,7 +20,7 @@ from app.state.machine import Machine
 from app.state.open_studies import OpenStudies
 from app.state.selection import Selection
 from app.state.synthesis import Synthesis
-from engine.session.messages import Event
+from engine.session.events import Event
 
 
 class AppState(QObject):

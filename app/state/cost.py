@@ -8,7 +8,7 @@ from app.state.artefacts import Artefacts
 from app.state.selection import Selection
 from engine.errors import PlainError
 from engine.models.base import OperationCounts
-from engine.session.messages import Event, TakeReady
+from engine.session.events import Event, TakeReady
 from engine.setting.plan import FlowPlan, Plan
 from engine.techniques import resolve
 

@@ -9,18 +9,8 @@ from enum import Enum
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.session.messages import (
-    Cancel,
-    Command,
-    EngineRests,
-    Event,
-    Hold,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    PauseStudy,
-    Release,
-)
+from engine.session.commands import Cancel, Command, Hold, PauseStudy, Release
+from engine.session.events import EngineRests, Event, JobCancelled, JobFailed, JobFinished
 
 
 class Kind(Enum):

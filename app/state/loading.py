@@ -12,7 +12,8 @@ from app.state.machine import Machine
 from app.state.selection import Selection
 from engine.models import catalogue
 from engine.models.base import ModelInfo, OperationCounts, Voice
-from engine.session.messages import DownloadModel, Event, LoadModel, ModelLoaded, Prepared
+from engine.session.commands import DownloadModel, LoadModel
+from engine.session.events import Event, ModelLoaded, Prepared
 from engine.setting.knobs import Values
 
 

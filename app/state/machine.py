@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from engine.session.messages import EngineReady, Event
+from engine.session.events import EngineReady, Event
 
 
 class Machine(QObject):

@@ -12,7 +12,8 @@ from app.state.comparison import Comparison
 from app.state.differences import measured_against, technique_text
 from app.state.jobs import Jobs, Kind
 from app.state.selection import SEED_LIMIT, Selection
-from engine.session.messages import Event, Synthesise, TakeReady
+from engine.session.commands import Synthesise
+from engine.session.events import Event, TakeReady
 from engine.setting.setting import Setting
 
 

@@ -15,7 +15,7 @@ from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
-from engine.session.messages import EngineStatus, Event, PreparationReport
+from engine.session.events import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting

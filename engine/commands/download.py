@@ -15,7 +15,8 @@ from engine.models import catalogue
 from engine.models.files.downloads import Extent, extent
 from engine.models.files.licences import LICENCES
 from engine.models.files.releases import RELEASES, Release
-from engine.session.messages import DownloadModel, Event, Progress
+from engine.session.commands import DownloadModel
+from engine.session.events import Event, Progress
 
 NAME = "download"
 SUMMARY = "Download an official checkpoint and its vocoder, after showing their licences."

@@ -8,7 +8,7 @@ from engine.commands.output import place_for_folder
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.export.targets import targets
-from engine.session.messages import ExportProfile
+from engine.session.commands import ExportProfile
 from engine.setting.profile import Profile
 
 NAME = "export"

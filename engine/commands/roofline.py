@@ -17,7 +17,7 @@ from engine.errors import PlainError, SettingError
 from engine.measure.roofline import published
 from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from engine.models.base import Utterance
-from engine.session.messages import MeasureRoofline
+from engine.session.commands import MeasureRoofline
 from engine.setting.profile import Profile
 
 NAME = "roofline"

@@ -9,7 +9,8 @@ from engine import models
 from engine.commands.terminal import Terminal
 from engine.errors import SettingError
 from engine.models.base import SpeechModel
-from engine.session.messages import Command, Event, LoadModel
+from engine.session.commands import Command, LoadModel
+from engine.session.events import Event
 
 if TYPE_CHECKING:
     from engine.session.executor import Executor

@@ -13,7 +13,7 @@ from engine.commands.session import JOB, Session
 from engine.commands.technique_args import engaged, files_given, from_files, with_file, with_weights
 from engine.errors import SettingError
 from engine.models.base import SpeechModel, flow_model
-from engine.session.messages import Synthesise
+from engine.session.commands import Synthesise
 from engine.setting.artefact import Artefact
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Setting

@@ -14,7 +14,8 @@ from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.errors import Cancelled, StudyError
-from engine.session.messages import Event, Progress, RunStudy
+from engine.session.commands import RunStudy
+from engine.session.events import Event, Progress
 from engine.studies.study import results_folder
 
 if TYPE_CHECKING:

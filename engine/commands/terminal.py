@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from engine.errors import Cancelled
-from engine.session.messages import EngineStatus, Event, Progress
+from engine.session.events import EngineStatus, Event, Progress
 from engine.session.progress import RemainingTime
 
 BAR_WIDTH = 24

@@ -13,7 +13,7 @@ from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.errors import PlainError
 from engine.models.base import Utterance
-from engine.session.messages import ComputeView
+from engine.session.commands import ComputeView
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from engine.techniques import Technique, techniques

@@ -20,21 +20,8 @@ from typing import TYPE_CHECKING
 
 from engine import failures
 from engine.errors import Cancelled, CheckpointError, DeviceError
-from engine.session.messages import (
-    Cancel,
-    Command,
-    EngineRests,
-    EngineStatus,
-    Event,
-    Hold,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    LoadModel,
-    PauseStudy,
-    Release,
-    ShutDown,
-)
+from engine.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release, ShutDown
+from engine.session.events import EngineRests, EngineStatus, Event, JobCancelled, JobFailed, JobFinished
 
 if TYPE_CHECKING:
     from engine.models.base import SpeechModel
@@ -131,7 +118,7 @@ class EngineThread:
         self.cancel(job)
 
     def hold(self) -> None:
-        """Compute nothing until :meth:`release`; see :class:`engine.session.messages.Hold`."""
+        """Compute nothing until :meth:`release`; see :class:`engine.session.commands.Hold`."""
         with self._changed:
             resting = self._resting and not self._held
             self._held = True

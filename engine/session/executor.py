@@ -18,7 +18,8 @@ from engine import device
 from engine.errors import SettingError
 from engine.measure.machine import describe
 from engine.models.base import ModelInfo, SpeechModel
-from engine.session.messages import Command, EngineReady, Event, LoadModel
+from engine.session.commands import Command, LoadModel
+from engine.session.events import EngineReady, Event
 from engine.session.observers import JobObserver, Post, RunningJob
 from engine.setting.setting import Setting
 

@@ -15,15 +15,7 @@ from engine.errors import Cancelled
 from engine.measure.memory import PeakMemory
 from engine.models.base import StepReport
 from engine.models.families.pacing import Pace
-from engine.session.messages import (
-    EngineStatus,
-    Event,
-    PreparationReport,
-    Progress,
-    StudyBegun,
-    StudyTakeDone,
-    Telemetry,
-)
+from engine.session.events import EngineStatus, Event, PreparationReport, Progress, StudyBegun, StudyTakeDone, Telemetry
 from engine.session.progress import RemainingTime
 
 if TYPE_CHECKING:

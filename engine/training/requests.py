@@ -30,7 +30,7 @@ class TrainingRequest:
     rate_scale: float = 1.0
     """On all learning rates."""
     device: str = "auto"
-    """As in :class:`engine.session.messages.LoadModel`."""
+    """As in :class:`engine.session.commands.LoadModel`."""
     threads: int | None = None
     """Of the processor; ``None`` for all cores but one."""
     export: str = ""

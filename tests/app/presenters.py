@@ -13,7 +13,8 @@ from app.features.strategy.state import StrategyState
 from app.state.app_state import AppState
 from app.state.jobs import Jobs
 from engine.models.base import ModelInfo, OperationCounts
-from engine.session.messages import Command, ModelLoaded, Prepared
+from engine.session.commands import Command
+from engine.session.events import ModelLoaded, Prepared
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Take, Trace
 from engine.techniques.ditreducio.record import CalibrationRecord

@@ -15,7 +15,7 @@ from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.models.base import Voice
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import AudioReady
+from engine.session.events import AudioReady
 from tests.app.conftest import close
 
 PATIENCE_MILLISECONDS = 240_000

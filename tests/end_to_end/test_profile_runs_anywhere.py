@@ -12,16 +12,9 @@ import soundfile
 
 from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
+from engine.session.commands import LoadModel, Prepare, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    JobFinished,
-    LoadModel,
-    ModelLoaded,
-    Prepare,
-    ShutDown,
-    Synthesise,
-    TakeReady,
-)
+from engine.session.events import JobFinished, ModelLoaded, TakeReady
 from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.profile import Evidence, Profile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.models.base import Utterance
-from engine.session.messages import Prepare
+from engine.session.commands import Prepare
 from engine.setting.setting import Setting
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.requests import CalibrationRequest, TransferRequest

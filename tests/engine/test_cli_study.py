@@ -151,7 +151,7 @@ def test_ctrl_c_keeps_what_is_finished(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from engine.commands.terminal import Terminal
-    from engine.session.messages import Event, Progress
+    from engine.session.events import Event, Progress
 
     hear = Terminal.hear
 

@@ -14,7 +14,8 @@ from app.features.strategy.state import NAME, running_reports
 from app.state.availability import require
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
-from engine.session.messages import AttentionCaptured, CaptureAttention, Event
+from engine.session.commands import CaptureAttention
+from engine.session.events import AttentionCaptured, Event
 from engine.techniques import problem
 from engine.techniques.ditreducio.requests import Similarities
 

@@ -13,7 +13,8 @@ from app.features.presenter import Presenter, Services
 from app.state.jobs import Kind
 from engine.errors import SettingError
 from engine.models.base import Voice
-from engine.session.messages import DecodePartial, Event, PartialDecoded
+from engine.session.commands import DecodePartial
+from engine.session.events import Event, PartialDecoded
 from engine.setting.take import Take
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from app.state.jobs import Kind
 from engine.errors import PlainError
 from engine.export.targets import Target, why_not
 from engine.models.base import ModelInfo, TrainedWeights
-from engine.session.messages import ExportProfile
+from engine.session.commands import ExportProfile
 from engine.setting.profile import Evidence, Profile
 from engine.setting.take import Take
 from engine.techniques import techniques

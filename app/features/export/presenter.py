@@ -12,7 +12,8 @@ from app.state.jobs import Kind
 from app.widgets import build
 from engine.errors import SettingError
 from engine.export.targets import F5_TTS, target
-from engine.session.messages import Event, ExportWeights, ProfileExported, WeightsExported
+from engine.session.commands import ExportWeights
+from engine.session.events import Event, ProfileExported, WeightsExported
 from engine.setting.knobs import NO_VALUES, Values
 
 

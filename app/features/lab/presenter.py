@@ -34,7 +34,7 @@ from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job
 from engine.errors import PlainError
-from engine.session.messages import RunStudy
+from engine.session.commands import RunStudy
 from engine.setting.library import TakeSummary
 
 if TYPE_CHECKING:

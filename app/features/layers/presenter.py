@@ -19,7 +19,8 @@ from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import Utterance
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR
-from engine.session.messages import Event, Prepare, Prepared, Progress
+from engine.session.commands import Prepare
+from engine.session.events import Event, Prepared, Progress
 from engine.setting.setting import Engaged
 from engine.techniques import problem, spade
 from engine.techniques.spade.requests import ImportanceRequest, LayersMeasured

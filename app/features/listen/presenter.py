@@ -13,7 +13,7 @@ from app.features.presenter import Presenter, Services, built
 from app.shell.notices import Level
 from app.state.differences import keeps_timing
 from app.state.jobs import Job, Kind, Outcome
-from engine.session.messages import AudioReady, Event
+from engine.session.events import AudioReady, Event
 from engine.techniques import wording
 
 if TYPE_CHECKING:

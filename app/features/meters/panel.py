@@ -24,7 +24,7 @@ from app.state.differences import STREAMING_MEANING, speed_of_b, streaming_text
 from app.widgets import build
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
-from engine.session.messages import Telemetry
+from engine.session.events import Telemetry
 from engine.setting.take import Measurements, Take
 
 RTF_MEANING = (

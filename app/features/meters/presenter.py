@@ -9,7 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services
-from engine.session.messages import Telemetry
+from engine.session.events import Telemetry
 from engine.setting.take import Take
 
 if TYPE_CHECKING:

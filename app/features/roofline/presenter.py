@@ -14,7 +14,8 @@ from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
 from engine.models.base import Utterance
-from engine.session.messages import EngineStatus, Event, MeasureRoofline, Progress, RooflineMeasured
+from engine.session.commands import MeasureRoofline
+from engine.session.events import EngineStatus, Event, Progress, RooflineMeasured
 
 if TYPE_CHECKING:
     from app.features.roofline.panel import RooflinePanel

@@ -13,7 +13,8 @@ from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
 from app.state.jobs import Job, Kind, Outcome
 from engine.models import catalogue
-from engine.session.messages import DownloadModel, Event, JobFailed, LoadModel
+from engine.session.commands import DownloadModel, LoadModel
+from engine.session.events import Event, JobFailed
 from engine.techniques import problems
 
 

@@ -17,7 +17,7 @@ from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Kind
 from engine.errors import PlainError
-from engine.session.messages import Event, Prepared
+from engine.session.events import Event, Prepared
 from engine.techniques.ditreducio.record import Trial
 from engine.techniques.ditreducio.requests import Calibrated, Similarities
 

@@ -17,7 +17,8 @@ from app.state.jobs import Jobs, Kind
 from app.state.undo import ALONE, Edit
 from engine.errors import PlainError, SettingError
 from engine.models.base import Utterance
-from engine.session.messages import Event, PreparationReport, Prepare, Prepared
+from engine.session.commands import Prepare
+from engine.session.events import Event, PreparationReport, Prepared
 from engine.setting.compatibility import Compatibility
 from engine.setting.setting import Engaged
 from engine.techniques import conflict, resolve

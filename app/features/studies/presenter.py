@@ -22,7 +22,8 @@ from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
 from engine import files
 from engine.errors import PlainError, StudyError
-from engine.session.messages import Event, Progress, RunStudy, StudyBegun, StudyEnded, StudyTakeDone
+from engine.session.commands import RunStudy
+from engine.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
 from engine.studies.extras import why_no_cluster, why_no_search
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ class StudiesPresenter(Presenter):
             built(self.studies).set_pausing(True)
 
     def follow(self, event: Event) -> None:
-        """Show what a study is at; see :mod:`engine.session.messages`."""
+        """Show what a study is at; see :mod:`engine.session.events`."""
         if self._running is None or event.job != self._running[0].number:
             return
         if isinstance(event, StudyBegun):

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.state.differences import STREAMING_MEANING, streaming_text, technique_text
 from engine.measure.metrics import metric
-from engine.session.messages import Synthesise
+from engine.session.commands import Synthesise
 from engine.setting.library import TakeSummary
 from engine.setting.take import Measurements
 

@@ -41,7 +41,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Place:
-    """The model that is trained, as :class:`engine.session.messages.LoadModel` names it."""
+    """The model that is trained, as :class:`engine.session.commands.LoadModel` names it."""
 
     model: str
     folder: str

@@ -15,7 +15,8 @@ from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
 from engine.models.base import ModelInfo
-from engine.session.messages import Event, PreparationReport, Prepare, Prepared
+from engine.session.commands import Prepare
+from engine.session.events import Event, PreparationReport, Prepared
 from engine.training.requests import Trained, TrainingProgress
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from app.features.presenter import Presenter, Services
 from app.features.strategy.presenter import StrategyPresenter
 from engine.models import catalogue
 from engine.models.base import Utterance
-from engine.session.messages import Event, Prepared
+from engine.session.events import Event, Prepared
 from engine.techniques.ditreducio.requests import TransferMeasured
 
 if TYPE_CHECKING:

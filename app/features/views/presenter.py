@@ -14,7 +14,8 @@ from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
 from engine.models.base import Utterance
-from engine.session.messages import ComputeView, Event, Progress, ViewComputed
+from engine.session.commands import ComputeView
+from engine.session.events import Event, Progress, ViewComputed
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from engine.views import views

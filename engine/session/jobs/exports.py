@@ -6,8 +6,9 @@ from pathlib import Path
 
 from engine.export.exporting import export
 from engine.export.language import LanguageExport, export_language
+from engine.session.commands import ExportProfile, ExportWeights
+from engine.session.events import ProfileExported, WeightsExported
 from engine.session.executor import Executor
-from engine.session.messages import ExportProfile, ExportWeights, ProfileExported, WeightsExported
 from engine.session.observers import JobObserver, RunningJob
 
 

@@ -6,15 +6,9 @@ from pathlib import Path
 
 from engine.measure.audible import require_finite
 from engine.models.base import flow_model
+from engine.session.commands import CaptureAttention, ComputeView, MeasureRoofline
+from engine.session.events import AttentionCaptured, RooflineMeasured, ViewComputed
 from engine.session.executor import Executor
-from engine.session.messages import (
-    AttentionCaptured,
-    CaptureAttention,
-    ComputeView,
-    MeasureRoofline,
-    RooflineMeasured,
-    ViewComputed,
-)
 from engine.session.observers import JobObserver, MeasuringObserver, RunningJob
 from engine.views import computing
 from engine.views.view import Task

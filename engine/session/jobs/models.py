@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 from engine.models.files.downloads import download
+from engine.session.commands import DownloadModel, LoadModel
+from engine.session.events import ModelDownloaded, ModelLoaded
 from engine.session.executor import Executor
-from engine.session.messages import DownloadModel, LoadModel, ModelDownloaded, ModelLoaded
 from engine.session.observers import JobObserver, RunningJob
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from engine.errors import SettingError
 from engine.models.base import ModelInfo
+from engine.session.commands import Prepare
+from engine.session.events import Prepared
 from engine.session.executor import Executor
-from engine.session.messages import Prepare, Prepared
 from engine.session.observers import PreparationObserver, RunningJob
 from engine.setting.plan import imported
 from engine.techniques.base import Job as Preparation

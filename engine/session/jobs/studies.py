@@ -9,8 +9,9 @@ from engine import device
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import judge_named
 from engine.models.catalogue import entry
+from engine.session.commands import RunStudy
+from engine.session.events import Prepared, StudyEnded
 from engine.session.executor import Executor
-from engine.session.messages import Prepared, RunStudy, StudyEnded
 from engine.session.observers import RunningJob, StudyObserver
 from engine.setting.knobs import Values
 from engine.studies import definition

@@ -9,8 +9,9 @@ from engine.measure.audible import audible
 from engine.measure.takes import make_take
 from engine.models.base import FLOW, Synthesis, flow_model
 from engine.models.families.masked import MaskedSpeech
+from engine.session.commands import DecodePartial, Synthesise
+from engine.session.events import AudioReady, PartialDecoded, TakeReady
 from engine.session.executor import Executor
-from engine.session.messages import AudioReady, DecodePartial, PartialDecoded, Synthesise, TakeReady
 from engine.session.observers import JobObserver, RunningJob, SynthesisObserver
 
 

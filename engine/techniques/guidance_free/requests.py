@@ -13,7 +13,7 @@ METHODS = ("model-guidance", "distillation")
 @dataclass(frozen=True, kw_only=True)
 class GuidanceFreeRequest(TrainingRequest):
     """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance; the bundled model, without one,
-    on what flite speaks. ``folder`` and ``variant`` as in :class:`engine.session.messages.LoadModel`; the loaded model
+    on what flite speaks. ``folder`` and ``variant`` as in :class:`engine.session.commands.LoadModel`; the loaded model
     is not touched. The result is :class:`engine.training.requests.Trained`."""
 
     weight: float

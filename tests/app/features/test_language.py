@@ -20,7 +20,8 @@ from app.state.jobs import Kind, Outcome
 from engine.models import load_model
 from engine.models.base import SpeechModel
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
-from engine.session.messages import ExportWeights, Progress
+from engine.session.commands import ExportWeights
+from engine.session.events import Progress
 from engine.techniques import spade, speculative
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.holding import Posts

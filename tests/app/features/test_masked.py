@@ -16,7 +16,7 @@ from app.state.jobs import Kind, Outcome
 from engine.models import load_model
 from engine.models.base import SpeechModel
 from engine.models.kernels.fused_masked import MaskedRun
-from engine.session.messages import PartialDecoded
+from engine.session.events import PartialDecoded
 from engine.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine import small_speech

@@ -19,7 +19,7 @@ from app.shell.theme import Colours, Theme
 from app.shell.window import MainWindow
 from engine.models.base import FLOW
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import Event, ModelLoaded
+from engine.session.events import Event, ModelLoaded
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine import small_speech
 

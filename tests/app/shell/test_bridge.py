@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.shell.bridge import Bridge
 from engine.sampling.actions import SkipAction
-from engine.session.messages import Event, JobFinished, PreparationReport, Progress, Telemetry
+from engine.session.events import Event, JobFinished, PreparationReport, Progress, Telemetry
 from engine.techniques.ditreducio.record import CALIBRATION, Trial
 
 

@@ -8,7 +8,8 @@ from pytestqt.qtbot import QtBot
 
 from app.shell.status_line import StatusLine
 from app.state.jobs import Jobs, Kind
-from engine.session.messages import EngineStatus, JobFinished, Progress, ShutDown
+from engine.session.commands import ShutDown
+from engine.session.events import EngineStatus, JobFinished, Progress
 
 
 @pytest.fixture

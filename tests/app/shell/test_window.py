@@ -32,7 +32,7 @@ from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
-from engine.session.messages import Progress
+from engine.session.events import Progress
 from engine.setting.library import DATABASE
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.app.conftest import PATIENCE_MILLISECONDS, close

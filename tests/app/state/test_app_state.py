@@ -16,7 +16,8 @@ from app.state.jobs import Jobs
 from engine.errors import SettingError
 from engine.models.base import Voice
 from engine.sampling.actions import SkipAction
-from engine.session.messages import LoadModel, Synthesise, TakeReady
+from engine.session.commands import LoadModel, Synthesise
+from engine.session.events import TakeReady
 from engine.setting.profile import Profile
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.app.presenters import OPERATIONS, Presenter, calibrated

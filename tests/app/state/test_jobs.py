@@ -5,17 +5,8 @@ from __future__ import annotations
 from pytestqt.qtbot import QtBot
 
 from app.state.jobs import Job, Jobs, Kind, Outcome
-from engine.session.messages import (
-    Cancel,
-    Command,
-    EngineRests,
-    Hold,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    LoadModel,
-    Release,
-)
+from engine.session.commands import Cancel, Command, Hold, LoadModel, Release
+from engine.session.events import EngineRests, JobCancelled, JobFailed, JobFinished
 
 
 def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:

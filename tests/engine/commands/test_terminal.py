@@ -11,7 +11,7 @@ import pytest
 
 from engine.commands.terminal import Terminal, cancelling
 from engine.errors import Cancelled
-from engine.session.messages import EngineStatus, Progress
+from engine.session.events import EngineStatus, Progress
 
 
 class Screen(io.StringIO):

@@ -16,8 +16,9 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.metrics import METRICS
 from engine.models.base import run_to_completion
 from engine.models.silent_observer import SilentObserver
+from engine.session.commands import LoadModel, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import JobFinished, LoadModel, ShutDown, Synthesise, TakeReady
+from engine.session.events import JobFinished, TakeReady
 from engine.setting.setting import Engaged
 from engine.setting.take import Metrics, Take, Trace
 from tests.engine import small_speech

@@ -17,26 +17,20 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.sampling.actions import SkipAction
+from engine.session.commands import Cancel, CaptureAttention, Command, LoadModel, Prepare, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
+from engine.session.events import (
     AttentionCaptured,
     AudioReady,
-    Cancel,
-    CaptureAttention,
-    Command,
     EngineReady,
     EngineStatus,
     Event,
     JobCancelled,
     JobFailed,
     JobFinished,
-    LoadModel,
     ModelLoaded,
-    Prepare,
     Prepared,
     Progress,
-    ShutDown,
-    Synthesise,
     TakeReady,
     Telemetry,
 )
@@ -514,7 +508,8 @@ def test_engine_without_torch_says_so(tmp_path: Path) -> None:
     (broken / "__init__.py").write_text("raise OSError('libgomp.so.1: cannot open shared object file')\n")
     run_python(
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from engine.session.messages import JobFailed, LoadModel, ShutDown\n"
+        "from engine.session.commands import LoadModel, ShutDown\n"
+        "from engine.session.events import JobFailed\n"
         "from engine.session.engine_thread import EngineThread\n"
         "events = []\n"
         "engine = EngineThread(events.append)\n"
@@ -532,7 +527,8 @@ def test_engine_without_torch_says_so(tmp_path: Path) -> None:
 def test_engine_at_work_imports_no_qt() -> None:
     run_python(
         "import sys\n"
-        "from engine.session.messages import EngineReady, ShutDown\n"
+        "from engine.session.commands import ShutDown\n"
+        "from engine.session.events import EngineReady\n"
         "from engine.session.engine_thread import EngineThread\n"
         "events = []\n"
         "engine = EngineThread(events.append)\n"

@@ -9,18 +9,15 @@ import pytest
 
 from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
+from engine.session.commands import CaptureAttention, LoadModel, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
+from engine.session.events import (
     AttentionCaptured,
     AudioReady,
-    CaptureAttention,
     JobCancelled,
     JobFailed,
     JobFinished,
-    LoadModel,
     ModelLoaded,
-    ShutDown,
-    Synthesise,
     TakeReady,
     Telemetry,
 )

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.session.commands import DownloadModel, ShutDown
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import DownloadModel, Event, JobCancelled, JobFailed, JobFinished, Progress, ShutDown
+from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, Progress
 from tests.engine import small_speech
 from tests.engine.models.hub import Hub, assert_complete
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder

@@ -7,17 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.session.commands import ExportProfile, ShutDown
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    EngineStatus,
-    ExportProfile,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    ProfileExported,
-    Progress,
-    ShutDown,
-)
+from engine.session.events import EngineStatus, JobCancelled, JobFailed, JobFinished, ProfileExported, Progress
 from engine.setting.profile import Profile
 from tests.engine.export.test_f5_tts import profile
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder

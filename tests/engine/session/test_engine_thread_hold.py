@@ -9,21 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.models.base import Utterance
+from engine.session.commands import Cancel, Hold, LoadModel, Release, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    Cancel,
-    EngineReady,
-    EngineRests,
-    Hold,
-    JobCancelled,
-    JobFinished,
-    LoadModel,
-    Release,
-    ShutDown,
-    Synthesise,
-    TakeReady,
-    Telemetry,
-)
+from engine.session.events import EngineReady, EngineRests, JobCancelled, JobFinished, TakeReady, Telemetry
 from engine.setting.setting import Engaged
 from engine.techniques.ditreducio.record import Trial
 from tests.engine import small_speech
@@ -142,7 +130,7 @@ def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, t
         observer.check()  # In the middle of a take: it goes on.
         seen.append(observer.pausing())
 
-    from engine.session.messages import RunStudy
+    from engine.session.commands import RunStudy
 
     engine._executor.carry_out = carry_out
     engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))

@@ -11,20 +11,15 @@ import pytest
 
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
+from engine.session.commands import Cancel, CaptureAttention, ComputeView, LoadModel, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
+from engine.session.events import (
     AudioReady,
-    Cancel,
-    CaptureAttention,
-    ComputeView,
     JobCancelled,
     JobFailed,
     JobFinished,
-    LoadModel,
     ModelLoaded,
     Progress,
-    ShutDown,
-    Synthesise,
     TakeReady,
     Telemetry,
 )

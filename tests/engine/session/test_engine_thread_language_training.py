@@ -12,17 +12,9 @@ from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.layer_importance import COSINE, DIVERGENCE
+from engine.session.commands import LoadModel, Prepare, ShutDown
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    LoadModel,
-    Prepare,
-    Prepared,
-    Progress,
-    ShutDown,
-)
+from engine.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
 from engine.techniques import spade, speculative
 from engine.techniques.spade.requests import ImportanceRequest, StudentRequest
 from engine.techniques.speculative.requests import DraftRequest

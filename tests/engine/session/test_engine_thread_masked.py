@@ -12,22 +12,24 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.kernels.fused_masked import MaskedRun
-from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    AudioReady,
+from engine.session.commands import (
     Cancel,
     CaptureAttention,
     ComputeView,
     DecodePartial,
+    LoadModel,
+    ShutDown,
+    Synthesise,
+)
+from engine.session.engine_thread import EngineThread
+from engine.session.events import (
+    AudioReady,
     JobCancelled,
     JobFailed,
     JobFinished,
-    LoadModel,
     ModelLoaded,
     PartialDecoded,
     Progress,
-    ShutDown,
-    Synthesise,
     TakeReady,
     Telemetry,
 )

@@ -14,8 +14,9 @@ import torch
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import voice
+from engine.session.commands import LoadModel, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import JobFailed, JobFinished, LoadModel, ShutDown, Synthesise, TakeReady
+from engine.session.events import JobFailed, JobFinished, TakeReady
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from tests.engine.models.omnivoice.small_release import TEXT, engaged, setting, write_release

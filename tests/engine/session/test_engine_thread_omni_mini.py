@@ -10,15 +10,9 @@ import pytest
 
 from engine.measure.intelligibility import Judge
 from engine.models.catalogue import entry, harvard_sentences, voice
+from engine.session.commands import LoadModel, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    JobFinished,
-    LoadModel,
-    ModelLoaded,
-    ShutDown,
-    Synthesise,
-    TakeReady,
-)
+from engine.session.events import JobFinished, ModelLoaded, TakeReady
 from engine.setting.setting import Setting
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 

@@ -8,20 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.session.commands import Cancel, PauseStudy, RunStudy, ShutDown
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    Cancel,
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    PauseStudy,
-    Progress,
-    RunStudy,
-    ShutDown,
-    StudyBegun,
-    StudyEnded,
-    StudyTakeDone,
-)
+from engine.session.events import JobCancelled, JobFailed, JobFinished, Progress, StudyBegun, StudyEnded, StudyTakeDone
 from engine.studies.results import read
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 from tests.engine.studies import small

@@ -8,16 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.session.commands import Prepare, ShutDown
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import (
-    JobCancelled,
-    JobFailed,
-    JobFinished,
-    Prepare,
-    Prepared,
-    Progress,
-    ShutDown,
-)
+from engine.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
 from engine.setting.knobs import Values
 from engine.techniques import guidance_free
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest

@@ -11,17 +11,18 @@ from importlib import import_module
 import pytest
 
 from engine.errors import SettingError
-from engine.session import messages
+from engine.session import commands
+from engine.session.commands import Command, LoadModel, Synthesise
 from engine.session.engine_thread import EngineThread
+from engine.session.events import Event, ModelLoaded, TakeReady
 from engine.session.executor import Executor
-from engine.session.messages import Command, Event, LoadModel, ModelLoaded, Synthesise, TakeReady
 from engine.setting.plan import imported
 from engine.techniques import Technique, techniques
 from engine.techniques.base import Job
 from tests.engine import small_speech
 from tests.engine.small_speech import VOICE, setting
 
-AT_ONCE = {messages.Cancel, messages.PauseStudy, messages.Hold, messages.Release, messages.ShutDown}
+AT_ONCE = {commands.Cancel, commands.PauseStudy, commands.Hold, commands.Release, commands.ShutDown}
 """What the engine thread does itself, whatever runs."""
 
 
@@ -41,7 +42,7 @@ def test_a_command_says_what_it_does_and_who_does_it(kind: type[Command]) -> Non
     module, _, name = kind.carried_out_by.partition(":")
     work = getattr(import_module(module), name)
     assert list(inspect.signature(work).parameters) == ["command", "executor", "job"]
-    if kind is not messages.Prepare:  # That is called what its request is.
+    if kind is not commands.Prepare:  # That is called what its request is.
         assert kind.activity[0].islower() and kind.activity.split()[0].endswith("ing")
 
 
@@ -58,7 +59,7 @@ def test_every_preparation_is_carried_out_by_its_technique(technique: Technique,
 
 
 def test_a_preparation_that_no_technique_takes_is_refused() -> None:
-    prepared = messages.Prepare(1, techniques()[0].name, Dance(1))
+    prepared = commands.Prepare(1, techniques()[0].name, Dance(1))
     with pytest.raises(SettingError, match="has no preparation that takes a Dance"):
         Executor(small_speech.load).carry_out(prepared, lambda event: None, threading.Event())
 

@@ -22,7 +22,8 @@ from engine.measure.fidelity import log_mel_distance
 from engine.models import catalogue
 from engine.models.base import FlowModel, Utterance, flow_model
 from engine.sampling.actions import SkipAction
-from engine.session.messages import Event, PreparationReport, Prepare, Synthesise
+from engine.session.commands import Prepare, Synthesise
+from engine.session.events import Event, PreparationReport
 from engine.setting.knobs import Values, checked
 from engine.setting.profile import Evidence, Profile
 from engine.setting.setting import Engaged, Setting

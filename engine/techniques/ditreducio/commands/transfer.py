@@ -13,7 +13,7 @@ from engine.commands.session import JOB, Session
 from engine.errors import ProfileError
 from engine.models import catalogue
 from engine.models.base import SpeechModel, Utterance, Voice, flow_model
-from engine.session.messages import Prepare
+from engine.session.commands import Prepare
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.techniques import ditreducio

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.commands import arguments
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.session.messages import Prepare
+from engine.session.commands import Prepare
 from engine.techniques import guidance_free
 from engine.techniques.guidance_free.requests import METHODS, GuidanceFreeRequest
 

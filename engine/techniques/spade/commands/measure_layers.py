@@ -12,7 +12,7 @@ from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, Utterance
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, ImportanceRecord
-from engine.session.messages import Prepare
+from engine.session.commands import Prepare
 from engine.setting.setting import Setting
 from engine.techniques import spade
 from engine.techniques.spade.requests import ImportanceRequest

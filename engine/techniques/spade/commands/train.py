@@ -7,7 +7,7 @@ import argparse
 from engine.commands import arguments, companion_args
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.session.messages import Prepare
+from engine.session.commands import Prepare
 from engine.techniques import spade
 from engine.techniques.spade import parsed_layers
 from engine.techniques.spade.requests import StudentRequest

@@ -8,7 +8,7 @@ from engine.commands import arguments
 from engine.commands.output import place_for_folder
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.session.messages import ExportWeights
+from engine.session.commands import ExportWeights
 from engine.setting.knobs import Knob, Values
 from engine.techniques import speculative
 

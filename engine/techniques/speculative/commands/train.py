@@ -8,7 +8,7 @@ from pathlib import Path
 from engine.commands import arguments, companion_args
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.session.messages import Prepare
+from engine.session.commands import Prepare
 from engine.techniques import speculative
 from engine.techniques.speculative.requests import DraftRequest
 

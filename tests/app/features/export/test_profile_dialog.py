@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.features.export.model import ProfileExport
 from app.features.export.profile_dialog import ProfileDialog
 from engine.export.targets import F5_TTS
-from engine.session.messages import ExportProfile, TakeReady
+from engine.session.commands import ExportProfile
+from engine.session.events import TakeReady
 from engine.setting.profile import Profile
 from engine.techniques.guidance_free.exports import SAFETENSORS
 from tests.app.presenters import OPERATIONS, Presenter, calibrated

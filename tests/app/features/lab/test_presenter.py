@@ -21,7 +21,8 @@ from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.errors import PlainError
 from engine.models.base import Utterance
-from engine.session.messages import AudioReady, PreparationReport, RunStudy
+from engine.session.commands import RunStudy
+from engine.session.events import AudioReady, PreparationReport
 from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.setting import Engaged, Setting

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.meters.panel import MetersPanel
 from app.shell.theme import DARK, LIGHT
-from engine.session.messages import Telemetry
+from engine.session.events import Telemetry
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Metrics, Take
 

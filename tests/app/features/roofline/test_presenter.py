@@ -14,7 +14,7 @@ from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.measure.roofline import benchmarks
 from engine.measure.roofline import ceilings as store
-from engine.session.messages import EngineStatus
+from engine.session.events import EngineStatus
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
 

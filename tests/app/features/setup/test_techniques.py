@@ -13,7 +13,7 @@ from app.features.setup.panel import SetupPanel
 from app.features.setup.techniques import TechniqueGroup
 from app.shell.theme import LIGHT
 from engine.models.base import WeightSet
-from engine.session.messages import Prepared
+from engine.session.events import Prepared
 from engine.setting.knobs import NO_VALUES
 from engine.techniques import technique
 from engine.techniques.resolving import NO_GUIDANCE

@@ -17,7 +17,7 @@ from app.features.studies.panel import CLUSTER, StudiesPanel
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.models import load_model
-from engine.session.messages import Event, StudyTakeDone
+from engine.session.events import Event, StudyTakeDone
 from engine.studies.results import read
 from engine.studies.store import DATABASE, Store
 from tests.app.conftest import PATIENCE_MILLISECONDS, close

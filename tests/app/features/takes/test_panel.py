@@ -17,7 +17,7 @@ from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel,
 from app.shell.theme import LIGHT
 from engine.measure.metrics import metric
 from engine.models.base import Voice
-from engine.session.messages import Synthesise
+from engine.session.commands import Synthesise
 from engine.setting.knobs import Values
 from engine.setting.library import Library, TakeSummary
 from engine.setting.setting import Engaged, Setting

@@ -15,7 +15,8 @@ from app.features.training.panel import CHECKPOINT, TrainingPanel
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.models.base import WeightSet
-from engine.session.messages import Prepare, Prepared
+from engine.session.commands import Prepare
+from engine.session.events import Prepared
 from engine.setting.knobs import Values
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training.requests import Trained

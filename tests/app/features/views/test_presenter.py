@@ -13,7 +13,7 @@ from shiboken6 import isValid
 from app.features.views.panel import ViewsPanel
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
-from engine.session.messages import Progress
+from engine.session.events import Progress
 from engine.views import views
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts

@@ -11,7 +11,7 @@ import pytest
 from engine.commands.terminal import Terminal
 from engine.errors import PlainError
 from engine.sampling.actions import SkipAction
-from engine.session.messages import PreparationReport, Progress
+from engine.session.events import PreparationReport, Progress
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.commands.calibrate import _Trials
 from engine.techniques.ditreducio.record import CALIBRATION, Trial

@@ -23,8 +23,9 @@ from engine.models.files.layer_importance import (
     LayerImportance,
     read_record,
 )
+from engine.session.commands import LoadModel, RunStudy, ShutDown
 from engine.session.engine_thread import EngineThread
-from engine.session.messages import JobFinished, LoadModel, Prepared, RunStudy, ShutDown, StudyEnded
+from engine.session.events import JobFinished, Prepared, StudyEnded
 from engine.studies.definition import parse, read
 from engine.studies.running import FINISHED, PAUSED, LocalExecutor, run
 from engine.studies.store import Store

@@ -1,31 +1,26 @@
-"""The language between a front end and the engine: commands go in, events come out.
+"""What a front end asks of the engine. The engine answers with events (:mod:`engine.session.events`).
 
-All of them are frozen dataclasses that can be pickled, so the engine may as well live in another process. ``job`` is
-chosen by the sender of a command; every event that a command causes carries it, and exactly one of
-:class:`JobFinished`, :class:`JobFailed` and :class:`JobCancelled` ends it.
+Commands are frozen dataclasses that can be pickled, so the engine may as well live in another process. ``job`` is
+chosen by the sender; every event that a command causes carries it, and exactly one of
+:class:`engine.session.events.JobFinished`, :class:`~engine.session.events.JobFailed` and
+:class:`~engine.session.events.JobCancelled` ends it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from engine.measure.roofline.report import RooflineReport
-from engine.models.base import AttentionCapture, ModelInfo, OperationCounts, Utterance, Voice
+from engine.models.base import Utterance, Voice
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
-from engine.setting.take import DemaskedPassage, Take
+from engine.setting.take import DemaskedPassage
 from engine.techniques.base import Artefact
-from engine.views.figure import Figure
 
 if TYPE_CHECKING:
     from engine.setting.profile import Profile
-    from engine.studies.stored import StoredTake
 
 
-# --- Commands --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Command:
     """Something to do. ``job`` is its number, chosen by the sender."""
@@ -117,7 +112,8 @@ class DecodePartial(Command):
 @dataclass(frozen=True)
 class Prepare(Command):
     """Calibrate, measure or train something for ``technique``. ``request`` is of a type that one of its jobs declares
-    (see :class:`engine.techniques.base.Job`): frozen and picklable. Ends with :class:`Prepared`."""
+    (see :class:`engine.techniques.base.Job`): frozen and picklable. Ends with
+    :class:`~engine.session.events.Prepared`."""
 
     carried_out_by = "engine.session.jobs.preparing:prepare"
 
@@ -236,7 +232,8 @@ class Cancel(Command):
 @dataclass(frozen=True)
 class Hold(Command):
     """Compute nothing until :class:`Release`. What runs waits at its next step, or at its next take; only what measures
-    its own time is finished first. Nothing new begins. :class:`EngineRests` says when nothing computes any more."""
+    its own time is finished first. Nothing new begins. :class:`~engine.session.events.EngineRests` says when nothing
+    computes any more."""
 
 
 @dataclass(frozen=True)
@@ -247,221 +244,3 @@ class Release(Command):
 @dataclass(frozen=True)
 class ShutDown(Command):
     """Cancel everything and end the engine thread."""
-
-
-# --- Events ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Event:
-    """Something that happened in the job ``job`` (0: in no job)."""
-
-    job: int
-
-
-@dataclass(frozen=True)
-class EngineStatus(Event):
-    """A line for the status bar."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class EngineReady(Event):
-    """The engine can take jobs. ``machine`` describes processor, memory and versions in one line."""
-
-    device: str
-    devices: tuple[str, ...]
-    machine: str
-
-
-@dataclass(frozen=True)
-class EngineRests(Event):
-    """Nothing computes, and nothing will until :class:`Release`."""
-
-
-@dataclass(frozen=True)
-class ModelLoaded(Event):
-    """A model is loaded and warm."""
-
-    info: ModelInfo
-    seconds: float
-
-
-@dataclass(frozen=True)
-class ModelDownloaded(Event):
-    """The files of a checkpoint are there, those that were there before included; ``files`` are their paths."""
-
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Progress(Event):
-    """``done`` of ``total`` units; ``seconds_left`` is ``None`` until it can be estimated."""
-
-    done: int
-    total: int
-    seconds_left: float | None
-    text: str
-
-
-@dataclass(frozen=True)
-class Telemetry(Event):
-    """Live figures of a running synthesis; latest wins."""
-
-    chunk: int
-    chunks: int
-    step: int
-    steps: int
-    step_seconds: float
-    steps_per_second: float
-    elapsed_seconds: float
-    audio_seconds: float
-    """Seconds of audio finished so far."""
-    real_time_factor: float | None
-    """Elapsed seconds over the audio that they made: the finished audio, and of the running chunk's the share of steps
-    done. ``None`` if a chunk's length is not known beforehand and none is finished."""
-    first_audio_seconds: float | None
-    memory_bytes: int
-    tokens: int | None = None
-    """Speech tokens so far; ``None`` for models without tokens."""
-    tokens_per_second: float | None = None
-    largest_gap_seconds: float = 0.0
-    """The longest wait from one piece of audio to the next so far."""
-    pause_seconds: float = 0.0
-    """How long playback, begun with the first piece, has had to wait so far."""
-
-
-@dataclass(frozen=True)
-class AudioReady(Event):
-    """Audio that can be played now, continuing where the job's last piece ended."""
-
-    samples: np.ndarray = field(repr=False)
-    sample_rate: int = 24000
-
-
-@dataclass(frozen=True)
-class TakeReady(Event):
-    """A finished take, and the operation counts of its (first chunk's) backbone evaluation."""
-
-    take: Take
-    operations: OperationCounts | None = None
-
-
-@dataclass(frozen=True)
-class PreparationReport(Event):
-    """Something that a preparation for ``technique`` has found on the way, such as a trial or a loss. Live: a front end
-    may look at them some times a second, all together."""
-
-    technique: str
-    report: Any
-
-
-@dataclass(frozen=True)
-class Prepared(Event):
-    """What came of a preparation for ``technique``."""
-
-    technique: str
-    result: Any
-    info: ModelInfo | None = None
-    """The loaded model, where it knows more now: new weights, how much its layers matter."""
-
-
-@dataclass(frozen=True)
-class StudyBegun(Event):
-    """A study runs in ``folder``. What is found is read with :func:`engine.studies.results.read`."""
-
-    folder: str
-    title: str
-
-
-@dataclass(frozen=True)
-class StudyTakeDone(Event):
-    """A finished take of a study, which is kept by now."""
-
-    folder: str
-    take: StoredTake
-
-
-@dataclass(frozen=True)
-class StudyEnded(Event):
-    """A study came to its end, or to a pause."""
-
-    folder: str
-    paused: bool
-    made: int
-    """Takes of this run."""
-    log: tuple[str, ...] = ()
-    """What is to be said of the workers, in sentences."""
-    found: tuple[str, ...] = ()
-    """What it has found of the model itself, in sentences."""
-    fields: Values = NO_VALUES
-    """The same by name, for programs: such as ``layers``, the file of the model's layers that it has added to."""
-
-
-@dataclass(frozen=True)
-class ViewComputed(Event):
-    """A view's figure."""
-
-    figure: Figure
-
-
-@dataclass(frozen=True)
-class RooflineMeasured(Event):
-    """What every component takes, and the least that it could."""
-
-    report: RooflineReport
-
-
-@dataclass(frozen=True)
-class ProfileExported(Event):
-    """A profile is in ``folder`` in the form of ``target``: these ``files``, by name."""
-
-    target: str
-    folder: str
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class WeightsExported(Event):
-    """A student or a draft is in ``folder``: these ``files``, by name."""
-
-    kind: str
-    folder: str
-    files: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AttentionCaptured(Event):
-    """Attention of one layer at one step."""
-
-    capture: AttentionCapture
-
-
-@dataclass(frozen=True)
-class PartialDecoded(Event):
-    """The sound of a passage as it was after a step, float32 mono; not levelled or trimmed as a take is."""
-
-    samples: np.ndarray
-    sample_rate: int
-    step: int
-
-
-@dataclass(frozen=True)
-class JobFinished(Event):
-    """The job is done."""
-
-
-@dataclass(frozen=True)
-class JobFailed(Event):
-    """The job failed; ``sentence`` says why and what to do, ``details`` is a traceback for the log or ``""``.
-
-    ``candidates`` are architectures of which the user has to choose one: the job then succeeds with it as the
-    ``variant`` of :class:`LoadModel`."""
-
-    sentence: str
-    details: str = ""
-    candidates: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class JobCancelled(Event):
-    """The job was cancelled."""
