@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -28,7 +29,7 @@ from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel
-from engine.models.f5.text import Encoded, Vocabulary, encode_bytes, require_speakable
+from engine.models.f5.text import Vocabulary, encode, require_speakable
 from engine.training.manifest import ManifestRow, refuse
 
 _INDEX, _MELS, _IDS = "index.json", "mel.bin", "ids.bin"
@@ -110,7 +111,7 @@ class CharacterReader:
     joins = False
 
     def __init__(self, vocabulary: Vocabulary | None, tokenizer: str) -> None:
-        self._vocabulary, self._tokenizer = vocabulary, tokenizer
+        self._encode = partial(encode, vocabulary=vocabulary, tokenizer=tokenizer)
         self._mel = MelFrontEnd()
 
     def check(self, row: ManifestRow) -> None:
@@ -121,9 +122,6 @@ class CharacterReader:
 
     def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
         return np.array(self._encode(row.text).ids, np.int64), self._mel(_samples(row, levelled=False))[0].numpy()
-
-    def _encode(self, text: str) -> Encoded:
-        return encode_bytes(text) if self._vocabulary is None else self._vocabulary.encode(text, self._tokenizer)
 
 
 def reader(checkpoint: F5Checkpoint) -> Reader:

@@ -10,6 +10,7 @@ import torch
 
 from engine.errors import SettingError
 from engine.models.omnivoice import duration, sound, tags, text
+from engine.models.omnivoice.joining import WholePassages
 from engine.sampling.demasking_schedule import commit_counts, demasking_times
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
@@ -68,6 +69,13 @@ def test_parity_omnivoice_util_chunks(fixture: Fixture) -> None:
         assert text.chunks(case["text"], case["chunk_len"], case["min_chunk_len"]) == case["out"], case
 
 
+def joined(samples: np.ndarray, level: float | None, *, cut: bool = False) -> np.ndarray:
+    """What becomes of a single passage; with ``level`` as the level of the reference."""
+    joiner = WholePassages(RATE, level, cut=cut)
+    joiner.begin()
+    return np.concatenate([joiner.push(samples), joiner.finish()])
+
+
 def audio_of(fixture: Fixture) -> np.ndarray:
     return fixture["audio"][0].numpy()
 
@@ -90,17 +98,18 @@ def test_parity_omnivoice_util_long_references(fixture: Fixture) -> None:
 
 @utilities
 def test_parity_omnivoice_util_fades(fixture: Fixture) -> None:
-    found = sound.faded(audio_of(fixture), RATE)
+    found = joined(audio_of(fixture), sound.QUIET)
     assert_close(torch.from_numpy(found), fixture["fade_pad_default"][0], 1e-6, "faded and padded speech")
     given, expected = fixture["short"][0], fixture["fade_pad_short"][0]
-    short = sound.faded(given.numpy(), RATE, pad=(len(expected) - len(given)) / 2 / RATE)
-    assert_close(torch.from_numpy(short), expected, 1e-6, "faded and padded short speech")
+    pad = (len(expected) - len(given)) // 2
+    assert not expected[:pad].any() and not expected[-pad:].any()
+    short = sound.fade_edges(given.numpy(), int(sound.FADE_SECONDS * RATE))
+    assert_close(torch.from_numpy(short), expected[pad:-pad], 1e-6, "faded short speech")
 
 
 @utilities
 @pytest.mark.parametrize("kind", ["none", "low", "high"])
 def test_parity_omnivoice_util_post_processing(fixture: Fixture, kind: str) -> None:
     low, high = map(float, re.search(r"ref_rms None / ([\d.]+) / ([\d.]+)", fixture.description["audio_note"]).groups())
-    found, _ = sound.without_silence(audio_of(fixture), RATE, *sound.OUTPUT_PAUSES)
-    found = sound.faded(sound.levelled(found, {"none": None, "low": low, "high": high}[kind]), RATE)
+    found = joined(audio_of(fixture), {"none": None, "low": low, "high": high}[kind], cut=True)
     assert_close(torch.from_numpy(found), fixture[f"post_{kind}"][0], 1e-6, "post-processed speech")

@@ -56,8 +56,6 @@ class JudgeKind:
     module: str
     """Where its ``load`` is, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
     device."""
-    needs_reference: bool = False
-    """Whether its figures mean something only compared with those of the reference speech."""
 
     @property
     def folder(self) -> Path:
@@ -95,7 +93,6 @@ JUDGES: tuple[JudgeKind, ...] = (
         (),
         "",
         "engine.measure.evaluation.words",
-        needs_reference=True,
     ),
     JudgeKind(
         "whisper",
@@ -106,7 +103,6 @@ JUDGES: tuple[JudgeKind, ...] = (
         ("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"),
         "Get the files of openai/whisper-large-v3 (MIT) from the Hugging Face Hub.",
         "engine.measure.evaluation.whisper",
-        needs_reference=True,
     ),
     JudgeKind(
         "similarity",

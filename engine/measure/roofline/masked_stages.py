@@ -141,7 +141,7 @@ class _Stepping:
         weight = 1 if precision == "int8" else activation
         stream = network.like.element_size()
         rows, wanted, depth = len(self._hidden), self._wanted, len(self._computed)
-        queries, keys = config.heads * config.head_width, config.key_value_heads * config.head_width
+        queries, keys = config.width, config.key_width
         inward = counts.linear((depth - 1) * rows + self._frames, config.hidden, queries + 2 * keys, activation, weight)
         outward = counts.linear((depth - 1) * rows + wanted, queries, config.hidden, activation, weight)
         # The formulas count one weight, and there is one in every layer.

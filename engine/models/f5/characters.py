@@ -7,14 +7,7 @@ import torch
 from engine.models.f5.chunks import maximum_bytes, split, split_for_streaming
 from engine.models.f5.duration import sampled_frames, total_frames
 from engine.models.f5.passages import Passage, Passages, Prompt
-from engine.models.f5.text import (
-    Encoded,
-    Vocabulary,
-    encode_bytes,
-    finished_transcript,
-    require_speakable,
-    spaced_transcript,
-)
+from engine.models.f5.text import Vocabulary, encode, finished_transcript, require_speakable, spaced_transcript
 
 
 class CharacterFrontEnd:
@@ -27,7 +20,7 @@ class CharacterFrontEnd:
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
         """Cut and encode ``text`` as the official package does; for a ``quick_start`` with a shorter first passage, and
         with clauses broken that are too long for one passage."""
-        whole = self._encode(text)
+        whole = encode(text, self._vocabulary, self._tokenizer)
         require_speakable(text, whole)
         finished = finished_transcript(prompt.voice.transcript)
         transcript = spaced_transcript(finished)
@@ -35,11 +28,8 @@ class CharacterFrontEnd:
         pieces = split_for_streaming(text, budget, break_long=True) if quick_start else split(text, budget)
         passages = []
         for piece in pieces:
-            ids = self._encode(transcript + piece).ids
+            ids = encode(transcript + piece, self._vocabulary, self._tokenizer).ids
             requested = total_frames(prompt.frames, transcript, piece, speed)
             frames = sampled_frames(requested, prompt.mel.shape[1], len(ids))
             passages.append(Passage(piece, torch.tensor([ids]), frames))
         return Passages(tuple(passages), (whole.note,) if whole.note else ())
-
-    def _encode(self, text: str) -> Encoded:
-        return encode_bytes(text) if self._vocabulary is None else self._vocabulary.encode(text, self._tokenizer)

@@ -14,12 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from engine.errors import CheckpointError, TextError
-
-PADDING = -1
-"""Fills up the shorter rows of a batch."""
 
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
 _NO_SPACE_AFTER = " :'\""
@@ -186,6 +181,11 @@ def encode_bytes(text: str) -> Encoded:
     return Encoded(tuple(text), tuple(text.encode()))
 
 
+def encode(text: str, vocabulary: Vocabulary | None, tokenizer: str) -> Encoded:
+    """Ids of ``text`` as a model's ``tokenizer`` has them; without a ``vocabulary`` it is that of bytes."""
+    return encode_bytes(text) if vocabulary is None else vocabulary.encode(text, tokenizer)
+
+
 def require_speakable(text: str, encoded: Encoded) -> None:
     """Raise :class:`TextError` when there is nothing in ``text`` that a voice could say."""
     if not text.strip():
@@ -196,11 +196,3 @@ def require_speakable(text: str, encoded: Encoded) -> None:
         raise TextError(
             f"The model knows no letter or digit of this text{dropped}; type words in a language that it speaks."
         )
-
-
-def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """Ids of a batch as (rows, longest) int64, filled up with −1."""
-    batch = np.full((len(rows), max(map(len, rows), default=0)), PADDING, np.int64)
-    for index, row in enumerate(rows):
-        batch[index, : len(row)] = row
-    return batch

@@ -74,6 +74,6 @@ class KeptPrefixRun(SpacedRun):
         config, request = self._network.config, self._request
         inner = config.transformer
         # Behind the prefix the canvas attends to it, and that is all that is computed of it.
-        seen = 4 * inner.layers * request.frames * request.prefix * inner.heads * inner.head_width
+        seen = 4 * inner.layers * request.frames * request.prefix * inner.width
         alone = config.operations(request.frames, 0) if guide is Guide.BOTH else 0.0
         return config.operations(request.frames, targets) + seen + alone

@@ -16,7 +16,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.networks.causal import CausalConfig, Probe, RootMeanSquareNorm, TransformerLayer, rotate, rotations
+from engine.models.networks.causal import (
+    CausalConfig,
+    GroupedAttention,
+    Probe,
+    RootMeanSquareNorm,
+    TransformerLayer,
+    rotate,
+    rotations,
+)
 from engine.models.networks.modules import Modules
 
 
@@ -27,17 +35,11 @@ class Qwen3Config(CausalConfig):
     KINDS: ClassVar[tuple[str, ...]] = ("qwen3",)
 
 
-class BidirectionalAttention(nn.Module):
+class BidirectionalAttention(GroupedAttention):
     """Grouped-query self-attention with normalised and rotated queries and keys, (batch, tokens, hidden)."""
 
     def __init__(self, config: Qwen3Config) -> None:
-        super().__init__()
-        self.config = config
-        width, key_width = config.heads * config.head_width, config.key_value_heads * config.head_width
-        self.q_proj = nn.Linear(config.hidden, width, bias=config.biased)
-        self.k_proj = nn.Linear(config.hidden, key_width, bias=config.biased)
-        self.v_proj = nn.Linear(config.hidden, key_width, bias=config.biased)
-        self.o_proj = nn.Linear(width, config.hidden, bias=config.biased)
+        super().__init__(config, biased_output=config.biased)
         self.q_norm = RootMeanSquareNorm(config.head_width, config.epsilon)
         self.k_norm = RootMeanSquareNorm(config.head_width, config.epsilon)
 
@@ -86,7 +88,7 @@ class BidirectionalTransformer(nn.Module):
 
         ``positions`` is (tokens,) or (batch, tokens); ``None``: 0 and on. ``mask`` is true where a token is seen:
         (batch, keys), or (batch, 1, queries, keys) where that differs from token to token; ``None``: everywhere.
-        ``look`` is shown every layer's output.
+        ``probe`` is shown every layer's output.
         """
         if positions is None:
             positions = torch.arange(embedded.shape[1], device=embedded.device)
@@ -105,6 +107,4 @@ class BidirectionalTransformer(nn.Module):
 def operations(config: Qwen3Config, tokens: int) -> float:
     """Operations of a pass over a row of ``tokens`` tokens (1 multiply-add = 2 operations), embeddings and heads left
     out. Counted: the seven products of each layer and both attention products."""
-    width, key_width = config.heads * config.head_width, config.key_value_heads * config.head_width
-    products = config.hidden * (2 * width + 2 * key_width + 3 * config.feed_forward)
-    return 2 * config.layers * tokens * (products + 2 * tokens * width)
+    return 2 * config.layers * tokens * (config.weights_of_layer + 2 * tokens * config.width)

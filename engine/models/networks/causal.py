@@ -61,6 +61,21 @@ class CausalConfig:
     biased: bool = False
     """Whether the projections to queries, keys and values have a bias (Qwen2)."""
 
+    @property
+    def width(self) -> int:
+        """Of the queries of all heads."""
+        return self.heads * self.head_width
+
+    @property
+    def key_width(self) -> int:
+        """Of all keys, and of all values."""
+        return self.key_value_heads * self.head_width
+
+    @property
+    def weights_of_layer(self) -> int:
+        """How many there are in the seven matrices of a layer."""
+        return self.hidden * (2 * self.width + 2 * self.key_width + 3 * self.feed_forward)
+
     @classmethod
     def read(cls, config: Mapping) -> Self:
         """The sizes in a Hugging Face ``config.json`` of one of :attr:`KINDS`.
@@ -156,17 +171,23 @@ class RootMeanSquareNorm(nn.Module):
         return F.rms_norm(x, self.weight.shape, self.weight, self.epsilon)
 
 
-class CausalAttention(nn.Module):
+class GroupedAttention(nn.Module):
+    """The projections of self-attention in which several heads share their keys and values."""
+
+    def __init__(self, config: CausalConfig, *, biased_output: bool) -> None:
+        super().__init__()
+        self.config = config
+        self.q_proj = nn.Linear(config.hidden, config.width, bias=config.biased)
+        self.k_proj = nn.Linear(config.hidden, config.key_width, bias=config.biased)
+        self.v_proj = nn.Linear(config.hidden, config.key_width, bias=config.biased)
+        self.o_proj = nn.Linear(config.width, config.hidden, bias=biased_output)
+
+
+class CausalAttention(GroupedAttention):
     """Grouped-query self-attention with rotated queries and keys, (batch, tokens, hidden)."""
 
     def __init__(self, config: CausalConfig) -> None:
-        super().__init__()
-        self.config = config
-        width, key_width = config.heads * config.head_width, config.key_value_heads * config.head_width
-        self.q_proj = nn.Linear(config.hidden, width, bias=config.biased)
-        self.k_proj = nn.Linear(config.hidden, key_width, bias=config.biased)
-        self.v_proj = nn.Linear(config.hidden, key_width, bias=config.biased)
-        self.o_proj = nn.Linear(width, config.hidden, bias=False)
+        super().__init__(config, biased_output=False)
 
     def forward(
         self,
@@ -265,7 +286,8 @@ class CausalTransformer(nn.Module):
 
         Tokens see what ``cache`` holds, themselves and what stands before them; the cache then holds them too.
         ``positions`` is (tokens,) or (batch, tokens); ``None``: they count on from the cache's length. Layers in
-        ``skip`` are left out. ``look`` is shown every layer's output, and its attention too where ``attention`` is set.
+        ``skip`` are left out. ``probe`` is shown every layer's output, and its attention too where ``attention`` is
+        set.
         """
         tokens = embedded.shape[1]
         start = cache.length if cache is not None else 0
@@ -329,10 +351,8 @@ def check_retained(retained: Sequence[int], layers: int) -> None:
 def operations(config: CausalConfig, tokens: int, context: int = 0) -> float:
     """Operations of a pass over ``tokens`` tokens after ``context`` others (1 multiply-add = 2 operations), embeddings
     and head left out."""
-    width, key_width = config.heads * config.head_width, config.key_value_heads * config.head_width
-    products = config.hidden * (2 * width + 2 * key_width + 3 * config.feed_forward)
     seen = tokens * context + tokens * (tokens + 1) / 2
-    return 2 * config.layers * (tokens * products + 2 * seen * width)
+    return 2 * config.layers * (tokens * config.weights_of_layer + 2 * seen * config.width)
 
 
 def _extension(cache: KeyValueCache, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:

@@ -66,12 +66,6 @@ def _silence(track: Track) -> int:
     return min(int(starts[loud.argmax()]) if loud.any() else len(starts) * LOOK, len(track))
 
 
-def faded(samples: np.ndarray, rate: int, fade: float = FADE_SECONDS, pad: float = PAD_SECONDS) -> np.ndarray:
-    """Samples (n,) faded in and out over ``fade`` seconds, at most half of them, between ``pad`` seconds of silence."""
-    silence = np.zeros(int(pad * rate), np.float32)
-    return np.concatenate([silence, fade_edges(samples, int(fade * rate)), silence])
-
-
 def fade_edges(samples: np.ndarray, count: int) -> np.ndarray:
     """Samples (n,) faded in and out over ``count`` of them, at most half."""
     samples, count = samples.copy(), min(count, len(samples) // 2)
@@ -80,12 +74,3 @@ def fade_edges(samples: np.ndarray, count: int) -> np.ndarray:
         samples[:count] *= rise
         samples[-count:] *= rise[::-1]
     return samples
-
-
-def levelled(samples: np.ndarray, reference_level: float | None) -> np.ndarray:
-    """Samples (n,) as loud as the reference was before it was raised to a root mean square of 0.1; without a reference,
-    with a peak of 0.5."""
-    if reference_level is not None:
-        return samples * np.float32(reference_level / QUIET) if reference_level < QUIET else samples
-    peak = np.abs(samples).max(initial=0.0)
-    return samples / peak * np.float32(PEAK) if peak > 1e-6 else samples

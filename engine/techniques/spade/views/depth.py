@@ -99,7 +99,7 @@ def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]
     element = network.tokens.head.element_size()
     unique = {one.data_ptr(): one.nbytes for one in tables}
     weights = (depth * layer + config.hidden) * element + sum(unique.values())
-    return weights, depth * 2 * config.key_value_heads * config.head_width * tokens * element
+    return weights, depth * 2 * config.key_width * tokens * element
 
 
 def _panels(

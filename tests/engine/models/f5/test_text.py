@@ -13,7 +13,6 @@ from engine.models.f5.text import (
     Vocabulary,
     encode_bytes,
     finished_transcript,
-    padded,
     pinyin_tokens,
     require_speakable,
     spaced_transcript,
@@ -140,8 +139,3 @@ def test_transcripts_end_as_the_official_code_ends_them() -> None:
     assert spaced_transcript("你好。") == "你好。"
     with pytest.raises(TextError, match="no transcript"):
         finished_transcript(" \n")
-
-
-def test_batches_are_filled_up() -> None:
-    assert padded([(1, 2), (3,)]).tolist() == [[1, 2], [3, -1]]
-    assert padded([]).shape == (0, 0)
