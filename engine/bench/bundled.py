@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TypeVar
 
+from engine.errors import SettingError
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import entry, voice
 from engine.setting.setting import Setting
 
+AnyModel = TypeVar("AnyModel", bound=SpeechModel)
 SENTENCE = "The juice of lemons makes fine punch."
 VOICE = "slt"
 
@@ -35,10 +38,34 @@ def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | Non
     parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default: %(default)s)")
 
 
+def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: int) -> None:
+    """The options of benches of another family, whose usual model is ``model``."""
+    parser.add_argument("--model", default=model, help="model of the catalogue (default: %(default)s)")
+    parser.add_argument("--folder", default="", help="folder with its checkpoint, where it is not in its usual place")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
+    parser.add_argument("--voice", default=VOICE, help="shipped voice that is timed (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: %(default)s)")
+
+
 def loaded(arguments: argparse.Namespace) -> SpeechModel:
     """The model that the options name."""
     say(f"Loading {arguments.model} …")
     return load_model(arguments.model, device=arguments.device)
+
+
+def loaded_family(arguments: argparse.Namespace, kind: type[AnyModel], what: str) -> AnyModel:
+    """The model that the options of :func:`add_family_arguments` name, on as many threads as they say. Raises
+    :class:`SettingError` if it is of another ``kind``; ``what`` calls it."""
+    import torch
+
+    say(f"Loading {arguments.model} …")
+    model = load_model(arguments.model, folder=arguments.folder, device=arguments.device)
+    if not isinstance(model, kind):
+        raise SettingError(f"{model.info.title} is no {what}; choose one of these with --model.")
+    torch.set_num_threads(arguments.threads)
+    return model
 
 
 def setting(arguments: argparse.Namespace) -> Setting:

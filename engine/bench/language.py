@@ -16,7 +16,6 @@ from engine.bench import bundled
 from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
 from engine.measure.verdicts import VoiceVerdict, Way, verdicts
-from engine.models import load_model
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.language import LanguageSpeech
@@ -32,13 +31,7 @@ WORD_ERRORS = 0.02
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
     """The options that these benches have in common."""
-    parser.add_argument("--model", default="lm-mini", help="model of the catalogue (default: %(default)s)")
-    parser.add_argument("--folder", default="", help="folder with its checkpoint, where it is not in its usual place")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
-    parser.add_argument("--voice", default=bundled.VOICE, help="voice that is timed (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: %(default)s)")
+    bundled.add_family_arguments(parser, "lm-mini", rounds)
     parser.add_argument(
         "--sentences",
         type=int,
@@ -49,16 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
 
 def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
     """The model that the options name, on as many threads as they say. Raises :class:`engine.errors.PlainError`."""
-    import torch
-
     if arguments.threads < 1 or arguments.sentences < 0:
         raise SettingError("--threads must be at least 1, and --sentences at least 0; 0 sentences are not judged.")
-    torch.set_num_threads(arguments.threads)
-    bundled.say(f"Loading {arguments.model} …")
-    model = load_model(arguments.model, folder=arguments.folder, device=arguments.device)
-    if not isinstance(model, LanguageSpeech):
-        raise SettingError(f"{model.info.title} is no speech language model; choose one of these with --model.")
-    return model
+    return bundled.loaded_family(arguments, LanguageSpeech, "speech language model")
 
 
 def baseline(arguments: argparse.Namespace) -> Setting:

@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> Report:
     model = masked.loaded(arguments)
     device = model.networks.own.device
     rows = []
-    found_ways = _ways(masked.baseline(arguments), model.info)
+    found_ways = _ways(bundled.setting(arguments), model.info)
     ways = {name: way.setting for name, way in found_ways.items()}
     memory = []
     if arguments.generations:  # First: what a network of full size leaves after would hide what grows.

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Fill in canvases in every way, in the same rounds."""
-    model, setting = masked.loaded(arguments), masked.baseline(arguments)
+    model, setting = masked.loaded(arguments), bundled.setting(arguments)
     plain = model.networks.plain
     ways = predictors(plain, model.networks.own)
     sentences, voice = harvard_sentences(), bundled.speaker(arguments)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.models.base import FlowModel, ProgressObserver, SpeechModel, Utterance, flow_model
-from engine.setting.knobs import Knob, Values
+from engine.setting.knobs import Effect, Knob, Number, Values
 from engine.setting.setting import Setting
 from engine.views.figure import Panel
 
@@ -63,3 +63,17 @@ class View:
     families: tuple[str, ...]
     compute: Callable[[Task], Findings]
     knobs: Callable[[int], tuple[Knob, ...]] = lambda layers: ()
+
+
+def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number:
+    """How many sentences a view speaks, and for what ``purpose``."""
+    return Number(
+        "sentences",
+        "Sentences",
+        f"Number of Harvard sentences (of 30) {purpose}.",
+        default=default,
+        minimum=1,
+        maximum=30,
+        effect=Effect.NEXT_VIEW,
+        whole=True,
+    )

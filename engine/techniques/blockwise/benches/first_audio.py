@@ -103,7 +103,7 @@ def _others() -> list[Addition]:
 
 
 def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
-    plain = masked.baseline(arguments)
+    plain = bundled.setting(arguments)
     names = (knob.name for knob in TECHNIQUE.knobs if knob.name != "adaptive")
     knobs = {name: value for name in names if (value := getattr(arguments, name)) is not None}
     return {

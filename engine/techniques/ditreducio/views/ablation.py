@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from engine.sampling.actions import SkipAction
-from engine.setting.knobs import Effect, Knob, Number
+from engine.setting.knobs import Knob
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.views.thresholds import (
@@ -25,7 +25,7 @@ from engine.techniques.ditreducio.views.thresholds import (
 )
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stage, Stages
-from engine.views.view import Findings, Task, View
+from engine.views.view import Findings, Task, View, sentences_knob
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
     """Thresholds, and on how many sentences each table is judged."""
     return (
         *threshold_knobs(count=4, tables=CALIBRATED),
-        Number(
-            "sentences",
-            "Sentences",
-            "Number of Harvard sentences (of 30) that every table speaks, to compare with the baseline and to judge.",
-            default=3,
-            minimum=1,
-            maximum=30,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
+        sentences_knob(3, "that every table speaks, to compare with the baseline and to judge"),
     )
 
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from engine.errors import SettingError
 from engine.models.base import ModelInfo, WeightSet
-from engine.setting.knobs import Effect, Knob, Number, Values
+from engine.setting.knobs import Knob, Values
 from engine.setting.setting import Engaged
 from engine.techniques import guidance_free
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
-from engine.views.view import Findings, Task, View
+from engine.views.view import Findings, Task, View, sentences_knob
 
 ASKED = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.67, 0.7, 0.8, 0.9)
 """Weights of which the caption says whether there are checkpoints; the paper's training broke down above 0.7."""
@@ -26,18 +26,7 @@ CFG_FREE, GUIDED, ALONE = "CFG-free", "guided at equal strength", "conditional b
 
 def knobs(layers: int) -> tuple[Knob, ...]:
     """On how many sentences."""
-    return (
-        Number(
-            "sentences",
-            "Sentences",
-            "Number of Harvard sentences (of 30) spoken in every way.",
-            default=6,
-            minimum=1,
-            maximum=30,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
-    )
+    return (sentences_knob(6),)
 
 
 def compute(task: Task) -> Findings:

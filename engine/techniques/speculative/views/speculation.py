@@ -20,7 +20,7 @@ from engine.setting.setting import Engaged, Setting
 from engine.techniques import speculative
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
-from engine.views.view import Findings, Task, View
+from engine.views.view import Findings, Task, View, sentences_knob
 
 if TYPE_CHECKING:
     from engine.measure.intelligibility import WordErrors
@@ -67,16 +67,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
     draft = next(one for one in speculative.TECHNIQUE.knobs if one.name == "draft")
     assert isinstance(draft, Choice)
     return (
-        Number(
-            "sentences",
-            "Sentences",
-            "Number of Harvard sentences (of 30) spoken in every way.",
-            default=4,
-            minimum=1,
-            maximum=30,
-            effect=Effect.NEXT_VIEW,
-            whole=True,
-        ),
+        sentences_knob(4),
         Number(
             "longest",
             "Longest draft",
