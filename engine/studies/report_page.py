@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import StudyError
 from engine.figures import svg
 from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
@@ -25,6 +24,7 @@ from engine.studies.report_tables import to_csv, to_latex
 from engine.studies.results import Heard, Results
 from engine.studies.search import answer
 from engine.studies.space import Search
+from engine.studies.store import read_audio
 from engine.studies.study import duration
 from engine.studies.wording import REFERENCE, answer_words, reference_lines, search_in, setting_title, short_title
 from engine.studies.writing import written
@@ -214,10 +214,7 @@ def _flac(path: Path) -> str:
     """A recording as base64 of 16-bit FLAC; what is beyond full scale is cut off, as a player would."""
     import soundfile
 
-    try:
-        samples, rate = soundfile.read(path, dtype="float32")
-    except (OSError, RuntimeError) as error:
-        raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
+    samples, rate = read_audio(path)
     content = io.BytesIO()
     soundfile.write(content, samples.clip(-1, 1), rate, format="FLAC", subtype="PCM_16")
     return base64.b64encode(content.getvalue()).decode()

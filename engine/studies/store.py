@@ -220,14 +220,7 @@ class Store(Database):
 
     def audio(self, take: str) -> np.ndarray:
         """The samples of the take ``take``, float32, (n,)."""
-        import soundfile  # Imported here: it takes longer than a window may.
-
-        path = self.audio_path(take)
-        try:
-            samples, _ = soundfile.read(path, dtype="float32")
-        except (OSError, RuntimeError) as error:
-            raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
-        return samples
+        return read_audio(self.audio_path(take))[0]
 
     # --- What else comes of it ----------------------------------------------------------------------------------------
     def add_artefact(self, prepared: Prepared) -> None:
@@ -290,6 +283,16 @@ class Store(Database):
                 StoredTrial(number, json.loads(params), setting, state, json.loads(outcome))
                 for number, params, setting, state, outcome in rows
             )
+
+
+def read_audio(path: Path) -> tuple[np.ndarray, int]:
+    """The samples, float32, (n,), and their rate. Raises :class:`StudyError`."""
+    import soundfile  # Imported here: it takes longer than a window may.
+
+    try:
+        return soundfile.read(path, dtype="float32")
+    except (OSError, RuntimeError) as error:
+        raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
 
 
 def audio_path(folder: Path, take: str) -> Path:

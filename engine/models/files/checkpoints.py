@@ -76,6 +76,17 @@ def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dic
     return content
 
 
+def metadata_of(path: Path) -> dict[str, str]:
+    """The metadata of a safetensors file; none of a file that is something else or cannot be read."""
+    if path.suffix != ".safetensors":
+        return {}
+    try:
+        with safe_open(path, framework="pt") as file:
+            return dict(file.metadata() or {})
+    except (SafetensorError, OSError):
+        return {}
+
+
 def _safetensors(path: Path, check: Callable[[], None]) -> dict[str, Tensor]:
     weights = {}
     try:

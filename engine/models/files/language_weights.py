@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-
 from engine.errors import CheckpointError
 from engine.models.base import RECOVERED, DraftWeights, ModelInfo, StudentWeights
-from engine.models.files.checkpoints import fingerprint
+from engine.models.files.checkpoints import fingerprint, metadata_of
 from engine.models.files.layer_importance import read_record
 from engine.paths import data_folder
 
@@ -53,7 +51,7 @@ def find_language_weights(
     foreign = []
     for kind, (name, read) in {DRAFTS: ("draft", _draft), STUDENTS: ("student", _student)}.items():
         for path in (path for folder in reversed(folders) for path in sorted((folder / kind).glob("*.safetensors"))):
-            metadata = _metadata(path)
+            metadata = metadata_of(path)
             if metadata.get("kind") != name:
                 continue
             if metadata.get("base") == base:
@@ -72,7 +70,7 @@ def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) 
     from the checkpoint with the fingerprint ``base``."""
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")
-    metadata = _metadata(path)
+    metadata = metadata_of(path)
     draft = _draft(path, metadata, check) if metadata.get("kind") == "draft" else None
     if draft is None:
         raise CheckpointError(f"{path} is no draft; give the file that a training of one has written.")
@@ -126,11 +124,3 @@ def _layers(text: str) -> tuple[int, ...] | None:
     if not isinstance(layers, list) or not all(isinstance(one, int) and one >= 0 for one in layers):
         return None
     return tuple(layers) if layers == sorted(set(layers)) else None
-
-
-def _metadata(path: Path) -> Mapping[str, str]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            return file.metadata() or {}
-    except (SafetensorError, OSError):
-        return {}

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
-
 from engine.models.base import WeightSet
-from engine.models.files.checkpoints import fingerprint
+from engine.models.files.checkpoints import fingerprint, metadata_of
 from engine.paths import data_folder
 
 FOLDER = "cfg_free"
@@ -18,7 +16,7 @@ FOLDER = "cfg_free"
 
 def cfg_free_weight(path: Path) -> float | None:
     """The weight w that the checkpoint ``path`` was trained with, or ``None`` if it is not CFG-free."""
-    metadata = _metadata(path)
+    metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None
     try:
@@ -37,7 +35,7 @@ def find_weight_sets(
     """
     found = []
     for path in sorted(path for folder in folders for path in folder.glob("*.safetensors")):
-        weight, metadata = cfg_free_weight(path), _metadata(path)
+        weight, metadata = cfg_free_weight(path), metadata_of(path)
         if weight is not None and metadata.get("base") == base:
             found.append(WeightSet(str(path), fingerprint(path, check), weight, metadata.get("method", "")))
     return tuple(sorted(found, key=lambda one: one.weight))
@@ -46,13 +44,3 @@ def find_weight_sets(
 def folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
     """Where CFG-free weights of the model lie whose checkpoint is the file ``checkpoint``."""
     return checkpoint.parent / FOLDER, data_folder() / "models" / model / FOLDER
-
-
-def _metadata(path: Path) -> Mapping[str, str]:
-    if path.suffix != ".safetensors":
-        return {}
-    try:
-        with safe_open(path, framework="pt") as file:
-            return file.metadata() or {}
-    except (SafetensorError, OSError):
-        return {}

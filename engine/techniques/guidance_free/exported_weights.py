@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from engine.errors import CheckpointError, ProfileError
 from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
 from engine.models.f5.phones import DURATIONS, VOCABULARY
-from engine.models.files.checkpoints import check_shapes, fingerprint, read_checkpoint
+from engine.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
 from engine.models.files.weight_sets import folders
 from engine.setting.profile import Profile
 
@@ -46,7 +45,7 @@ class GuidanceFreeWeights:
 
         ``check`` may raise to cancel. Raises :class:`ProfileError` when they are not there.
         """
-        own = metadata_of(checkpoint.path)
+        own = cfg_free_metadata(checkpoint.path)
         if own is not None:
             return cls(checkpoint.path, own, checkpoint.weights, checkpoint.path.parent)
         if not profile.weights:
@@ -63,7 +62,7 @@ class GuidanceFreeWeights:
     @classmethod
     def read(cls, path: Path, checkpoint: F5Checkpoint) -> GuidanceFreeWeights:
         """The file at ``path``, which must fit the architecture of ``checkpoint``. Raises :class:`CheckpointError`."""
-        metadata = metadata_of(path)
+        metadata = cfg_free_metadata(path)
         if metadata is None:
             raise CheckpointError(f"{path} is not CFG-free by its metadata; choose a file that was trained so.")
         tensors = backbone_weights(read_checkpoint(path), str(path))
@@ -104,16 +103,10 @@ def _in_order(content: bytes) -> bytes:
     return len(text).to_bytes(8, "little") + text + content[start:]
 
 
-def metadata_of(path: Path) -> dict[str, str] | None:
+def cfg_free_metadata(path: Path) -> dict[str, str] | None:
     """The metadata of a CFG-free weight file, ``None`` for any other. Raises :class:`CheckpointError` when a CFG-free
     one leaves out what must be known of it."""
-    if path.suffix != ".safetensors":
-        return None
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
-    except (SafetensorError, OSError):
-        return None
+    metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None
     missing = [name for name in REQUIRED if name not in metadata]

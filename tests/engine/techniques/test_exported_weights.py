@@ -18,7 +18,7 @@ from engine.models.catalogue import voices
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
-from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights, metadata_of
+from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights, cfg_free_metadata
 from tests.engine.export.test_f5_tts import MODEL, WEIGHTS, profile
 
 METADATA = {
@@ -62,7 +62,7 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
 
 
 def test_plain_weights_are_no_cfg_free_ones() -> None:
-    assert metadata_of(WEIGHTS) is None
+    assert cfg_free_metadata(WEIGHTS) is None
     with pytest.raises(CheckpointError, match="not CFG-free by its metadata"):
         GuidanceFreeWeights.read(WEIGHTS, read_f5_checkpoint(MODEL.folder))
 
@@ -71,7 +71,7 @@ def test_incomplete_metadata_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
     save_file({"x": torch.zeros(1)}, path, {"cfg_free": "true", "weight": "0.5"})
     with pytest.raises(CheckpointError, match="lacks 'equivalent_guidance'"):
-        metadata_of(path)
+        cfg_free_metadata(path)
 
 
 def test_weights_of_another_architecture_are_refused(tmp_path: Path) -> None:
