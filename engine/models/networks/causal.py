@@ -245,7 +245,7 @@ class GatedFeedForward(nn.Module):
 class TransformerLayer(nn.Module):
     """One layer: attention and feed-forward, each after a norm and added to its input."""
 
-    def __init__(self, config: CausalConfig, attention: nn.Module) -> None:
+    def __init__(self, config: CausalConfig, attention: GroupedAttention) -> None:
         super().__init__()
         self.input_layernorm = RootMeanSquareNorm(config.hidden, config.epsilon)
         self.self_attn = attention

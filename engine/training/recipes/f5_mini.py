@@ -34,6 +34,7 @@ from engine.training.flow_matching import (
 from engine.training.flow_times import errors_by_time
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.export_f5 import export_f5
+from engine.training.recipes.initialising import open_gates
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
 ARCHITECTURE = BackboneConfig(
@@ -122,15 +123,7 @@ def collate(items: list[list[Clip]]) -> SpeechBatch:
 def initialise(model: DiT, mean_mel: Tensor) -> None:
     """The official initialisation (AdaLN and output at zero), except that the gates start half open and the output at
     the corpus's mean mel: both save a small model its first hundreds of steps."""
-    for block in model.transformer_blocks:
-        block.attn_norm.linear.weight.zero_()
-        shift, scale, gate, shift_forward, scale_forward, gate_forward = block.attn_norm.linear.bias.chunk(6)
-        for part in (shift, scale, shift_forward, scale_forward):
-            part.zero_()
-        for part in (gate, gate_forward):
-            part.fill_(0.5)
-    model.norm_out.linear.weight.zero_()
-    model.norm_out.linear.bias.zero_()
+    open_gates(model)
     model.proj_out.weight.zero_()
     model.proj_out.bias.copy_(mean_mel)
     model.text_embed.text_embed.weight.mul_(0.5)

@@ -27,6 +27,7 @@ from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from engine.training.corpora import Clip, Corpus
 from engine.training.losses import cross_entropy
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
+from engine.training.recipes.initialising import begin_as_nothing
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens
 from engine.training.token_network import TokenNetwork
@@ -117,9 +118,7 @@ def layout_of(codes: int) -> Layout:
 def untrained(architecture: CausalConfig, layout: Layout) -> TokenNetwork:
     """Random weights; every layer begins as nothing, so that depth costs no warm-up."""
     transformer = CausalTransformer(architecture)
-    for layer in transformer.layers:
-        layer.self_attn.o_proj.weight.zero_()
-        layer.mlp.down_proj.weight.zero_()
+    begin_as_nothing(transformer.layers)
     table = 0.5 * torch.randn(layout.ids, architecture.hidden)
     head = torch.empty_like(table).uniform_(-1, 1) * architecture.hidden**-0.5
     return TokenNetwork(transformer, table, head[layout.rows], HuggingFaceNames(layout.rows))

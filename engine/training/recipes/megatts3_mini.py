@@ -38,6 +38,7 @@ from engine.training.latent_flow import (
 from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.export_megatts3 import export_mega
+from engine.training.recipes.initialising import open_gates
 
 ARCHITECTURE = DiTConfig(
     dim=192, layers=10, heads=3, ff_hidden=512, local_cond=128, phone_layers=2, phone_heads=4, phone_ff_hidden=384
@@ -212,16 +213,7 @@ def collate_latents(items: list[list[LatentClip]]) -> LatentBatch:
 @torch.no_grad()
 def initialise(model: MegaDiT) -> None:
     """AdaLN and output at zero, except that the gates start half open; tones, which say nothing in English, quiet."""
-    for layer in model.encoder.layers:
-        linear = layer.attention_norm.linear
-        linear.weight.zero_()
-        shift, scale, gate, shift_forward, scale_forward, gate_forward = linear.bias.chunk(6)
-        for part in (shift, scale, shift_forward, scale_forward):
-            part.zero_()
-        for part in (gate, gate_forward):
-            part.fill_(0.5)
-    model.encoder.norm.linear.weight.zero_()
-    model.encoder.norm.linear.bias.zero_()
+    open_gates(model)
     model.postnet.weight.zero_()
     model.postnet.bias.zero_()
     model.tone_embed.weight.mul_(0.1)

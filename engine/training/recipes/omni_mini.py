@@ -30,6 +30,7 @@ from engine.training.corpora import Clip, Corpus
 from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
+from engine.training.recipes.initialising import begin_as_nothing
 from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
 from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
@@ -166,9 +167,7 @@ def untrained(config: MaskedConfig) -> MaskedNetwork:
         table.weight.normal_(std=0.35)
     network.audio_embeddings.weight.normal_(std=0.25)
     network.audio_heads.weight.uniform_(-1, 1).mul_(width**-0.5)
-    for one in network.llm.layers:
-        one.self_attn.o_proj.weight.zero_()
-        one.mlp.down_proj.weight.zero_()
+    begin_as_nothing(network.llm.layers)
     return network
 
 
