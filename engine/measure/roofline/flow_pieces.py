@@ -23,7 +23,7 @@ from engine.measure.roofline.report import (
 )
 from engine.models.f5.unett import UNetTLayer
 from engine.models.families.evaluations import Phase
-from engine.models.families.flow import FlowInternals
+from engine.models.families.flow_internals import FlowInternals
 from engine.models.networks.layers import SelfAttention, modulate
 
 Piece = tuple[str, Run]

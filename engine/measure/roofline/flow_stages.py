@@ -24,7 +24,7 @@ from engine.measure.roofline.report import (
 )
 from engine.models.f5.unett import UNetT
 from engine.models.families.evaluations import Phase
-from engine.models.families.flow import FlowInternals
+from engine.models.families.flow_internals import FlowInternals
 from engine.models.networks.diffusion import DiffusionTransformer
 
 WIDTHS = {"float32": (4, 4), "bfloat16": (2, 2), "float16": (2, 2), "int8": (4, 1)}

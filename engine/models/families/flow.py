@@ -38,6 +38,7 @@ from engine.errors import SettingError
 from engine.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
 from engine.models.families.backbones import Backbones
 from engine.models.families.evaluations import Evaluations, Phase, Stage, require_layers
+from engine.models.families.flow_internals import FlowInternals, attention_of
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, cost_of
 from engine.models.families.speech import Script, Speech
@@ -46,7 +47,6 @@ from engine.models.kernels import products
 from engine.models.kernels.compiled import notes_of
 from engine.models.kernels.flow_graphs import GraphedEvaluator
 from engine.models.networks.diffusion import DiffusionTransformer
-from engine.sampling.attention_similarity import diagonal_similarity
 from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.evaluating import Evaluated, Evaluator, Run, Whole
 from engine.sampling.flow import Velocity, integrate, sampling_grid
@@ -58,9 +58,6 @@ from engine.setting.plan import FlowPlan
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 from engine.techniques import resolve
-
-LARGEST_MAP = 512
-"""Captured attention maps are pooled to at most this many queries and keys."""
 
 
 @dataclass(frozen=True)
@@ -97,34 +94,6 @@ class _Script(Script):
 class _Spoken(Spoken):
     shares: tuple[float, ...]
     """How much of each evaluation was computed."""
-
-
-@dataclass(frozen=True)
-class FlowInternals:
-    """The first passage of a synthesis, about to be sampled, and what is done with it, for profiling."""
-
-    backbone: Evaluated
-    plan: FlowPlan
-    phases: tuple[Phase, ...]
-    """Evaluations with the same branches, in order."""
-    evaluations: Evaluations
-    """The velocity that the sampler follows."""
-    sampler: Sampler
-    times: np.ndarray
-    """When the backbone is evaluated, in order."""
-    frames: int
-    passages: int
-    """How many there are in all."""
-    audio_seconds: float
-    """How long the first one will be heard."""
-    begin: Callable[[], Run]
-    """Computes again what its evaluations share."""
-    guided: Callable[[Tensor, Values], Tensor]
-    """The velocities of all branches to the one that is followed."""
-    integrate: Callable[[], Tensor]
-    """Samples it, all evaluations, and gives the last state."""
-    decode: Callable[[Tensor], Decoded]
-    """The last state to audio."""
 
 
 class FlowSpeech(Speech[_Script, _Spoken]):
@@ -437,28 +406,14 @@ class FlowSpeech(Speech[_Script, _Spoken]):
 
         evaluations = self._evaluations(script, passage, run)
         state = self._integrate(evaluations, sampler, script.times[: step + 1], script.options, on_step)
-        looked: dict[str, Tensor] = {}
-
-        def probe(index: int, name: str, value: Tensor) -> None:
-            if index == layer and name == "attention_input":
-                looked[name] = value
-
-        # The layer that is looked at computes everything here, whatever the plan says of it: the question is what it
-        # sees.
         evaluation = len(self._evaluation_times(script.times[: step + 1], script.options))
-        run = evaluations.phase(evaluation).run
-        hidden = backbone.enter(state, run)
-        for index in range(layer + 1):
-            hidden = backbone.layer(index, hidden, evaluation, run, probe=probe)
-        maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
-        query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
-        similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
+        maps, similarities = attention_of(backbone, layer, state, evaluation, evaluations.phase(evaluation).run)
         return AttentionCapture(
             layer,
             step,
             passage.frames,
             script.prompt.frames,
-            maps.float().cpu().numpy(),
+            maps,
             similarities,
             self._frame_seconds,
         )

@@ -1,0 +1,70 @@
+"""What is inside a synthesis of a flow model: its pieces, to be timed one by one, and what a layer attends to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from engine.models.families.evaluations import Evaluations, Phase
+from engine.models.families.passages import Decoded, Sampler
+from engine.models.networks.diffusion import DiffusionTransformer
+from engine.sampling.attention_similarity import diagonal_similarity
+from engine.sampling.evaluating import Evaluated, Run
+from engine.setting.knobs import Values
+from engine.setting.plan import FlowPlan
+
+LARGEST_MAP = 512
+"""Captured attention maps are pooled to at most this many queries and keys."""
+
+
+@dataclass(frozen=True)
+class FlowInternals:
+    """The first passage of a synthesis, about to be sampled, and what is done with it, for profiling."""
+
+    backbone: Evaluated
+    plan: FlowPlan
+    phases: tuple[Phase, ...]
+    """Evaluations with the same branches, in order."""
+    evaluations: Evaluations
+    """The velocity that the sampler follows."""
+    sampler: Sampler
+    times: np.ndarray
+    """When the backbone is evaluated, in order."""
+    frames: int
+    passages: int
+    """How many there are in all."""
+    audio_seconds: float
+    """How long the first one will be heard."""
+    begin: Callable[[], Run]
+    """Computes again what its evaluations share."""
+    guided: Callable[[Tensor, Values], Tensor]
+    """The velocities of all branches to the one that is followed."""
+    integrate: Callable[[], Tensor]
+    """Samples it, all evaluations, and gives the last state."""
+    decode: Callable[[Tensor], Decoded]
+    """The last state to audio."""
+
+
+def attention_of(
+    backbone: DiffusionTransformer, layer: int, state: Tensor, evaluation: int, run: Any
+) -> tuple[np.ndarray, tuple[float, ...]]:
+    """What ``layer`` attends to at one evaluation of ``state``: maps (branches, queries, keys), mean over heads, and
+    the diagonal similarity of each branch. All layers up to it compute everything, whatever a plan says of them: the
+    question is what it sees."""
+    looked: dict[str, Tensor] = {}
+
+    def probe(index: int, name: str, value: Tensor) -> None:
+        if index == layer and name == "attention_input":
+            looked[name] = value
+
+    hidden = backbone.enter(state, run)
+    for index in range(layer + 1):
+        hidden = backbone.layer(index, hidden, evaluation, run, probe=probe)
+    maps = backbone.attention_maps(layer, looked["attention_input"], run, LARGEST_MAP)
+    query, key = backbone.attention_map_inputs(layer, looked["attention_input"])
+    similarities = tuple(diagonal_similarity(query[row][None], key[row][None]) for row in range(len(query)))
+    return maps.float().cpu().numpy(), similarities
