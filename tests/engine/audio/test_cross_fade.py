@@ -40,10 +40,11 @@ def test_only_the_fade_is_held_back() -> None:
 @pytest.mark.parametrize("fade", [0, 1, 30, 100])
 @pytest.mark.parametrize("lengths", [[50], [50, 60, 70], [200, 10, 5, 300], [0, 40, 0, 40], [3, 2, 1, 2, 3]])
 @pytest.mark.parametrize("piece", [1, 7, 1000])
-def test_passages_in_pieces_are_joined_like_whole_ones(fade: int, lengths: list[int], piece: int) -> None:
+@pytest.mark.parametrize("known", [False, True])
+def test_passages_in_pieces_are_joined_like_whole_ones(fade: int, lengths: list[int], piece: int, known: bool) -> None:
     random = np.random.default_rng(1)
     passages = [random.standard_normal(length).astype(np.float32) for length in lengths]
-    joiner, streamed, starts = PassageJoiner(CrossFader(fade)), [], []
+    joiner, streamed, starts = PassageJoiner(CrossFader(fade), len(lengths) if known else None), [], []
     for passage in passages:
         starts.append(joiner.begin())
         streamed += [joiner.push(passage[start : start + piece]) for start in range(0, len(passage), piece)]
@@ -66,3 +67,13 @@ def test_a_passage_is_heard_before_it_ends() -> None:
     joiner.begin()
     assert len(joiner.push(np.ones(20, np.float32))) == 0
     assert len(joiner.push(np.ones(20, np.float32))) == 10
+
+
+def test_the_end_of_the_last_passage_is_not_held_back() -> None:
+    joiner = PassageJoiner(CrossFader(30), 2)
+    joiner.begin()
+    assert len(joiner.push(np.ones(100, np.float32))) == 70
+    joiner.begin()
+    assert len(joiner.push(np.ones(40, np.float32))) == 40
+    assert len(joiner.push(np.ones(5, np.float32))) == 5
+    assert len(joiner.finish()) == 0
