@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
+from engine.by_name import by_name
 from engine.errors import SettingError
 from engine.techniques import techniques
 
@@ -38,10 +39,7 @@ def benches() -> dict[str, str]:
 
 def bench(name: str) -> ModuleType:
     """The bench's module. Raises :class:`SettingError` that lists the known ones."""
-    known = benches()
-    if name not in known:
-        raise SettingError(f"There is no bench named {name!r}; known benches: {', '.join(known)}.")
-    return import_module(known[name])
+    return import_module(by_name(name, benches(), "bench", "benches"))
 
 
 def summary(name: str) -> str:

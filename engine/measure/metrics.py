@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.errors import SettingError
+from engine.by_name import by_name
 from engine.measure.estimates import Statistic
 from engine.setting.take import Measurements, Metrics
 
@@ -222,7 +222,4 @@ METRICS: tuple[Metric, ...] = (
 
 def metric(name: str) -> Metric:
     """The metric called ``name``. Raises :class:`SettingError` that lists the known ones."""
-    for one in METRICS:
-        if one.name == name:
-            return one
-    raise SettingError(f"There is no metric named {name!r}; known metrics: {', '.join(one.name for one in METRICS)}.")
+    return by_name(name, {one.name: one for one in METRICS}, "metric", "metrics")

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.by_name import by_name
 from engine.errors import SettingError
 from engine.models.base import Voice
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
@@ -203,10 +204,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
 
 def entry(model: str) -> CatalogueEntry:
     """The entry called ``model``. Raises :class:`SettingError` that lists the known ones."""
-    for one in MODELS:
-        if one.id == model:
-            return one
-    raise SettingError(f"There is no model named {model!r}; known models: {', '.join(one.id for one in MODELS)}.")
+    return by_name(model, {one.id: one for one in MODELS}, "model", "models")
 
 
 OWN_VOICE = "own:"

@@ -10,7 +10,7 @@ import logging
 from functools import cache
 from importlib import import_module
 
-from engine.errors import SettingError
+from engine.by_name import by_name
 from engine.techniques import techniques
 from engine.views.view import View
 
@@ -33,7 +33,4 @@ def views() -> tuple[View, ...]:
 
 def view(name: str) -> View:
     """The view called ``name``. Raises :class:`SettingError` that lists the known ones."""
-    for one in views():
-        if one.name == name:
-            return one
-    raise SettingError(f"There is no view named {name!r}; known views: {', '.join(one.name for one in views())}.")
+    return by_name(name, {one.name: one for one in views()}, "view", "views")

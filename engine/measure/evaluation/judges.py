@@ -15,7 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.errors import PlainError, SettingError
+from engine.by_name import by_name
+from engine.errors import PlainError
 from engine.models.base import Voice
 from engine.paths import data_folder
 
@@ -130,7 +131,4 @@ JUDGES: tuple[JudgeKind, ...] = (
 
 def judge_named(name: str) -> JudgeKind:
     """The judge called ``name``. Raises :class:`SettingError` that lists the known ones."""
-    for one in JUDGES:
-        if one.name == name:
-            return one
-    raise SettingError(f"There is no judge named {name!r}; known judges: {', '.join(one.name for one in JUDGES)}.")
+    return by_name(name, {one.name: one for one in JUDGES}, "judge", "judges")

@@ -1,0 +1,18 @@
+"""Finding things by the names that people give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from engine.errors import SettingError
+
+Thing = TypeVar("Thing")
+
+
+def by_name(name: str, known: Mapping[str, Thing], one: str, several: str) -> Thing:
+    """What is ``known`` as ``name``. Raises :class:`SettingError` that lists the known ones; ``one`` and ``several``
+    are what people call them."""
+    if name not in known:
+        raise SettingError(f"There is no {one} named {name!r}; known {several}: {', '.join(known)}.")
+    return known[name]
