@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TypeVar
 
-from engine.errors import SettingError
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import entry, voice
 from engine.setting.setting import Setting
 
-AnyModel = TypeVar("AnyModel", bound=SpeechModel)
 SENTENCE = "The juice of lemons makes fine punch."
 VOICE = "slt"
 
@@ -55,15 +52,12 @@ def loaded(arguments: argparse.Namespace) -> SpeechModel:
     return load_model(arguments.model, device=arguments.device)
 
 
-def loaded_family(arguments: argparse.Namespace, kind: type[AnyModel], what: str) -> AnyModel:
-    """The model that the options of :func:`add_family_arguments` name, on as many threads as they say. Raises
-    :class:`SettingError` if it is of another ``kind``; ``what`` calls it."""
+def loaded_on_threads(arguments: argparse.Namespace) -> SpeechModel:
+    """The model that the options of :func:`add_family_arguments` name, on as many threads as they say."""
     import torch
 
     say(f"Loading {arguments.model} …")
     model = load_model(arguments.model, folder=arguments.folder, device=arguments.device)
-    if not isinstance(model, kind):
-        raise SettingError(f"{model.info.title} is no {what}; choose one of these with --model.")
     torch.set_num_threads(arguments.threads)
     return model
 

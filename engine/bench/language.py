@@ -44,7 +44,10 @@ def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
     """The model that the options name, on as many threads as they say. Raises :class:`engine.errors.PlainError`."""
     if arguments.threads < 1 or arguments.sentences < 0:
         raise SettingError("--threads must be at least 1, and --sentences at least 0; 0 sentences are not judged.")
-    return bundled.loaded_family(arguments, LanguageSpeech, "speech language model")
+    model = bundled.loaded_on_threads(arguments)
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{model.info.title} is no speech language model; choose one of these with --model.")
+    return model
 
 
 def baseline(arguments: argparse.Namespace) -> Setting:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine.bench import bundled
+from engine.errors import SettingError
 from engine.models.families.masked import MaskedSpeech
 
 
@@ -16,4 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
 
 def loaded(arguments: argparse.Namespace) -> MaskedSpeech:
     """The model that the options name, on as many threads as they say."""
-    return bundled.loaded_family(arguments, MaskedSpeech, "masked model")
+    model = bundled.loaded_on_threads(arguments)
+    if not isinstance(model, MaskedSpeech):
+        raise SettingError(f"{model.info.title} is no masked model; choose one of these with --model.")
+    return model
