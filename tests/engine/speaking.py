@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from engine.models import load_model
 from engine.models.base import Synthesis, run_to_completion
@@ -11,7 +12,7 @@ from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
-from engine.techniques import spade, speculative
+from engine.techniques import resolve, spade, speculative
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 
 TEXT = "Rice is often served."
@@ -50,3 +51,8 @@ def write_all(root: Path) -> Path:
     write_student(root, (0, 2), "minutes:5", 5.0)
     write_order(root)
     return root
+
+
+def script_of(model: LmMiniSpeech, chosen: Setting) -> Any:
+    """What a synthesis of :data:`TEXT` would speak."""
+    return model._script(TEXT, voice("slt"), chosen, resolve(model.info, chosen))

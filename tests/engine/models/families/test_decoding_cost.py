@@ -8,12 +8,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from engine.models.catalogue import voice
 from engine.models.families.decoding_cost import plain_operations, spent_operations
 from engine.models.families.token_model import TokenModel
 from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Uniforms
-from tests.engine.speaking import TEXT, drafted, load, setting, write_all
+from tests.engine.speaking import drafted, load, script_of, setting, write_all
 
 
 def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
@@ -37,8 +36,8 @@ def counting(tokens: TokenModel, counted: list[float]) -> SimpleNamespace:
 @pytest.mark.parametrize("seed", [1, 5])
 def test_operations_are_those_of_the_passes(tmp_path: Path, seed: int) -> None:
     model = load(write_all(tmp_path / "model"))
-    script = model._script(TEXT, voice("slt"), setting(drafted(), seed=seed), lambda: None)
-    target, draft = script.networks.target.tokens, script.networks.draft.tokens
+    script = script_of(model, setting(drafted(), seed=seed))
+    target, draft = script.network.target.tokens, script.network.draft.tokens
     request, shorter = model._requests(script, script.passages[0])
     assert shorter.embedded.shape[1] < request.embedded.shape[1]
     sampler = model._token_sampler(script.passages[0], script.prompt, script.options)

@@ -21,7 +21,7 @@ from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import problem
 from tests.engine.small_language import write_model
-from tests.engine.speaking import LONG, TEXT, drafted, load, setting, spoken, write_all
+from tests.engine.speaking import LONG, TEXT, drafted, load, script_of, setting, spoken, write_all
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_what_only_flow_models_have_is_refused(model: LmMiniSpeech) -> None:
 
 
 def test_a_draft_hears_the_end_of_the_recording(model: LmMiniSpeech) -> None:
-    script = model._script(TEXT, voice("slt"), setting(drafted()), lambda: None)
+    script = script_of(model, setting(drafted()))
     own, shorter = model._requests(script, script.passages[0])
     heard = round(DRAFT_PROMPT_SECONDS * model.info.token_rate)
     assert shorter.embedded.shape[1] == 2 * heard + script.passages[0].expected + 2
@@ -222,10 +222,10 @@ def test_a_draft_hears_the_end_of_the_recording(model: LmMiniSpeech) -> None:
     assert shorter.first_position == own.first_position - before
     # Side by side with its phone stands every token still.
     assert shorter.positions[text.start] == shorter.first_position - 1
-    assert model._requests(model._script(TEXT, voice("slt"), setting(), lambda: None), script.passages[0])[1] is None
+    assert model._requests(script_of(model, setting()), script.passages[0])[1] is None
 
 
 def test_a_draft_computes_as_its_target_does(model: LmMiniSpeech) -> None:
     """Weights that are float16 numbers are read as such: otherwise drafting would cost more than it must."""
-    script = model._script(TEXT, voice("slt"), setting(drafted()), lambda: None)
-    assert script.networks.target.tokens.head_is_half == script.networks.draft.tokens.head_is_half == available()
+    script = script_of(model, setting(drafted()))
+    assert script.network.target.tokens.head_is_half == script.network.draft.tokens.head_is_half == available()
