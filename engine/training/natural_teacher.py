@@ -87,8 +87,8 @@ class NaturalTeacher:
         given = {"ids": np.array([ids], np.int64), "speed": np.array([tempo], np.float32)}
         units, conditions, pitch = self._first.run([UNITS, CONDITIONS, PITCH], given)
         owners = np.repeat(np.arange(len(ids)), UNIT_FRAMES * units.reshape(-1).astype(int))
-        first, last = np.count_nonzero(owners == 0), np.count_nonzero(owners == len(ids) - 1)
-        kept = slice(max(first - LEAD, 0), len(owners) - max(last - TAIL, 0))
+        lengths = np.bincount(owners, minlength=len(ids)).tolist()
+        kept = slice(max(lengths[0] - LEAD, 0), len(owners) - max(lengths[-1] - TAIL, 0))
         return conditions[0][:, kept], pitch[0][kept], owners[kept]
 
     def conditions(self, phonemes: str) -> np.ndarray:
