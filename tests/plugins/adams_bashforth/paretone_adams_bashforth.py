@@ -1,4 +1,4 @@
-"""The second-order Adams–Bashforth step: the last two velocities instead of one, at one evaluation a step."""
+"""The second-order Adams–Bashforth step: the last two velocities instead of one, with one evaluation per step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.techniques.base import Paper, Technique
 def resolve(context, knobs, plan):
     """Put the step into the plan."""
     if plan.options.get("solver", "euler") != "euler":
-        raise SettingError("Adams–Bashforth takes one evaluation a step; choose the Euler solver.")
+        raise SettingError("Adams–Bashforth takes one evaluation per step; choose the Euler solver.")
     return replace(plan, stepper=Part.of("paretone_adams_bashforth:steps", weight=float(knobs["weight"])))
 
 
@@ -35,7 +35,7 @@ def steps(times, follow, weight):
 TECHNIQUE = Technique(
     name="adams_bashforth",
     title="Adams–Bashforth step",
-    summary="Follows the last two velocities instead of one: second order at one evaluation a step.",
+    summary="Follows the last two velocities instead of one: second order with one evaluation per step.",
     paper=Paper("Adams–Bashforth methods", "Hairer, Nørsett, Wanner: Solving Ordinary Differential Equations I, III.1"),
     families=("flow",),
     slot="solver",

@@ -1,0 +1,120 @@
+"""The tutorial ``resources/docs/your-own-technique.md``, done as printed: package, commands, study, trade-off view."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.shell.theme import Theme
+from app.shell.window import MainWindow
+from engine.bench.official import python_of
+from engine.session.engine_thread import EngineThread
+from engine.studies.study import results_folder
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+
+TUTORIAL = Path(__file__).resolve().parents[2] / "resources" / "docs" / "your-own-technique.md"
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(language: str) -> list[str]:
+    found = _BLOCK.findall(TUTORIAL.read_text(encoding="utf-8"))
+    return [text for name, text in found if name == language]
+
+
+@dataclass
+class Walk:
+    """The tutorial's files, and the output of each command."""
+
+    package: Path
+    study: Path
+    packages: Path
+    """The folder that pip installed into."""
+    output: dict[str, str] = field(default_factory=dict)
+    """By the first two words of a command."""
+
+
+def environment(folder: Path) -> tuple[Path, Path]:
+    """An environment with Paretone in it, as after its set-up; its Python, and the folder of its packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
+    base = {"base": str(folder), "platbase": str(folder), "installed_base": str(folder)}
+    packages = Path(sysconfig.get_path("purelib", scheme="venv", vars=base))
+    shared = sysconfig.get_path("purelib")
+    (packages / "paretone.pth").write_text(f"import site; site.addsitedir({shared!r})\n", encoding="utf-8")
+    return python_of(folder), packages
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
+    """Sections 1 to 6 up to the window, in an empty folder."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    python, packages = environment(folder / "environment")
+    project, study = blocks("toml")
+    found = Walk(folder / "package", folder / "adams_bashforth.toml", packages)
+    found.package.mkdir()
+    (found.package / "pyproject.toml").write_text(project, encoding="utf-8")
+    (found.package / "paretone_adams_bashforth.py").write_text("\n\n".join(blocks("python")), encoding="utf-8")
+    # One sentence instead of six and two grids instead of four are enough for points.
+    shorter = study.replace("count = 6", "count = 1").replace("[4, 6, 8, 12]", "[4, 6]")
+    assert "count = 1\n" in shorter and "[4, 6]\n" in shorter
+    found.study.write_text(shorter, encoding="utf-8")
+    variables = {**os.environ, "PARETONE_DATA": str(folder / "data"), "OMP_NUM_THREADS": "1"}
+    for line in "".join(blocks("")).splitlines():
+        program, *words = shlex.split(line)
+        if program == "source":
+            continue  # Activating is the shell's; the environment's own Python is called instead.
+        assert program in ("pip", "paretone"), f"the test cannot run {line!r}"
+        words = [str(found.package) if word == "path/to/your/folder" else word for word in words]
+        if words[0] == "install":
+            words += ["--no-index", "--disable-pip-version-check"]
+        elif words[0] == "compare":
+            words += ["--repeats", "1"]
+        module = "pip" if program == "pip" else "engine"
+        command = [str(python), "-m", module, *words]
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        found.output[f"{program} {words[0]}"] = done.stdout
+    return found
+
+
+def test_the_commands_say_what_the_tutorial_promises(walk: Walk) -> None:
+    listed = walk.output["paretone models"]
+    assert "adams_bashforth:weight" in listed.rstrip().splitlines()[-1], "at the end of the list"
+    assert "times as fast as A" in walk.output["paretone compare"]
+    assert list(walk.output) == ["pip install", "paretone models", "paretone compare", "paretone study"]
+    assert results_folder(walk.study).is_dir()
+
+
+def test_the_window_shows_its_points(
+    walk: Walk, visible: Callable[[Path], None], theme: Theme, tmp_path: Path, qtbot: QtBot
+) -> None:
+    visible(walk.packages)
+    visible(walk.package)
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    window = MainWindow(theme, settings, tmp_path / "data", EngineThread)
+    window.show()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    assert "adams_bashforth" in window.panels["setup"].techniques.groups
+    window.features["studies"].open(walk.study)
+    window.docks.go_to("tradeoff")
+    panel = window.panels["tradeoff"]
+    qtbot.waitUntil(lambda: panel.pool is not None and panel.pool.own.sum() >= 6, timeout=PATIENCE_MILLISECONDS)
+    assert "adams_bashforth" in panel.pool.techniques, "in the legend"
+    chosen = next(one for one in panel.scene.points if "adams_bashforth" in one.techniques)
+    panel.plot._go_to(panel.scene.index[chosen.key])
+    QTest.mouseClick(panel.details.use_button, Qt.MouseButton.LeftButton)
+    assert window.state.selection.setting.engaged("adams_bashforth") is not None
+    close(window, qtbot)
