@@ -1,7 +1,6 @@
 """Start the application: ``python -m app`` or ``paretone-gui``.
 
-The window comes first; whatever takes long to import (pyqtgraph, then torch on the engine's thread) comes after the
-first paint.
+The window comes first; slow imports (pyqtgraph, then torch on the engine's thread) come after the first paint.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
 
         try:
             await tour(window, Path(options.headless_tour), options.steps, print)
-        except Exception as error:  # Whatever stops the tour, the window still has to close and the reason be told.
+        except Exception as error:  # The window has to close in any case, and the reason is shown.
             traceback.print_exc()
             print(f"The tour stopped: {error}", file=sys.stderr)
             code = 1

@@ -1,4 +1,4 @@
-"""Where models run: which devices there are, which one to take, how many threads, and what they keep."""
+"""Devices that models run on: available devices, the choice among them, threads, and memory that they keep."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def title(device: torch.device | str) -> str:
 
 
 def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
-    """What ``device`` cannot do, of ``recording`` (CUDA graphs) and ``compiling``, each with the reason."""
+    """Features that ``device`` lacks, of ``recording`` (CUDA graphs) and ``compiling``, each with the reason."""
     kind, found = torch.device(device).type, {}
     if kind != "cuda":
         found["recording"] = f"CUDA graphs need an NVIDIA graphics card, which {title(device)} is not; do without them."
@@ -79,7 +79,7 @@ def compiler() -> str | None:
 
 
 def thread_count() -> int:
-    """How many threads one operation should use on the CPU: every core but one, which sound and window need.
+    """Number of CPU threads per operation: all cores but one, which sound and window need.
 
     ``OMP_NUM_THREADS`` overrides it.
     """

@@ -36,7 +36,7 @@ class CheckpointError(PlainError):
 
     exit_code = 5
     candidates: tuple[str, ...] = ()
-    """The architectures to choose from, where nothing but the user can say which one it is."""
+    """The architectures among which only the user can choose."""
 
 
 class ProfileError(PlainError):

@@ -81,7 +81,7 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
 
 
 def details(error: BaseException) -> str:
-    """The traceback for the log; ``""`` for problems that the sentence tells in full."""
+    """The traceback for the log; ``""`` for problems that the sentence explains in full."""
     return "" if isinstance(error, PlainError) else "".join(traceback.format_exception(error))
 
 

@@ -1,7 +1,7 @@
 """Reading the fields of a mapping out of a file, so that every mistake is reported by the field that has it.
 
 :func:`exact` is for what a program wrote: all fields must be there, and no others. :class:`Fields` is for what people
-write: fields have defaults, and what nobody asked for is named. Torch-free.
+write: fields have defaults, and unknown ones are named. Torch-free.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ class Fields:
         return name in self.values
 
     def get(self, name: str, default: object = None) -> Any:
-        """The value as it stands."""
+        """The unchecked value."""
         self._asked.add(name)
         return self.values.get(name, default)
 
     def all(self) -> dict[str, object]:
-        """All fields as they stand, for knobs, which check their values themselves."""
+        """All unchecked fields, for knobs, which check their values themselves."""
         self._asked.update(self.values)
         return dict(self.values)
 
@@ -130,7 +130,7 @@ class Fields:
         return self._typed(name, dict, "a table of fields", {})
 
     def require_known(self) -> None:
-        """Raise for a field that nobody asked for."""
+        """Raise for an unknown field."""
         for name in self.values:
             if name not in self._asked:
                 known = ", ".join(sorted(self._asked))
@@ -146,5 +146,5 @@ class Fields:
         values = self._typed(name, list, f"a list of {words}", list(default))
         for value in values:
             if not is_of(value, kind):
-                raise self._error(f"{self._prefix}{name} must be a list of {words}; {value!r} is none.")
+                raise self._error(f"{self._prefix}{name} must be a list of {words}; {value!r} is not.")
         return tuple(values)

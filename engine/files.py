@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 TEMPORARY = ".part-"
-"""How the names of files under way begin."""
+"""Prefix of temporary files."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:

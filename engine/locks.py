@@ -13,7 +13,7 @@ from pathlib import Path
 _TRY_SECONDS = 0.5
 
 
-class TakenError(Exception):
+class LockedError(Exception):
     """Another process has it."""
 
 
@@ -22,7 +22,7 @@ def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[No
     """Hold ``path``, a file that is made if there is none, for as long as the block runs.
 
     Where another process holds it, this waits for it and calls ``waiting`` twice a second, which may raise; without
-    ``waiting`` it raises :class:`TakenError` at once. Raises :class:`OSError` if ``path`` cannot be made.
+    ``waiting`` it raises :class:`LockedError` at once. Raises :class:`OSError` if ``path`` cannot be made.
     """
     lock = None
     try:
@@ -30,7 +30,7 @@ def held(path: Path, waiting: Callable[[], object] | None = None) -> Iterator[No
             lock = sqlite3.connect(path, timeout=_TRY_SECONDS if waiting else 0.0, isolation_level=None)
             while not _taken(lock):
                 if waiting is None:
-                    raise TakenError(path)
+                    raise LockedError(path)
                 waiting()
         except sqlite3.Error as error:
             raise OSError(f"{path} could not be held: {error}") from error

@@ -1,4 +1,4 @@
-"""Where things lie: what ships with the application and what belongs to the user."""
+"""Folders of the application's resources and of the user's data."""
 
 from __future__ import annotations
 

@@ -35,17 +35,17 @@ EXTRAS = {"run": ("chinese", "download"), "test": ("chinese", "dev", "download")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds without CUDA; asked only where no other place that pip knows has one."""
 LAST_FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
-"""Where pytest keeps which tests failed, seen from the repository's root."""
+"""Pytest's list of failed tests, relative to the repository's root."""
 FAILURES = 1
 """Pytest's exit code when tests failed, and nothing worse happened."""
 THOROUGH = "--thorough"
 """The tests' own option of pytest that makes them repeat in full."""
 GIBIBYTES_PER_PROCESS = 4
-"""What a process that runs tests may need, with the models that it loads."""
+"""Memory of a test process, with its models."""
 MOST_UNSTEADY = 3
 """More failures than these are no matter of chance."""
 TRIES, PAUSE_SECONDS = 3, 10.0
-"""How often to try to fetch something, and the pause in between."""
+"""Attempts of a download, and the pause between them."""
 
 
 class SetUpError(Exception):
@@ -159,7 +159,7 @@ def missing(needs: Sequence[Need], libraries: str) -> list[Need]:
 
 
 def shared_libraries() -> str:
-    """What the dynamic linker knows."""
+    """Libraries that the dynamic linker knows."""
     program = shutil.which("ldconfig") or "/sbin/ldconfig"
     try:
         return subprocess.run([program, "-p"], stdout=subprocess.PIPE, text=True, check=False).stdout
@@ -184,7 +184,7 @@ def prepare_environment(extras: Sequence[str]) -> None:
         command = [str(python), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
         patiently(
             [*command, "--progress-bar", "off", "--constraint", str(CONSTRAINTS), *packages],
-            f"pip could not install {packages[-1]}; what it said stands above. Check the network and run this again.",
+            f"pip could not install {packages[-1]}; see its output above. Check the network and run this again.",
         )
     stamp_file().write_text(json.dumps(wanted), encoding="utf-8")
     say(f"The environment is ready after {time.monotonic() - started:.0f} s.")
@@ -195,7 +195,7 @@ def create_environment() -> None:
     base = find_python()
     if ENVIRONMENT.exists():
         if not (ENVIRONMENT / "pyvenv.cfg").exists():
-            raise SetUpError(f"{ENVIRONMENT} is no virtual environment; move it away and run this again.")
+            raise SetUpError(f"{ENVIRONMENT} is not a virtual environment; move it away and run this again.")
         say("Removing an environment of another Python version")
         shutil.rmtree(ENVIRONMENT)
     version = ".".join(map(str, python_version(base) or ()))
@@ -263,7 +263,7 @@ def can_create_environments(python: Path) -> bool:
 
 
 def answer(python: Path, code: str) -> str:
-    """What ``code`` prints, or ``""`` when it fails."""
+    """Output of ``code``, or ``""`` if it fails."""
     try:
         done = subprocess.run(
             [str(python), "-c", code],
@@ -278,7 +278,7 @@ def answer(python: Path, code: str) -> str:
 
 
 def installations(extras: Sequence[str], python: Path) -> list[tuple[str, list[str]]]:
-    """What to install, in order: a line to show, and pip's arguments.
+    """Installations in order: a line to show, and pip's arguments.
 
     Paretone itself comes last and without build isolation: its build then uses the pinned setuptools.
     """
@@ -318,7 +318,7 @@ def pinned(package: str) -> str:
 
 
 def stamp(extras: Sequence[str]) -> dict[str, object]:
-    """What the environment must have been made of to be up to date."""
+    """Contents of an up-to-date environment."""
     inputs = hashlib.sha256()
     for path in (ROOT / "pyproject.toml", CONSTRAINTS):
         inputs.update(path.read_bytes())
@@ -328,12 +328,12 @@ def stamp(extras: Sequence[str]) -> dict[str, object]:
 
 
 def stamp_file() -> Path:
-    """Where the environment says what it was made of."""
+    """File that records the environment's contents."""
     return ENVIRONMENT / "paretone-stamp.json"
 
 
 def read_stamp() -> dict[str, object]:
-    """What the environment was made of; empty when that is unknown."""
+    """Recorded contents of the environment; empty if unknown."""
     try:
         found = json.loads(stamp_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -400,7 +400,7 @@ def has_display(environment: Mapping[str, str]) -> bool:
 
 # --- Testing ----------------------------------------------------------------------------------------------------------
 def checks(arguments: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """What to check: a name, and the command. With arguments for pytest, only pytest."""
+    """Checks: a name, and the command. With arguments for pytest, only pytest."""
     python = str(environment_python())
     tests = [python, "-m", "pytest"]
     if not is_whole(arguments):
@@ -421,14 +421,14 @@ def is_whole(arguments: Sequence[str]) -> bool:
 
 
 def sharing() -> list[str]:
-    """How processes share the tests: each file's run in one of them, since they share what the file prepares, and the
-    files are taken in the order of ``tests/conftest.py``, the longest first."""
+    """Distribution of tests over processes: each file's run in one of them, since they share what the file prepares,
+    and the files are taken in the order of ``tests/conftest.py``, the longest first."""
     return [f"--numprocesses={test_processes()}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 
 def test_processes() -> int:
-    """How many processes share the tests: one more than there are cores, since tests of sound and of windows mostly
-    wait, and no more than the memory allows."""
+    """Number of test processes: one more than cores, since tests of sound and of windows mostly wait, and no more than
+    the memory allows."""
     return max(1, min((os.cpu_count() or 1) + 1, 5, memory_gibibytes() // GIBIBYTES_PER_PROCESS))
 
 
@@ -441,10 +441,10 @@ def memory_gibibytes() -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Run every check, whatever the others said; the exit code is 0 when all passed.
+    """Run every check, even after failures; the exit code is 0 if all passed.
 
     The checks run while the tests do. What failed of them is shown after pytest's own summary; a few tests that failed
-    run once more by themselves.
+    run once more alone.
     """
     # On a busy machine a second thread makes the tests' small matrices up to ten times slower.
     environment = {"OMP_NUM_THREADS": "1", "QT_QPA_PLATFORM": "offscreen", **os.environ}
@@ -467,7 +467,7 @@ def test(arguments: Sequence[str]) -> int:
 
 
 def passes_alone(environment: Mapping[str, str], arguments: Sequence[str]) -> bool:
-    """Run the few tests that failed once more, by themselves, and name them; whether all pass now.
+    """Run the few tests that failed once more, alone, and name them; returns whether all pass now.
 
     The tests share two or four cores with each other, some with a sound server and a screen as well. What fails there
     and not here is a matter of load or of chance: that is to be mended, and is no reason to refuse a change.

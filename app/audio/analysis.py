@@ -1,6 +1,6 @@
 """Analysis of takes before a comparison: spectrograms, and gains for equal loudness.
 
-It takes longer than the window may stand still, so it is done in a separate thread.
+It would block the window, so it runs in a separate thread.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def probe(timeout: float = 20.0) -> Sound:
     except subprocess.TimeoutExpired:
         return Sound(reason=f"The sound system did not answer within {timeout:g} s. {_ADVICE}")
     except OSError as error:
-        return Sound(reason=f"The sound system could not be asked ({error}). {_ADVICE}")
+        return Sound(reason=f"The sound system could not be queried ({error}). {_ADVICE}")
     for line in child.stdout.splitlines():
         if line.startswith(_MARK):
             return _from_json(line.removeprefix(_MARK))

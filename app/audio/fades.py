@@ -1,7 +1,7 @@
-"""How one sound gives way to another.
+"""Fades between sounds.
 
-Whenever what is heard jumps (another take, a seek, the end of a loop, pause and resume, another gain), the
-old sound continues for 10 ms under the new one. The weights follow the great circle between the two signals (spherical
+On every jump of what is heard (another take, a seek, the end of a loop, pause and resume, another gain), the old sound
+continues for 10 ms under the new one. The weights follow the great circle between the two signals (spherical
 interpolation): ``sin(phi * x) / sin(phi)`` for the new one and ``sin(phi * (1 - x)) / sin(phi)`` for the old, where
 ``cos(phi)`` is the correlation of the two 10 ms that are about to be mixed. That keeps the power constant for *any*
 correlation: it is the equal-power fade (sine and cosine) for unrelated sounds and the equal-gain fade (straight lines)

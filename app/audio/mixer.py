@@ -86,14 +86,14 @@ class Mixer:
         """See :func:`app.audio.fades.all_laws`."""
         self.jumps: deque[Jump] = deque(maxlen=4096)
         self.starvations = 0
-        """How often a stream had nothing to play in the middle."""
+        """Number of times that a stream ran dry before its end."""
         self.starved_frames = 0
         self.fault = ""
         """The error inside :meth:`render`, which then played silence; usually empty."""
         self.state = State()
         self._commands: deque[tuple[Callable[..., None], tuple]] = deque()
         self._sent = 0
-        self._obeyed = 0
+        self._handled = 0
         self._programme = Programme()
         self._choice = 0
         self._position = 0
@@ -147,12 +147,12 @@ class Mixer:
         self._commands.append((command, arguments))
 
     def settle(self) -> None:
-        """Carry out what was sent, without a sound. Only while nobody calls :meth:`render`."""
+        """Carry out pending commands, without sound. Only while nothing calls :meth:`render`."""
         self._faded = self.fade_length
         while self._commands:
             command, arguments = self._commands.popleft()
             command(*arguments)
-            self._obeyed += 1
+            self._handled += 1
             self._faded = self.fade_length
         self._publish()
 
@@ -185,7 +185,7 @@ class Mixer:
         while self._commands and self._faded >= self.fade_length:
             command, arguments = self._commands.popleft()
             command(*arguments)
-            self._obeyed += 1
+            self._handled += 1
 
     def _render_some(self, out: np.ndarray) -> int:
         """Render until something changes; the number of frames, which is 0 when it changes at once."""
@@ -366,5 +366,5 @@ class Mixer:
             self._playing,
             self._loop,
             self._playing and self._starving,
-            self._obeyed,
+            self._handled,
         )

@@ -300,7 +300,7 @@ class Player:
 
     @property
     def starvations(self) -> int:
-        """How often a stream had to be waited for; counted apart from underruns, which are the machine's fault."""
+        """Number of times that playback waited for a stream; underruns of the machine are counted separately."""
         return self.mixer.starvations
 
     # Inside.
@@ -335,7 +335,7 @@ class Player:
         return DeviceError(sentence)
 
     def _settle_if_silent(self) -> None:
-        """Without a callback nobody carries out commands, so do it here."""
+        """Carry out pending commands if there is no callback."""
         if self._stream is None or self._finished:
             self.mixer.settle()
 

@@ -1,4 +1,4 @@
-"""How a feature declares itself, in its folder's ``__init__.py``, without importing its panels or Qt."""
+"""Declaration of a feature, in its folder's ``__init__.py``; imports neither panels nor Qt."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Feature:
 
     name: str
     presenter: str | Callable[[Services], Presenter]
-    """What makes its presenter, as ``"package.module:Class"``, so that declaring a feature imports nothing."""
+    """Class of its presenter, as ``"package.module:Class"``, so that declaring a feature imports nothing."""
     places: tuple[Place, ...] = ()
     """The docks of its panels; none for a feature of actions and dialogs."""
     training: str = ""
-    """What it offers to train, as ``"package.module:TRAINING"``; see :mod:`app.features.training.model`."""
+    """Its training, as ``"package.module:TRAINING"``; see :mod:`app.features.training.model`."""
     keys: tuple[tuple[str, str], ...] = ()
-    """What keys do in its panel: what, and which."""
+    """Keys of its panel: action and keys."""
     about: str = ""
     """A sentence or two for a newcomer."""
     technique: str = ""

@@ -1,4 +1,4 @@
-"""What a presenter is, and what it is given: it binds the panels and actions of one feature to the state.
+"""Base of presenters, and what they are given. A presenter binds the panels and actions of one feature to the state.
 
 A presenter is made once, when the window is. It binds its actions and puts panels that are there at once into their
 docks. Panels that draw with pyqtgraph come later, so that the window is painted first.
@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 
 
 class Presenter(QObject):
-    """What the window asks of every presenter. A feature overrides what concerns it."""
+    """Interface of presenters for the window. A feature overrides what concerns it."""
 
     changed = Signal()
     """Something changed that other features show: the window refreshes them all."""
@@ -109,7 +109,7 @@ class Services:
     status: StatusLine
     theme: Theme
     settings: QSettings
-    """What is kept between sessions."""
+    """Settings kept between sessions."""
     folder: Path
     """The user's data."""
     features: Presenters = field(default_factory=Presenters)

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.listening.session import Planned, Session
 from app.listening.stimuli import PreparedItem
-from app.listening.trials import ABX, Circumstances, RecordError, TrialRecord
+from app.listening.trials import ABX, RecordError, TrialConditions, TrialRecord
 
 DEFAULT_TRIALS = 16
 A, B, X = range(3)
@@ -43,11 +43,11 @@ class AbxSession(Session):
     def why_not_answer(self) -> str:
         return "" if X in self.heard else "Listen to X first."
 
-    def lesson(self, answer: Mapping[str, Any]) -> str:
+    def feedback(self, answer: Mapping[str, Any]) -> str:
         was = self.trial.order[X]
         return f"X was {'AB'[was]}: {'right' if answer['said'] == was else 'wrong'}."
 
-    def answer(self, said: int, around: Circumstances) -> TrialRecord | None:
+    def answer(self, said: int, around: TrialConditions) -> TrialRecord | None:
         """The listener says that X is ``A`` or ``B``. Raises :class:`RecordError` before X was heard."""
         if said not in (A, B):
             raise ValueError(f"X is A or B, not {said}")

@@ -13,7 +13,7 @@ from typing import Any
 from app.listening import anchors
 from app.listening.session import Planned, Session
 from app.listening.stimuli import MOST_SLIDERS, PreparedItem
-from app.listening.trials import MUSHRA, Circumstances, RecordError, TrialRecord
+from app.listening.trials import MUSHRA, RecordError, TrialConditions, TrialRecord
 
 REFERENCE = 0
 """The button of the labelled reference; sliders follow it."""
@@ -79,15 +79,15 @@ class MushraSession(Session):
             return ""
         return f"Still to be rated: {', '.join(missing)}."
 
-    def lesson(self, answer: Mapping[str, Any]) -> str:
-        """Where the reference and the anchors were; the settings stay hidden."""
+    def feedback(self, answer: Mapping[str, Any]) -> str:
+        """Places of reference and anchors; the settings stay hidden."""
         hidden = {one.record.key: place for place, one in enumerate(self.item.stimuli)}
         at = {key: self.trial.order.index(place, REFERENCE + 1) for key, place in hidden.items()}
         reference = at[self.item.stimuli[REFERENCE].record.key]
         cut = [f"sound {at[key]} the anchor cut at {limit}" for key, limit in anchors.LIMITS.items() if key in at]
         return f"{', '.join([f'Sound {reference} was the reference itself', *cut])}."
 
-    def answer(self, around: Circumstances) -> TrialRecord | None:
+    def answer(self, around: TrialConditions) -> TrialRecord | None:
         """The page is done. Raises :class:`RecordError` before everything was rated."""
         by_stimulus = [0] * len(self.item.stimuli)
         for button, score in self.ratings.items():

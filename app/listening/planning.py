@@ -58,7 +58,7 @@ class Plan:
     length: int
     """Trials; pages of MUSHRA, of which there are no more than items."""
     listener: str = ""
-    """Who listens; ``""`` for somebody new."""
+    """Listener; ``""`` for a new one."""
     practice: int = 0
     """Trials, or pages, that come first and count for nothing."""
 

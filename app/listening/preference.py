@@ -12,7 +12,7 @@ from math import ceil
 
 from app.listening.session import Planned, Session
 from app.listening.stimuli import PreparedItem
-from app.listening.trials import CCR, PREFERENCE, Circumstances, RecordError, TrialRecord
+from app.listening.trials import CCR, PREFERENCE, RecordError, TrialConditions, TrialRecord
 
 FEWEST_SENTENCES = 10
 """Below this, what is found holds for few sentences only."""
@@ -86,8 +86,9 @@ class PreferenceSession(Session):
         missing = [name for button, name in ((FIRST, "first"), (SECOND, "second")) if button not in self.heard_whole]
         return f"Listen to the {' and the '.join(missing)} to the end first." if missing else ""
 
-    def answer(self, vote: int, around: Circumstances) -> TrialRecord | None:
-        """How much better the second is than the first. Raises :class:`RecordError` before both were heard whole."""
+    def answer(self, vote: int, around: TrialConditions) -> TrialRecord | None:
+        """Vote how much better the second is than the first. Raises :class:`RecordError` before both were heard
+        whole."""
         if vote not in self.votes:
             raise ValueError(f"there is no vote {vote}")
         return self._answered({"vote": vote}, around)

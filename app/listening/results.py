@@ -2,7 +2,7 @@
 
 :func:`scores` is what the trade-off view draws: one figure with its interval for every condition and method.
 ``ListeningScore.setting`` is :func:`app.listening.stimuli.setting_key` of the condition: the fingerprint of its setting
-with the seed 0, because a test hears one setting with many seeds. Studies prepare strategy tables by themselves and
+with the seed 0, because a test hears one setting with many seeds. Studies prepare strategy tables automatically and
 know settings without them: ``ListeningScore.candidate`` is the same without artefacts, as studies know it.
 """
 
@@ -21,9 +21,9 @@ from engine.setting.setting import Setting
 
 @dataclass(frozen=True)
 class ListeningScore:
-    """How one condition fared in one method, with a 95 % interval.
+    """Score of one condition in one method, with a 95 % interval.
 
-    ``abx``: the share of right answers against the unaccelerated output, 0.5 where no difference is heard. ``ccr``: how
+    ``abx``: the share of right answers against the unaccelerated output, 0.5 if no difference is heard. ``ccr``: how
     much better than the unaccelerated output, -3 to 3 (CMOS). ``preference``: the same, -1 to 1. ``mushra``: the mean
     rating, 0 to 100, of listeners who passed post-screening.
     """
@@ -36,7 +36,7 @@ class ListeningScore:
     n: int
     """Answers that went into it."""
     candidate: str = ""
-    """:attr:`engine.studies.study.Candidate.key` of the setting; ``""`` if the record does not tell."""
+    """:attr:`engine.studies.study.Candidate.key` of the setting; ``""`` if unknown."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _abx(found: Sequence[TrialRecord]) -> AbxResult:
 
 
 def vote_for_second_condition(trial: TrialRecord) -> int:
-    """How much better the second *condition* was judged than the first, whichever was heard first."""
+    """Vote for the second *condition* over the first, whichever was heard first."""
     return trial.answer["vote"] * (1 if trial.order == (0, 1) else -1)
 
 

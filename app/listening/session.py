@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.listening.stimuli import PreparedItem
-from app.listening.trials import Circumstances, RecordError, TrialRecord, new_name
+from app.listening.trials import RecordError, TrialConditions, TrialRecord, new_name
 
 
 @dataclass(frozen=True)
@@ -122,18 +122,18 @@ class Session(ABC):
 
     @abstractmethod
     def why_not_answer(self) -> str:
-        """What the listener must still hear before answering, as a sentence, or ``""``."""
+        """Why the listener cannot answer yet, as a sentence, or ``""``."""
 
-    def lesson(self, answer: Mapping[str, Any]) -> str:
+    def feedback(self, answer: Mapping[str, Any]) -> str:
         """Feedback on this answer to the current trial, if it is practice, in sentences."""
         return ""
 
-    def _answered(self, answer: Mapping[str, Any], around: Circumstances) -> TrialRecord | None:
+    def _answered(self, answer: Mapping[str, Any], around: TrialConditions) -> TrialRecord | None:
         """Take down an answer, unless it was practice, and continue with the next trial."""
         problem = self.why_not_answer()
         if problem:
             raise RecordError(problem)
-        self.taught = self.lesson(answer) if self.practising else ""
+        self.taught = self.feedback(answer) if self.practising else ""
         item, trial = self.item, self._waiting.pop(0)
         if trial.practice:
             self.practised += 1

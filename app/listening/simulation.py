@@ -16,17 +16,17 @@ import numpy as np
 from app.listening import statistics
 from app.listening.abx import AbxSession, X
 from app.listening.stimuli import PreparedItem, Stimulus
-from app.listening.trials import Circumstances, ConditionRecord, ItemRecord
+from app.listening.trials import ConditionRecord, ItemRecord, TrialConditions
 
 LISTENERS = 10_000
 TRIALS = (5, 8, 10, 12, 16, 20, 25, 40)
 RATES = (0.5, 0.75, 0.9)
-"""How often the listeners are right; the first guess."""
+"""Shares of right answers; the first is guessing."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """How often listeners passed tests of one length."""
+    """Shares of passed tests of one length."""
 
     trials: int
     computed: tuple[float, ...]
@@ -93,7 +93,7 @@ def _item(number: int) -> PreparedItem:
 
 
 _ITEMS = tuple(map(_item, range(5)))
-_CALM = Circumstances()
+_CALM = TrialConditions()
 
 if __name__ == "__main__":
     main()

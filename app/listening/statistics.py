@@ -28,8 +28,8 @@ ANCHOR_CEILING = 90
 SCREENED_SHARE = 0.15
 """A listener who fails in more than this share of the items is left out."""
 INDISTINCT_SHARE = 0.25
-"""Where more than this share of the listeners rate the mid anchor above 90, the sentence holds too little above 7 kHz,
-and nobody is left out because of it."""
+"""If more than this share of the listeners rate the mid anchor above 90, the sentence has too little above 7 kHz and
+excludes nobody."""
 FEWEST_TO_BLAME_THE_SENTENCE = 4
 """With fewer listeners, a single one would be more than that share."""
 _BATCH = 500_000
@@ -83,7 +83,7 @@ def exact_interval(hits: int, trials: int, confidence: float = 0.95) -> tuple[fl
 
 
 def _bisected(true_above: Callable[[float], bool], low: float, high: float) -> float:
-    """Where ``true_above`` turns true between ``low`` and ``high``."""
+    """Point between ``low`` and ``high`` from which ``true_above`` is true."""
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if true_above(middle) else (middle, high)
@@ -91,9 +91,8 @@ def _bisected(true_above: Callable[[float], bool], low: float, high: float) -> f
 
 
 def peeking_rate(first: int, last: int, level: float = LEVEL) -> float:
-    """How often a listener who guesses passes when the test is stopped at the first significant count from trial
-    ``first`` to trial ``last``: why the number of trials is fixed beforehand. Exact, by the ways that lead to each
-    count without having passed."""
+    """False-alarm rate of a test that is stopped at the first significant count from trial ``first`` to trial ``last``;
+    the reason for a fixed number of trials. Exact, by counting the sequences that have not passed."""
     going = np.ones(1)
     passed = 0.0
     for trials in range(1, last + 1):
@@ -226,7 +225,7 @@ class Rating:
 
 @dataclass(frozen=True)
 class ConditionSummary:
-    """How one condition was rated."""
+    """Ratings of one condition."""
 
     condition: str
     median: float
@@ -237,7 +236,7 @@ class ConditionSummary:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """How much higher ``condition`` was rated than ``than``, by the same listeners on the same sentences."""
+    """Difference of the ratings of ``condition`` and ``than``, by the same listeners on the same sentences."""
 
     condition: str
     than: str
@@ -310,7 +309,7 @@ def summaries(ratings: Sequence[Rating]) -> tuple[ConditionSummary, ...]:
 
 
 def paired(ratings: Sequence[Rating], condition: str, than: str) -> PairedDifference | None:
-    """How much higher ``condition`` was rated than ``than``; ``None`` if nobody rated both on one sentence."""
+    """Difference of the ratings of ``condition`` and ``than``; ``None`` if nobody rated both on one sentence."""
     one, other = _by_place(ratings, condition), _by_place(ratings, than)
     places = [place for place in one if place in other]
     if not places:

@@ -35,7 +35,7 @@ TOLERANCE_DECIBELS = 0.1
 
 @dataclass(frozen=True)
 class Condition:
-    """A setting whatever its seed: what is judged."""
+    """A setting without its seed: what is judged."""
 
     key: str
     """See :func:`setting_key`."""
@@ -96,10 +96,10 @@ def setting_key(setting: Setting) -> str:
 
 
 def conditions(settings: Iterable[Setting]) -> tuple[Condition, ...]:
-    """The conditions among ``settings``, in the order they first occur, with titles that tell them apart."""
+    """The conditions among ``settings``, in the order they first occur, with titles that distinguish them."""
     found = {setting_key(one): replace(one, seed=0) for one in settings}
     parts = {key: _parts(one) for key, one in found.items()}
-    # What all of them have in common tells none of them apart.
+    # What all of them have in common distinguishes none.
     common = set.intersection(*map(set, parts.values())) if len(parts) > 1 else set()
     titles = {key: " · ".join([own[0], *(one for one in own[1:] if one not in common)]) for key, own in parts.items()}
     doubled = {title for title in titles.values() if list(titles.values()).count(title) > 1}
@@ -124,8 +124,8 @@ def _parts(setting: Setting) -> list[str]:
 
 
 def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[Item, ...]:
-    """Sentences that ``wanted`` all spoke in one voice from one seed, so that nothing but the setting differs. Of
-    several takes of the same, the first counts: hand over the newest first."""
+    """Sentences that ``wanted`` all spoke in one voice from one seed, so that only the setting differs. Of several
+    takes of the same, the first counts: hand over the newest first."""
     keys = {one.key: place for place, one in enumerate(wanted)}
     found: dict[tuple[str, str, int], dict[int, TakeSummary]] = {}
     for take in takes:

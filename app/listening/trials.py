@@ -1,7 +1,7 @@
 """Records of listening trials: one line of JSON each, in one file per session. Free of Qt and of torch.
 
 The schema is documented in ``resources/docs/listening-tests.md``. A line is written whole or not at all; what a crash
-or another program left behind in a file is passed over and counted, never repaired.
+or another program left in a file is passed over and counted, never repaired.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class ItemRecord:
 
 
 @dataclass(frozen=True)
-class Circumstances:
-    """Circumstances of one trial."""
+class TrialConditions:
+    """Timing, device and playback of one trial."""
 
     milliseconds: int = 0
     """From showing the trial to its answer."""
@@ -96,8 +96,8 @@ class TrialRecord:
     reference and then the sliders of MUSHRA."""
     answer: Mapping[str, Any]
     switches: int
-    """How often another sound was chosen."""
-    around: Circumstances
+    """Number of switches between sounds."""
+    around: TrialConditions
     void: bool = False
     """Whether the sound was interrupted, so that the trial counts for nothing."""
     repeat: bool = False
@@ -130,7 +130,7 @@ def new_name() -> str:
 
 
 def listening_folder() -> Path:
-    """Where trials are kept."""
+    """Folder of trials."""
     return data_folder() / "listening"
 
 
@@ -214,7 +214,7 @@ def from_json(data: object) -> TrialRecord:
     """The trial that a line holds. Raises :class:`ValueError` for what is none."""
     values = _checked(TrialRecord, data)
     values["item"] = ItemRecord(**_checked(ItemRecord, values["item"]))
-    values["around"] = Circumstances(**_checked(Circumstances, values["around"]))
+    values["around"] = TrialConditions(**_checked(TrialConditions, values["around"]))
     values["conditions"] = tuple(ConditionRecord(**_checked(ConditionRecord, one)) for one in values["conditions"])
     values["order"] = tuple(values["order"])
     trial = TrialRecord(**values)
@@ -252,7 +252,7 @@ _KINDS: Mapping[str, type | UnionType] = {
     "bool": bool,
     "Mapping[str, Any]": dict,
     "ItemRecord": dict,
-    "Circumstances": dict,
+    "TrialConditions": dict,
     "tuple[ConditionRecord, ...]": list,
     "tuple[int, ...]": list,
 }

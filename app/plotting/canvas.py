@@ -35,8 +35,8 @@ _RING = 6.5
 
 
 class FigureCanvas(Chart):
-    """Arrow keys go from point to point, Page Up and Page Down from panel to panel. As a separate window it says in
-    its title what stands there, and Esc closes it.
+    """Arrow keys go from point to point, Page Up and Page Down from panel to panel. As a separate window it says in its
+    title the value there, and Esc closes it.
 
     Frames are used again for the next figure and never taken out: what is taken out of a scene is left to Python's
     collector, which runs on the engine's thread too.
@@ -144,9 +144,9 @@ class FigureCanvas(Chart):
             titled = not alike or index + self._across >= len(panels)
             one.frame.margins = QMarginsF(0.0, _TITLE, _RIGHT, _TITLED if titled else _BARE)
             if not titled:
-                one.frame.bottom.entitle(Dimension(""))
+                one.frame.bottom.set_title(Dimension(""))
             if alike and index % self._across:
-                one.frame.left.entitle(Dimension(""))
+                one.frame.left.set_title(Dimension(""))
 
     def arrange(self, whole: QRectF) -> None:
         if self._figure is None:
@@ -190,7 +190,7 @@ class FigureCanvas(Chart):
 
     # --- The mark ----------------------------------------------------------------------------------------------------
     def go_to(self, panel: int, row: int, column: int) -> None:
-        """Put the mark on a point, or the nearest one that there is, and say what stands there."""
+        """Put the mark on a point, or the nearest one, and announce its value."""
         if self._figure is None:
             return
         panel = min(max(panel, 0), len(self._figure.panels) - 1)

@@ -46,7 +46,7 @@ class CellGrid(CursorCanvas):
     """The grid, its axes and its cursor. Subclasses paint the cells and say what is in them."""
 
     cursor_moved = Signal(int, int)
-    """The cursor stands on (layer, step)."""
+    """The cursor is on (layer, step)."""
     cell_activated = Signal(int, int)
     """The user clicked (layer, step), or pressed Space or Enter there."""
 
@@ -117,7 +117,7 @@ class CellGrid(CursorCanvas):
         super().refresh()
 
     def place_text(self, layer: int, step: int) -> str:
-        """Where a cell is, for people: ``Layer 3, step 5 (t = 0.143)``."""
+        """Position of a cell in words: ``Layer 3, step 5 (t = 0.143)``."""
         time = f" (t = {self.times[step]:.3f})" if self.times else ""
         return f"Layer {layer + 1}, step {step + 1}{time}"
 
@@ -179,7 +179,7 @@ class CellGrid(CursorCanvas):
         return cell is not None and 0 <= cell[0] < self.layers and 0 <= cell[1] < self.steps
 
     def cell_rectangle(self, layer: int, step: int) -> QRect:
-        """Where a cell is painted, its grid line on the right and at the bottom included."""
+        """Rectangle of a cell, including its grid line on the right and at the bottom."""
         columns, rows = self._edges()
         left, top = columns[step], rows[layer]
         return QRect(left, top, columns[step + 1] - left, rows[layer + 1] - top)

@@ -101,7 +101,7 @@ class Chart(CursorCanvas):
 
     # --- As a table --------------------------------------------------------------------------------------------------
     def show_table(self) -> None:
-        """What is drawn, as a table in a window."""
+        """Show the values as a table in a window."""
         if self._twin is None:
             self._twin = TableTwin(self)
         self._twin.show_text(self.accessibleName(), self.as_text())

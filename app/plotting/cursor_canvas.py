@@ -20,7 +20,7 @@ class CursorCanvas(QWidget):
     """Subclasses paint, move the cursor, and say in words what is where."""
 
     own_keys: tuple[Qt.Key, ...] = ()
-    """What the widget handles without modifiers, so that no shortcut of the window takes it away."""
+    """Keys without modifiers that the widget handles before shortcuts of the window."""
     own_modifiers = Qt.KeyboardModifier.KeypadModifier
     """Modifiers with which these keys are its own as well."""
 
@@ -31,11 +31,11 @@ class CursorCanvas(QWidget):
 
     # --- What subclasses say -----------------------------------------------------------------------------------------
     def cursor_text(self) -> str:
-        """What is under the cursor, in words."""
+        """Value at the cursor, in words."""
         raise NotImplementedError
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:
-        """What is under the mouse, in words, and the part of the widget that they hold for; ``None``: nothing is."""
+        """Value under the mouse, in words, and its area of the widget; ``None`` without one."""
         raise NotImplementedError
 
     def as_text(self) -> str:
@@ -49,12 +49,12 @@ class CursorCanvas(QWidget):
         self.update()
 
     def refresh(self) -> None:
-        """Repaint, and tell screen readers what is under the cursor now."""
+        """Repaint, and announce the value at the cursor to screen readers."""
         self.setAccessibleDescription(self.cursor_text())
         self.update()
 
     def paint_cursor(self, painter: QPainter, cell: QRectF) -> None:
-        """Two rings around ``cell``, one of which stands out from whatever colour it has; thicker with the focus."""
+        """Two rings around ``cell``, one of which contrasts with any colour; thicker with the focus."""
         focused = self.hasFocus()
         for ink, width in ((self.colours.base, 4 if focused else 2), (self.colours.text, 2 if focused else 1)):
             painter.setPen(QPen(QColor(ink), width))

@@ -59,7 +59,7 @@ class CurveLayers:
     def __init__(self, frame: Frame, z: float) -> None:
         self.frame = frame
         self.curves: list[pg.PlotCurveItem] = []
-        """What is drawn of each series, in what the scales are even in."""
+        """Drawn points of each series, in units in which the scales are linear."""
         self._marks = Points(frame, z)
 
     def show(self, series: Sequence[Series], across: Scale, up: Scale) -> None:
@@ -90,8 +90,8 @@ class CurveChart(Chart):
     def __init__(self, name: str, x: Dimension, y: Dimension, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(name, colours, parent)
         self._x, self._y = x, y
-        self.frame.bottom.entitle(x)
-        self.frame.left.entitle(y)
+        self.frame.bottom.set_title(x)
+        self.frame.left.set_title(y)
         self.series: tuple[Series, ...] = ()
         self._level, self._drawn = Shapes(self.frame, 1), CurveLayers(self.frame, 2)
         self._line = QGraphicsLineItem(self.frame)
@@ -99,7 +99,7 @@ class CurveChart(Chart):
         self._line.hide()
         self._places = np.empty(0)
         self._at: float | None = None
-        """Where the cursor is along x."""
+        """Cursor position on x."""
         self.summary = ""
         """Text shown without a cursor."""
         self.frame.changed.connect(self._place_line)

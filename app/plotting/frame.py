@@ -39,7 +39,7 @@ class TickAxis(pg.AxisItem):
         super().__init__(side, parent=parent)
         self.ruler = Scale()
         self.spell: Callable[[float], str] = tick_text
-        """How a number is written."""
+        """Function that formats a number."""
         self.between = _BETWEEN[side]
         """Heights of the font from one number to the next, at least."""
         self._names: list[tuple[float, str]] | None = None
@@ -67,7 +67,7 @@ class TickAxis(pg.AxisItem):
             item.setBrush(QColor(colour))
         self.picture = None
 
-    def entitle(self, along: Dimension) -> None:
+    def set_title(self, along: Dimension) -> None:
         """Title of the axis, with its better end."""
         self._along = along
         self._place_title()
@@ -160,7 +160,7 @@ class TickAxis(pg.AxisItem):
 
 
 class _Title(QGraphicsSimpleTextItem):
-    """With its own ground, so that what runs behind it does not run through the words."""
+    """With an opaque ground, so that lines do not run through the words."""
 
     ground: QColor | None = None
 
@@ -185,7 +185,7 @@ class Frame(pg.GraphicsWidget):
         """Room around the view, in heights of the font; on the left what the axis needs, at least."""
         self._bordered = True
         self.title_left, self.title_top = 0.0, 0.35
-        """Where its title begins, in pixels; and how far below the edge, in heights of the font."""
+        """Left edge of its title, in pixels, and its distance from the top, in heights of the font."""
         self.across, self.up = Scale(), Scale()
         self.view = pg.ViewBox(parent=self, enableMenu=False, enableMouse=False, defaultPadding=0)
         self.view.disableAutoRange()
@@ -203,7 +203,7 @@ class Frame(pg.GraphicsWidget):
 
     @property
     def area(self) -> QRectF:
-        """Where the view is."""
+        """Rectangle of the view."""
         return self.view.geometry()
 
     def set_look(self, colours: Colours, font: QFont) -> None:
@@ -223,7 +223,7 @@ class Frame(pg.GraphicsWidget):
         self._bordered = bordered
         self.view.setBorder(pen(self.colours.border) if bordered else None)
 
-    def entitle(self, *texts: str) -> None:
+    def set_title(self, *texts: str) -> None:
         """Write the first of ``texts`` that has room above the view, or what there is room for of the last."""
         self._titles = texts
         self.arrange()
@@ -266,13 +266,13 @@ class Frame(pg.GraphicsWidget):
 
     # --- From figures to places --------------------------------------------------------------------------------------
     def to_x(self, figures: ArrayLike) -> np.ndarray:
-        """Where figures are along x."""
+        """Values on x to pixels."""
         return self.area.left() + self.across.share(np.asarray(figures, float)) * self.area.width()
 
     def to_y(self, figures: ArrayLike) -> np.ndarray:
-        """Where they are along y."""
+        """Values on y to pixels."""
         return self.area.bottom() - self.up.share(np.asarray(figures, float)) * self.area.height()
 
     def place(self, x: float, y: float) -> QPointF:
-        """Where a point is."""
+        """A point in pixels."""
         return QPointF(float(self.to_x(x)), float(self.to_y(y)))

@@ -1,4 +1,4 @@
-"""What is drawn over a frame, layer by layer, in figures: what all layers share, lines, surfaces and blocks."""
+"""Layers drawn over a frame, in data coordinates: base class, lines, surfaces and blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Layer(QGraphicsObject):
     clipped = True
     """Whether nothing of it is seen beyond the view."""
 
-    def __init__(self, frame: Frame, z: float, still: Still | None = None, overhang: float = 0.0) -> None:
+    def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None, overhang: float = 0.0) -> None:
         """``still`` draws the layer with others at once, if given. ``overhang``: how far it may reach beyond the view
         if it is clipped, in heights of the font."""
         super().__init__(frame)
@@ -61,9 +61,9 @@ class Layer(QGraphicsObject):
         raise NotImplementedError
 
 
-class Still(Layer):
-    """Layers that are drawn at once and kept as a picture, so that what moves above them costs little: the lowest
-    first. On paper they stay shapes."""
+class StaticLayers(Layer):
+    """Layers cached as one picture, so that redrawing what moves above them is cheap; the lowest first. On paper they
+    stay shapes."""
 
     clipped = False
 
@@ -149,7 +149,7 @@ class Blocks(Layer):
     least = 1.0
 
     def rectangle(self, one: Block) -> QRectF:
-        """Where a block is."""
+        """Rectangle of a block, in pixels."""
         found = QRectF(self.frame.place(one.x[0], one.y[0]), self.frame.place(one.x[1], one.y[1])).normalized()
         found.setWidth(max(self.least, found.width()))
         return found

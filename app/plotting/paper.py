@@ -1,4 +1,4 @@
-"""A figure that stands by itself, as SVG or PNG: with its title, its caption and what it was made with."""
+"""A figure for export as SVG or PNG, with title, caption and provenance."""
 
 from __future__ import annotations
 

@@ -48,14 +48,14 @@ class PanelLayers:
         self._curves = CurveLayers(frame, 3)
         self.legend = Legend(frame, 4)
         self.mark = Rings(frame, 5)
-        """Where the figure is read."""
+        """Mark of the reading cursor."""
 
     def show(self, panel: Panel, ends: Ends) -> None:
         """Draw ``panel``. The colours of a heat map go from one of ``ends`` to the other."""
         frame = self.frame
-        frame.entitle(panel.title)
-        frame.bottom.entitle(Dimension(panel.x.label, panel.x.title))
-        frame.left.entitle(Dimension(panel.y.label, panel.y.title))
+        frame.set_title(panel.title)
+        frame.bottom.set_title(Dimension(panel.x.label, panel.x.title))
+        frame.left.set_title(Dimension(panel.y.label, panel.y.title))
         frame.bottom.set_names(None)
         for axis in (frame.bottom, frame.left):
             axis.choose = None
@@ -141,7 +141,7 @@ class ColourScale:
         low, high = _apart(ends)
         self._strip.setColorMap(magnitude_map(self.frame.colours))
         self._strip.setRect(QRectF(0.0, low, 1.0, high - low))
-        self.frame.left.entitle(Dimension(name))
+        self.frame.left.set_title(Dimension(name))
         self.frame.set_scales(Scale(0.0, 1.0), Scale(low, high))
 
 
@@ -187,9 +187,9 @@ def emptiest_corner(panel: Lines) -> tuple[int, int]:
     x, y = np.concatenate(across), np.concatenate(up)
 
     def taken(corner: tuple[int, int]) -> int:
-        beside = x > 1 - _LEGEND_SHARE[0] if corner[0] > 0 else x < _LEGEND_SHARE[0]
+        near = x > 1 - _LEGEND_SHARE[0] if corner[0] > 0 else x < _LEGEND_SHARE[0]
         level = y > 1 - _LEGEND_SHARE[1] if corner[1] > 0 else y < _LEGEND_SHARE[1]
-        return int((beside & level).sum())
+        return int((near & level).sum())
 
     return min(_CORNERS, key=taken)
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
 
 from app.plotting.frame import Frame
 from app.plotting.glyphs import paint_glyph, sprite
-from app.plotting.layers import Layer, Still
+from app.plotting.layers import Layer, StaticLayers
 from app.shell.theme import Colours
 from engine.figures.glyphs import Glyph
 
@@ -28,7 +28,7 @@ class Points(Layer):
     """Points with their glyphs, many at a time; ``order`` says which are drawn, the lowest first, and ``dim`` how many
     of them step back."""
 
-    def __init__(self, frame: Frame, z: float, still: Still | None = None) -> None:
+    def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None) -> None:
         super().__init__(frame, z, still, overhang=1.0)
         self.across = self.up = np.empty(0)
         """Figures."""
@@ -77,7 +77,7 @@ class Points(Layer):
 class Whiskers(Layer):
     """Intervals along both axes, each in its own colour; those that a point hides are left out."""
 
-    def __init__(self, frame: Frame, z: float, still: Still | None = None) -> None:
+    def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None) -> None:
         super().__init__(frame, z, still)
         self.across = self.up = np.empty((0, 3))
         """(n, 3) each: value, low and high end, in figures."""

@@ -29,7 +29,7 @@ def within(panel: Panel, row: int, column: int) -> tuple[int, int]:
 
 
 def position(panel: Panel, row: int, column: int) -> tuple[float, float]:
-    """Where a point is, in the panel's own units; bars stand side by side around the whole numbers."""
+    """Position of a point, in the panel's units; bars are side by side around whole numbers."""
     if isinstance(panel, HeatMap):
         return panel.columns[column], panel.rows[row]
     if isinstance(panel, Bars):
@@ -43,7 +43,7 @@ GROUP_WIDTH = 0.8
 
 
 def bar_centre(panel: Bars, row: int, column: int) -> float:
-    """Where a bar stands."""
+    """Centre of a bar."""
     return column + GROUP_WIDTH * ((row + 0.5) / len(panel.series) - 0.5)
 
 

@@ -11,10 +11,10 @@ from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor
 
 from app.plotting.frame import Frame, pen
-from app.plotting.layers import Shape, Shapes, Still
+from app.plotting.layers import Shape, Shapes, StaticLayers
 from app.plotting.points import Points, Whiskers
 from app.plotting.sections import EVERYTHING, Sections
-from app.plotting.words import Label, Labels, beside
+from app.plotting.words import Label, Labels, next_to
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension, Scatter
 
@@ -23,7 +23,7 @@ _RADIUS, _SMALL_RADIUS = 0.36, 0.22
 MANY = 400
 """From this number of points on, they are small."""
 _NAMES = 40
-"""So many points are named at most."""
+"""Maximum number of labelled points."""
 _RIM = 0.5
 """Pixels by which a point may miss the section."""
 
@@ -36,14 +36,14 @@ class ScatterLayers:
         self.shown = Scatter(Dimension(""), Dimension(""))
         self.wholes = self.shown.scales()
         """Across and up, with room for everything."""
-        still = Still(frame, 1)
+        still = StaticLayers(frame, 1)
         self._front, self._lines = Shapes(frame, 1, still), Shapes(frame, 2, still)
         self._whiskers, self._points = Whiskers(frame, 3, still), Points(frame, 4, still)
         self._names = Labels(frame, 5, still, share=0.88)
         self._names.labels, self._names.covers, self._names.taken = self._labels, self._covers, self._steps
         frame.changed.connect(self._locate)
         self.px = self.py = np.empty((0,))
-        """Where the points are."""
+        """Positions of the points, in pixels."""
         self.inside = np.empty(0, bool)
         """Which of them lie in the section."""
         self.radius = 0.0
@@ -52,14 +52,14 @@ class ScatterLayers:
         """Draw ``shown``."""
         self.shown, self.wholes = shown, shown.scales()
         for axis, along in ((self.frame.bottom, shown.x), (self.frame.left, shown.y)):
-            axis.entitle(along)
+            axis.set_title(along)
         self._points.across, self._points.up = shown.across[:, 0], shown.up[:, 0]
         self._points.glyphs = shown.glyphs
         self._whiskers.across, self._whiskers.up = shown.across, shown.up
         self._whiskers.colours = [one.colours[0] for one in shown.glyphs]
         self._whiskers.setVisible(shown.intervals)
         self.show_sections(sections)
-        self.brighten(None)
+        self.highlight(None)
 
     def show_sections(self, sections: Sections) -> None:
         """Show another part of the axes."""
@@ -67,8 +67,8 @@ class ScatterLayers:
         self._draw_lines(across, up)
         self.frame.set_scales(across, up)
 
-    def brighten(self, bright: Collection[int] | None) -> None:
-        """All other points step back; none do for ``None``."""
+    def highlight(self, bright: Collection[int] | None) -> None:
+        """Dim all other points; ``None`` dims none."""
         rank = np.zeros(len(self.shown.glyphs), int)
         # The front lies on top of what it beats, what is chosen on top of all.
         rank[list(self.shown.front)] = 1
@@ -105,7 +105,7 @@ class ScatterLayers:
         self.inside &= (self.py >= area.top() - _RIM) & (self.py <= area.bottom() + _RIM)
 
     def place(self, index: int) -> QPointF:
-        """Where a point is."""
+        """Position of a point, in pixels."""
         return QPointF(self.px[index], self.py[index])
 
     def nearest(self, place: QPointF) -> int | None:
@@ -146,7 +146,7 @@ class ScatterLayers:
         away = self.radius + 0.3 * self.frame.em
         for index in sorted(named, key=lambda one: self.px[one]):
             place = self.place(index)
-            found.append(Label(self.shown.labels[index], colours.muted, partial(beside, place, away)))
+            found.append(Label(self.shown.labels[index], colours.muted, partial(next_to, place, away)))
         return found
 
     def _covers(self, spot: QRectF) -> bool:
@@ -162,7 +162,7 @@ class ScatterLayers:
 
 
 def _along(area: QRectF, at: float, level: bool, size: QSizeF) -> Iterable[QRectF]:
-    """Where words may stand along a line through the whole area."""
+    """Places for words along a line through the whole area."""
     width, height = size.width(), size.height()
     if level:
         lefts: Iterable[float] = np.arange(area.right() - width - 2, area.left(), -width / 2).tolist()

@@ -25,20 +25,20 @@ def zoomed(frame: Frame, wholes: Wholes, factor: float, place: QPointF) -> Secti
 
 
 def moved(frame: Frame, wholes: Wholes, across: float, up: float) -> Sections:
-    """What lies so much of the lengths of the axes further on."""
+    """Sections moved by shares of the axes' lengths."""
     scales = zip((frame.across, frame.up), (across, up), wholes, strict=True)
     return _sections(wholes, (scale.moved(by, whole) for scale, by, whole in scales))
 
 
 def with_place(frame: Frame, wholes: Wholes, place: QPointF) -> Sections:
-    """As much as now, with a place in it: in the middle of the axes along which it lies beyond."""
+    """Sections of the same size that contain a place, centred on axes where it was outside."""
     return moved(frame, wholes, *(0.0 if 0.0 <= share <= 1.0 else share - 0.5 for share in _shares(frame, place)))
 
 
 def axes_at(frame: Frame, place: QPointF) -> tuple[bool, bool]:
-    """Which axes what the mouse does at a place is about: both, or, on one of them, that one."""
-    beneath, beside = place.y() > frame.area.bottom(), place.x() < frame.area.left()
-    return beneath or not beside, beside or not beneath
+    """Axes that the mouse acts on at a place: both, or the one below or left of it."""
+    below, left = place.y() > frame.area.bottom(), place.x() < frame.area.left()
+    return below or not left, left or not below
 
 
 def _shares(frame: Frame, place: QPointF) -> tuple[float, float]:

@@ -44,7 +44,7 @@ class Sheet:
     def _room(self) -> float:
         return self.width - 2 * self.margin
 
-    # --- What stands on it -------------------------------------------------------------------------------------------
+    # --- Contents ----------------------------------------------------------------------------------------------------
     def title(self, text: str) -> None:
         """A large line."""
         self._text(text, self.letters(_TITLE, bold=True), self.colours.text)

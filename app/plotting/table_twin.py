@@ -1,4 +1,4 @@
-"""What a plot shows, as a table that keys and screen readers go through."""
+"""The values of a plot as a table, for keyboard and screen readers."""
 
 from __future__ import annotations
 

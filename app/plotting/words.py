@@ -11,13 +11,13 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from app.plotting.frame import Frame
 from app.plotting.glyphs import paint_glyph
-from app.plotting.layers import Layer, Still
+from app.plotting.layers import Layer, StaticLayers
 from engine.figures.glyphs import Glyph
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one look means: a fill, or a line with the mark of its points."""
+    """Legend entry: a fill, or a line with the mark of its points."""
 
     text: str
     fill: QBrush | QColor | None = None
@@ -38,7 +38,7 @@ class Legend(Layer):
 
     @property
     def box(self) -> QRectF:
-        """Where the box is."""
+        """Rectangle of the box."""
         em, area, metrics = self.frame.em, self.frame.area, QFontMetricsF(self.frame.font())
         widest = max((metrics.horizontalAdvance(one.text) for one in self.entries), default=0.0)
         found = QRectF(0, 0, widest + 3.2 * em, (1.35 * len(self.entries) + 0.4) * em)
@@ -93,34 +93,34 @@ class Legend(Layer):
 # --- Words ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Label:
-    """Words and where they may stand, the best place first."""
+    """Words and possible places, the best first."""
 
     text: str
     colour: str
     spots: Callable[[QSizeF], Iterable[QRectF]]
     """For words of this size, in pixels."""
     always: bool = False
-    """Whether they stand at the first place if none is free; else they are left out."""
+    """Whether they are drawn at the first place if none is free; else they are left out."""
     ground: bool = False
-    """Whether lines step back behind them."""
+    """Whether they have an opaque ground over lines."""
     leader: QPointF | None = None
-    """What a line leads to from a place that is far from it."""
+    """Target of the line from a distant label."""
     angle: float = 0.0
     """Turned around the middle of the first place."""
 
 
 class Labels(Layer):
-    """Words that keep clear of each other, of points and of lines. Where they stand is worked out once they are drawn:
-    a frame may change several times before."""
+    """Labels that keep clear of each other, of points and of lines. They are placed when drawn: a frame may change
+    several times before."""
 
     clipped = False
 
-    def __init__(self, frame: Frame, z: float, still: Still | None = None, share: float = 1.0) -> None:
+    def __init__(self, frame: Frame, z: float, still: StaticLayers | None = None, share: float = 1.0) -> None:
         """``share``: of the frame's font."""
         super().__init__(frame, z, still)
         self._share = share
         self.labels: Callable[[], Iterable[Label]] = tuple
-        """What is to be placed, asked again each time the frame has changed."""
+        """Source of the labels, called each time the frame changes."""
         self.covers: Callable[[QRectF], bool] = lambda _spot: False
         """Whether a point lies in a place, be it in part."""
         self.taken: Callable[[], Sequence[QRectF]] = tuple
@@ -143,7 +143,7 @@ class Labels(Layer):
 
     @property
     def placed(self) -> list[tuple[Label, QRectF]]:
-        """What stands where."""
+        """Placed labels and their rectangles."""
         if self._placed is None:
             metrics, area = QFontMetricsF(self.letters), self.frame.area.adjusted(-1, -1, 1, 1)
             taken, self._placed = [one.adjusted(-1, -1, 1, 1) for one in self.taken()], []
@@ -183,7 +183,7 @@ class Labels(Layer):
             painter.restore()
 
 
-def beside(place: QPointF, away: float, size: QSizeF, far: bool = False) -> Iterable[QRectF]:
+def next_to(place: QPointF, away: float, size: QSizeF, far: bool = False) -> Iterable[QRectF]:
     """Places for words next to a point, the best places first; ``far``: also where a line has to lead to them."""
     width, height = size.width(), size.height()
     middle = place.y() - height / 2

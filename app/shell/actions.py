@@ -20,7 +20,7 @@ class Actions(QObject):
     """The window's actions, as attributes."""
 
     about_to_run = Signal()
-    """An action is about to do something: whatever is still being typed has to be taken over first."""
+    """An action is about to run: text that is still being typed must be committed first."""
     failed = Signal(str)
     """The sentence that says why an action could not be done."""
     model_wanted = Signal(str)
@@ -114,7 +114,7 @@ class Actions(QObject):
         return action
 
     def bind(self, action: QAction, do: Callable[[], object]) -> None:
-        """Have ``action`` do something that the user may have to be told cannot be done."""
+        """Connect ``action`` to a function that may raise :class:`PlainError`, which is shown."""
         action.triggered.connect(lambda: self.attempt(do))
 
     def attempt(self, do: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Work that takes longer than the window may stand still, done in one thread, one piece after the other."""
+"""Work that would block the window, done in one thread, one piece after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where panels are: docks, the layout of the first start, moving them, and the layout that is kept between sessions.
+"""Places of panels: docks, the default layout, moving them, and the layout kept between sessions.
 
 A new panel is one more :class:`~app.shell.places.Place`; its presenter puts the panel there.
 """

@@ -65,7 +65,7 @@ def fill(folder: Path, count: int) -> None:
 
 
 def measured(library: Library) -> list[tuple[str, float, float, float]]:
-    """What was done, its CPU and wall seconds, and how long it may take."""
+    """An action, its CPU and wall seconds, and its limit."""
     from PySide6.QtWidgets import QApplication
 
     from app.features.takes.panel import TakesPanel

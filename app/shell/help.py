@@ -28,7 +28,7 @@ loudness is matched.</li>
 
 
 def show_first_steps(window: QWidget, features: Iterable[Feature]) -> None:
-    """What Paretone does, and what its panels are for."""
+    """Show what Paretone does, and what its panels are for."""
     about = "".join(f"<p>{one.about}</p>" for one in features if one.about)
     _show_page(window, "First steps", f"{_FIRST_STEPS}{about}")
 

@@ -1,9 +1,9 @@
 """Alt keys go to what is seen, and first to the panel that has the focus.
 
-Qt takes a panel behind other tabs for visible, so that its Alt keys would clash with those of the panel in front, and a
-press would only move the focus from one to the other. While Alt is held, panels behind other tabs hence have none, and
-those beside the panel with the focus none that it has, too; of the others the first in the window has what several
-want. No panel has a letter of the menu bar, whose letters hence always open menus.
+Qt takes a panel under other tabs for visible, so that its Alt keys would clash with those of the panel in front, and a
+press would only move the focus from one to the other. While Alt is held, panels under other tabs hence have none, and
+visible panels other than the one with the focus have none of its keys; of the others the first in the window has what
+several want. No panel has a letter of the menu bar, whose letters hence always open menus.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from shiboken6 import isValid
 _ENDS = (QEvent.Type.WindowDeactivate, QEvent.Type.Close)
 
 
-class SeenMnemonics(QObject):
+class VisibleMnemonics(QObject):
     """Watches a window's Alt key."""
 
     def __init__(self, window: QMainWindow) -> None:

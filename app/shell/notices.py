@@ -15,7 +15,7 @@ from engine.session.events import EngineReady, EngineStatus, Event, JobFailed, M
 
 
 class Level(IntEnum):
-    """How much an entry of the log matters."""
+    """Severity of a log entry."""
 
     DETAIL = 0
     INFO = 1
@@ -108,7 +108,7 @@ class Notices(QObject):
         )
 
     def record(self, event: Event) -> None:
-        """Log what an event of the engine tells."""
+        """Log an event of the engine."""
         match event:
             case EngineStatus():
                 self.note(event.text, Level.DETAIL)

@@ -1,4 +1,4 @@
-"""Where a panel's dock is: its name, its title, its part of the window, and for which models it is shown."""
+"""Place of a panel's dock: name, title, part of the window, and the families it is shown for."""
 
 from __future__ import annotations
 

@@ -9,16 +9,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 
-def come_before(widget: QWidget, added: Sequence[QWidget]) -> None:
+def insert_before(widget: QWidget, added: Sequence[QWidget]) -> None:
     """Have Tab reach ``added``, in their order, just before ``widget``; Qt puts what is made later at the end."""
     before = widget.previousInFocusChain()
     # Qt passes over a request about a widget that never has the focus, without a word.
     while before is not widget and before.focusPolicy() is Qt.FocusPolicy.NoFocus:
         before = before.previousInFocusChain()
-    come_after(before, added)
+    insert_after(before, added)
 
 
-def come_after(widget: QWidget, added: Sequence[QWidget]) -> None:
+def insert_after(widget: QWidget, added: Sequence[QWidget]) -> None:
     """Have Tab reach ``added``, in their order, just after ``widget``, which can have the focus."""
     for one, other in pairwise((widget, *added)):
         QWidget.setTabOrder(one, other)

@@ -45,9 +45,9 @@ class Colours:
     warning: str
     danger: str
     baseline: str
-    """Take A, and whatever belongs to it, in every plot."""
+    """Take A, in every plot."""
     accelerated: str
-    """Take B, and whatever belongs to it, in every plot."""
+    """Take B, in every plot."""
 
 
 LIGHT = Colours(

@@ -23,7 +23,7 @@ from app.shell.actions import Actions
 from app.shell.bridge import Bridge
 from app.shell.docks import Docks
 from app.shell.menus import Menus
-from app.shell.mnemonics import SeenMnemonics
+from app.shell.mnemonics import VisibleMnemonics
 from app.shell.notices import Notices
 from app.shell.status_line import StatusLine
 from app.shell.theme import Scheme, Theme
@@ -36,7 +36,7 @@ _JOIN_POLL_MILLISECONDS = 20
 
 
 class EngineHandle(Protocol):
-    """What the window needs of :class:`engine.session.engine_thread.Engine`."""
+    """Interface of the engine thread for the window."""
 
     def start(self) -> None:
         """Start the thread."""
@@ -92,7 +92,7 @@ class MainWindow(QMainWindow):
         self.notices = Notices(self, self.jobs)
         self.features = self._make_presenters(features, data_folder)
         self.notices.put_up()
-        SeenMnemonics(self)
+        VisibleMnemonics(self)
         self._menus = Menus(self, self.action, self.docks, theme)
         self._connect()
         self._restore()
@@ -251,6 +251,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _follow_theme(self) -> None:
+        if self.is_closed:
+            return
         for panel in self.panels.values():
             panel.set_colours(self.theme.colours)
         self._refresh()

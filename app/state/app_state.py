@@ -1,8 +1,8 @@
 """The application's state: what is selected, compared, available and running. With signals and without widgets.
 
-It has a part for each of these, each with its own signals; whoever needs a part takes that. The engine's events reach
-the parts by :meth:`AppState.follow`. Nothing here knows how anything looks, so the whole main job can be driven, and
-tested, through this class.
+It has a part for each of these, each with its own signals; features use the parts that they need. The engine's events
+reach the parts by :meth:`AppState.follow`. Nothing here knows how anything looks, so the whole main job can be driven,
+and tested, through this class.
 """
 
 from __future__ import annotations

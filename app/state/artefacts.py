@@ -1,4 +1,4 @@
-"""What techniques were prepared with: a source for each technique that keeps an artefact, such as a strategy table.
+"""Artefacts of techniques: one source per technique that keeps an artefact, such as a strategy table.
 
 Sources belong to the features of their techniques. Everything else asks here, and knows neither the technique nor what
 its artefact holds.
@@ -30,7 +30,7 @@ class ArtefactSource(Protocol):
 
     @property
     def records(self) -> tuple[object, ...]:
-        """What preparing it measured, for views that show that."""
+        """Measurements of its preparation, for views."""
 
     def problem(self) -> str:
         """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""

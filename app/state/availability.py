@@ -1,4 +1,4 @@
-"""What can be done with what is selected, and why the rest cannot: sentences that say what to do about it."""
+"""Availability of actions for the selection, with sentences that say why not and what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def require(problem: str) -> None:
 
 @dataclass(frozen=True)
 class TrainingOffer:
-    """What could be trained so that a technique can be used as it is engaged."""
+    """A training that would make a technique usable as it is engaged."""
 
     knobs: Mapping[str, object]
     """Of the training."""
@@ -29,7 +29,7 @@ class TrainingOffer:
     """On the button."""
     tip: str
     estimate: str
-    """How long it takes, as a sentence."""
+    """Estimated time, as a sentence."""
 
 
 class Availability:
@@ -54,7 +54,7 @@ class Availability:
         self._offers[technique] = offer
 
     def training_offer(self, technique: str) -> TrainingOffer | None:
-        """What could be trained so that ``technique`` can be used as it is engaged."""
+        """The training that would make ``technique`` usable as it is engaged."""
         return self._offers[technique]() if technique in self._offers else None
 
     # --- What can be run ----------------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ class Availability:
         return ""
 
     def why_no_voice(self) -> str:
-        """What to do if there is no voice to choose from, as a sentence."""
+        """Advice if there is no voice to choose from, as a sentence."""
         try:
             catalogue.voice("", self._selection.model_id, self._selection.model_folder)
         except SettingError as error:
@@ -96,7 +96,8 @@ class Availability:
 
     # --- Techniques ---------------------------------------------------------------------------------------------------
     def technique_problem(self, name: str) -> str:
-        """Why the technique cannot be used as things are selected, whatever others do, as a sentence, or ``""``."""
+        """Why the technique cannot be used with this selection, apart from other techniques, as a sentence, or
+        ``""``."""
         chosen = self._selection
         if not chosen.is_engaged(name):
             return ""
@@ -110,13 +111,13 @@ class Availability:
         return problem(chosen.info, chosen.baseline_setting.with_technique(setting.engaged(name))) or ""
 
     def technique_remarks(self, name: str) -> tuple[str, ...]:
-        """What the technique's knobs bring about that may surprise, in sentences."""
+        """Remarks on surprising effects of the technique's knobs, in sentences."""
         chosen = self._selection
         return remarks(chosen.setting).get(name, ()) if chosen.is_engaged(name) else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a take would carry as notes, beyond what its techniques remark."""
+        """Notes that a take would have, other than its techniques' remarks."""
         chosen = self._selection
         if not chosen.ready:
             return ()

@@ -1,4 +1,4 @@
-"""What takes cost: operations as the engine counted them, and the share of them that a setting needs."""
+"""Cost of takes: operations as the engine counted them, and the share of them that a setting needs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Cost(QObject):
             self.set_operations(event.operations)
 
     def set_operations(self, operations: OperationCounts | None) -> None:
-        """What an evaluation costs; ``None`` while that is unknown."""
+        """Set the operations of an evaluation; ``None`` while unknown."""
         self.operations = operations
         self.changed.emit()
 
     @property
     def plan(self) -> Plan | None:
-        """What the accelerated setting means for the loaded model; ``None`` if it cannot be used."""
+        """Plan of the accelerated setting for the loaded model; ``None`` if it cannot be used."""
         info, setting = self._selection.info, self._selection.setting
         if info is None or any(self._artefacts.problem(one.technique) for one in setting.techniques):
             return None

@@ -21,8 +21,8 @@ STREAMING_MEANING = (
 
 
 def speed_of_b(ratio: float) -> str:
-    """How fast B is, where ``ratio`` is the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower
-    than A``."""
+    """Speed of B, ``ratio`` being the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than
+    A``."""
     return f"B is {ratio:.2f}× as fast as A" if ratio >= 1 else f"B is {1 / ratio:.2f}× slower than A"
 
 
@@ -39,7 +39,7 @@ def technique_text(setting: Setting) -> str:
 
 
 def _unusual_choices(entry: Engaged) -> Iterator[str]:
-    """What was chosen otherwise than usual, without what titles say in brackets."""
+    """Options that differ from their defaults, without bracketed parts of titles."""
     declared = find(entry.technique)
     for knob in declared.knobs[1:] if declared else ():
         value = entry.knobs.get(knob.name, knob.default)
@@ -96,7 +96,7 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
 
 
 def keeps_timing(setting: Setting) -> bool:
-    """Whether takes of ``setting`` have the same timing whatever is skipped, so that they can be switched in sync."""
+    """Whether takes of ``setting`` keep the same timing under skipping, so that they can be switched in sync."""
     try:
         return catalogue.entry(setting.model).family in ("flow", "masked")
     except SettingError:
@@ -115,7 +115,7 @@ def measured_against(take: Take, baseline: Take | None) -> Take:
 
 
 def streaming_text(measured: Measurements) -> str:
-    """How far streamed audio is from audio decoded at once, in a word."""
+    """Distance of streamed audio from audio decoded at once, in a word."""
     if measured.streaming_difference is not None:
         return f"{measured.streaming_difference:.0f} dB"
     return "exact" if measured.tokens else "–"

@@ -10,7 +10,7 @@ from enum import Enum
 from PySide6.QtCore import QObject, Signal
 
 from engine.session.commands import Cancel, Command, Hold, PauseStudy, Release
-from engine.session.events import EngineRests, Event, JobCancelled, JobFailed, JobFinished
+from engine.session.events import EngineHeld, Event, JobCancelled, JobFailed, JobFinished
 
 
 class Kind(Enum):
@@ -33,7 +33,7 @@ class Kind(Enum):
 
 
 class Outcome(Enum):
-    """How a job ended."""
+    """End of a job."""
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -125,7 +125,7 @@ class Jobs(QObject):
 
     def handle(self, event: Event) -> None:
         """Take note of an event that ends a job, and of the engine's rest; others are ignored."""
-        if isinstance(event, EngineRests) and self._held:
+        if isinstance(event, EngineHeld) and self._held:
             self.rests.emit()
         outcomes = {JobFinished: Outcome.FINISHED, JobFailed: Outcome.FAILED, JobCancelled: Outcome.CANCELLED}
         outcome = outcomes.get(type(event))

@@ -47,7 +47,7 @@ class Loading(QObject):
 
     @property
     def device_title(self) -> str:
-        """Where the model runs, or will run, for people."""
+        """Name of the device that the model runs, or will run, on."""
         info = self._selection.info
         return info.device if info is not None else self._machine.device.upper() or "starting"
 
@@ -79,7 +79,7 @@ class Loading(QObject):
         self.load_model(chosen.model_id, chosen.model_folder, chosen.model_variant, device)
 
     def download_model(self, model: str, folder: str) -> None:
-        """Fetch ``model``; the user has seen and accepted its licence."""
+        """Download ``model``; the user has seen and accepted its licence."""
         licence = catalogue.entry(model).licence
         self._jobs.start(Kind.DOWNLOAD, lambda job: DownloadModel(job, model, folder, licence))
 

@@ -1,4 +1,4 @@
-"""What the engine runs on."""
+"""The machine and devices of the engine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What is selected: model, voice, text, sampler options, techniques and their knobs, with signals and without widgets.
+"""The selection: model, voice, text, sampler options, techniques and their knobs, with signals and without widgets.
 
-What can be done with it is said by :mod:`app.state.availability`; what techniques were prepared with is kept by
-:mod:`app.state.artefacts`.
+:mod:`app.state.availability` says what can be done with it; :mod:`app.state.artefacts` keeps the techniques' artefacts.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ SEED_LIMIT = 2**31 - 1
 
 
 class Selection(QObject):
-    """What the user chose, whatever may come of it."""
+    """The user's choices, whether or not they can be used."""
 
     model_changed = Signal()
     """Another model was chosen, or it finished loading."""
@@ -220,7 +219,7 @@ class Selection(QObject):
             self.changed.emit()
 
     def put_knobs(self, name: str, **values: object) -> None:
-        """Change knobs of a technique without telling anyone: for who changes its artefact and tells of both."""
+        """Change knobs of a technique without a signal, for callers that change its artefact and announce both."""
         self._knobs[name] = checked(technique(name).knobs, self._knobs[name].replace(**values), name)
 
     @property
@@ -239,7 +238,7 @@ class Selection(QObject):
         try:
             return options_in_force(self.setting)
         except SettingError:
-            return self.options  # What stands in the way is shown at the technique.
+            return self.options  # The reason is shown at the technique.
 
     @property
     def step_times(self) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""How trained weights are called, so that people tell them apart."""
+"""Labels of trained weights."""
 
 from __future__ import annotations
 

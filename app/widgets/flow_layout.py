@@ -1,7 +1,7 @@
 """A row of widgets that wraps to the next line where the window is too narrow, as words do.
 
-No :class:`QLayout`: items of a layout written in Python leave wrappers behind when Qt deletes them, and these end
-other objects of the window.
+No :class:`QLayout`: items of a layout written in Python leave Python wrappers when Qt deletes them, and these end other
+objects of the window.
 """
 
 from __future__ import annotations

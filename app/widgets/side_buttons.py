@@ -21,7 +21,7 @@ class SideButtons(QWidget):
     def __init__(
         self, what: str, parent: QWidget | None = None, verb: str = "Show", between: QWidget | None = None
     ) -> None:
-        """``what`` is shown of a side: "the tokens of take". ``between`` stands between the two buttons."""
+        """``what`` is shown of a side: "the tokens of take". ``between`` is shown between the two buttons."""
         super().__init__(parent)
         self.buttons = {side: QPushButton(side) for side in SIDES}
         group = QButtonGroup(self)

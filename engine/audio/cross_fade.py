@@ -1,4 +1,4 @@
-"""How pieces of audio are joined as they come. Torch-free."""
+"""Joining pieces of audio as they arrive. Torch-free."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CrossFader:
 
     @property
     def held(self) -> int:
-        """How many samples are held back."""
+        """Number of samples held back."""
         return len(self._held)
 
     def _final(self, joined: np.ndarray) -> np.ndarray:

@@ -136,8 +136,8 @@ def spoken_ranges(track: Track, pauses: Pauses, kept: int = KEPT_SILENCE) -> lis
 
 
 def _shortened(track: Track, pauses: Pauses) -> tuple[Track, bool]:
-    """What is spoken, from the start on, as long as it lasts no more than 12 s or is no more than 6 s yet; and whether
-    something was left out."""
+    """The first speech ranges, up to 12 s; a longer range is added only after less than 6 s. And whether anything was
+    cut."""
     kept = replace(track, samples=track.samples[:0])
     for start, end in spoken_ranges(track, pauses):
         longer = kept.joined(track.cut(start, end))

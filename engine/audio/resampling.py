@@ -2,8 +2,8 @@
 or trained on. (Prompts alone are converted as the official code does it, see ``prompt_resampling``.) Torch-free.
 
 Output sample ``m`` lies at input time ``m * down / up``. Every output sample is summed over the taps in the same order
-whatever the block it was computed in, so that a stream converted piece by piece equals its one-shot conversion bit for
-bit (a matrix product would not give that: its order of summation depends on the shape).
+whatever the block size, so that a stream converted piece by piece equals its one-shot conversion bit for bit (a matrix
+product would not give that: its order of summation depends on the shape).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
         raise SettingError("--threads must be at least 1, and --sentences at least 0; 0 sentences are not judged.")
     model = bundled.loaded_on_threads(arguments)
     if not isinstance(model, LanguageSpeech):
-        raise SettingError(f"{model.info.title} is no speech language model; choose one of these with --model.")
+        raise SettingError(f"{model.info.title} is not a speech language model; choose one of these with --model.")
     return model
 
 
@@ -144,8 +144,7 @@ def paced(
 def judged(
     model: LanguageSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
 ) -> dict[str, list[VoiceVerdict]]:
-    """What the judge made of ``ways``, voice by voice, and of the original speech; nothing if no sentences are
-    wanted."""
+    """Word errors of ``ways`` per voice, and of the original speech; empty if no sentences are wanted."""
     said: dict[str, list[VoiceVerdict]] = {}
     if arguments.sentences:
         # Of what a released model speaks through, the judge has no copies: its floor is the original speech.

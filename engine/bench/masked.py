@@ -19,5 +19,5 @@ def loaded(arguments: argparse.Namespace) -> MaskedSpeech:
     """The model that the options name, on as many threads as they say."""
     model = bundled.loaded_on_threads(arguments)
     if not isinstance(model, MaskedSpeech):
-        raise SettingError(f"{model.info.title} is no masked model; choose one of these with --model.")
+        raise SettingError(f"{model.info.title} is not a masked model; choose one of these with --model.")
     return model

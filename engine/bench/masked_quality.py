@@ -58,7 +58,7 @@ def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, objec
     columns: dict[str, object] = {"word error rate": one.edits / one.words, "errors": f"{one.edits} of {one.words}"}
     if one is not original:
         columns["timbre to the voice (dB)"] = _apart(one, original, same=True)
-        columns["timbre to the plain way (dB)"] = _apart(one, plain, same=True)
+        columns["timbre to the plain run (dB)"] = _apart(one, plain, same=True)
         equal = [
             mine == theirs
             for voice in plain.codes

@@ -25,8 +25,8 @@ from engine.paths import data_folder
 VERSION = "1.1.20"
 PACKAGE = f"f5-tts=={VERSION}"
 DEPENDENCIES = ("librosa==0.11.0", "torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10")
-"""What the official model files import and Paretone lacks. All that the whole package asks for (Gradio, wandb, datasets
-and the like) is three gigabytes that no model needs."""
+"""Imports of the official model files that Paretone lacks. All requirements of the whole package (Gradio, wandb,
+datasets and the like) is three gigabytes that no model needs."""
 SHARED = ("numpy", "torch")
 """Packages that must keep Paretone's versions."""
 _READY = "paretone-ready.txt"
@@ -38,7 +38,7 @@ class RegistryUnreachable(PlainError):
 
 
 def default_folder() -> Path:
-    """Where the environment is put unless told otherwise."""
+    """Default folder of the environment."""
     return data_folder() / "official" / f"f5-tts-{VERSION}"
 
 
@@ -97,13 +97,13 @@ def import_models() -> None:
 
 
 def _contents() -> str:
-    """What an environment was made of and for: another of these makes it out of date."""
+    """Contents and purpose of an environment; if they change, it is out of date."""
     shared = [f"{name}=={version(name)}" for name in SHARED]
     return "\n".join([sys.version, *_places(), PACKAGE, *DEPENDENCIES, *shared])
 
 
 def _places() -> list[str]:
-    """Where this Python finds what is shared, Paretone itself last."""
+    """Paths of the packages shared with this Python, Paretone last."""
     paths = sysconfig.get_paths()
     return [*dict.fromkeys((paths["purelib"], paths["platlib"])), str(Path(__file__).resolve().parents[2])]
 

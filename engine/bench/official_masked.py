@@ -1,5 +1,4 @@
-"""What masked models are measured against: the same weights run as upstream runs them, and what is left out of that
-step by step."""
+"""Reference runs for masked models: the same weights run as upstream, and with its extra work removed step by step."""
 
 from __future__ import annotations
 
@@ -88,7 +87,7 @@ class UpstreamTransformer(nn.Module):
 
 
 class UnpaddedRun:
-    """Each branch by itself, scored where the canvas is: see :class:`engine.sampling.demasking.Predictor`."""
+    """Each branch separately, scored on the canvas: see :class:`engine.sampling.demasking.Predictor`."""
 
     normalised = True
 
@@ -105,7 +104,7 @@ class UnpaddedRun:
 
 
 def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[MaskedRequest, float], Predictor]]:
-    """What begins a canvas in each of the ways; ``fused`` is made of ``plain``."""
+    """Predictors of a canvas for each of the ways; ``fused`` is made of ``plain``."""
     with without_weights():
         upstream = MaskedNetwork(plain.config)
     upstream.load_state_dict(plain.state_dict(), assign=True)
@@ -120,7 +119,7 @@ def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[
 
 @dataclass(frozen=True)
 class OfficialNetwork:
-    """What stands in for a model's own network so that whole takes are made as upstream makes them; see
+    """Replacement of a model's network that makes whole takes as upstream does; see
     :meth:`engine.models.families.masked_networks.MaskedNetworks.standing_in`."""
 
     config: MaskedConfig
@@ -159,7 +158,7 @@ def random_network(config: MaskedConfig, device: torch.device) -> MaskedNetwork:
 
 
 def random_request(config: MaskedConfig, text: int, reference: int, frames: int, device: torch.device) -> MaskedRequest:
-    """So many tokens and frames, whatever they are."""
+    """A request with random tokens of these sizes."""
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(config.text_vocabulary, (text,), generator=generator)
     codes = torch.randint(config.mask, (config.codebooks, reference), generator=generator)

@@ -48,14 +48,14 @@ from engine.techniques import problem
 
 NAME = "omnivoice"
 KNOWN = ("half", "precision", "way")
-"""What additions may refer to: half of the steps, a precision, what they are added to."""
+"""Names that additions may refer to: half of the steps, a precision, the base they are added to."""
 ON = ("exact", "fastest")
-"""What they can be added to: the exact savings, in float32 and in the fastest precision."""
+"""Bases of additions: the exact savings, in float32 and in the fastest precision."""
 SETTLED = 10
 """Generations after which memory should not grow any more."""
 DEFINITION = (
-    "Full latency of two sentences in the official way over that with the exact savings, in the fastest precision that "
-    "the device offers; wall time, median of paired, interleaved rounds."
+    "Latency of two sentences, run as the official code does, over that with the exact savings, in the fastest "
+    "precision of the device; wall time, median of paired, interleaved rounds."
 )
 
 
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a glimpse: 4 rounds, 1 at OmniVoice's size, 15 generations, 2 judged sentences, whatever else is asked",
+        help="quick look: 4 rounds, 1 at OmniVoice's size, 15 generations, 2 judged sentences",
     )
 
 
@@ -237,7 +237,7 @@ def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: in
         "way": f"{EXACT}, {generations} generations of different lengths",
         f"peak after {min(SETTLED, generations)} (MB)": settled / 1e6,
         f"peak after {generations} (MB)": memory.peak_bytes / 1e6,
-        "grown since (MB)": (memory.peak_bytes - settled) / 1e6,
+        "growth since (MB)": (memory.peak_bytes - settled) / 1e6,
     }
 
 

@@ -2,8 +2,8 @@
 
 The official way runs the Qwen3 of ``transformers`` in float32 as upstream does, both branches padded. The others run
 with the exact savings, in float32, with the whole network in fewer bits, and with each step recorded as a CUDA graph on
-top of that. Weights are random, so that nobody has to download anything; what is computed does not depend on them. The
-reading of text and voice is not part of it.
+top of that. Weights are random, so that no download is needed; the work does not depend on them. The reading of text
+and voice is not part of it.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ EXACT_LENGTHS = 1
 """Bucket of the graphs: all rounds fill in the same canvas, of which nothing has to be padded."""
 GRAPHED = f"+ {NARROW}, CUDA graphs"
 DEFINITION = (
-    "Seconds in which a canvas of ten seconds is filled in by eager float32 as upstream runs it, over those with all "
-    "exact savings, bfloat16 and CUDA graphs; median of paired, interleaved rounds. At least 5 is wanted, within 4 "
-    "times of the floor, and first audio within 40 ms."
+    "Seconds that eager float32, run as upstream, takes to fill in a canvas of ten seconds, over those with all exact "
+    "savings, bfloat16 and CUDA graphs; median of paired, interleaved rounds. Targets: at least 5, within 4 × the "
+    "floor, first audio within 40 ms."
 )
 
 
@@ -88,16 +88,16 @@ def run(arguments: argparse.Namespace) -> Report:
     device = devices.choose(arguments.device)
     if device.type != "cuda":
         raise DeviceError(
-            f"This bench measures an NVIDIA graphics card, and {devices.title(device)} is none; the bench omnivoice "
+            f"This bench needs an NVIDIA graphics card, but {devices.title(device)} is not one; the bench omnivoice "
             "measures processors."
         )
     request = random_request(FULL_SIZE, TEXT, REFERENCE, round(SECONDS * FRAME_RATE), device)
     case = Case(FULL_SIZE, RELEASED, request, device)
-    bundled.say("Measuring what this card can do …")
+    bundled.say("Measuring this card's ceilings …")
     ceilings = ceilings_of(device)
     bundled.say(f"Filling in canvases, {arguments.rounds} rounds …")
     rows, headline, interval = canvases(case, arguments.rounds, ceilings)
-    bundled.say("Hearing first blocks …")
+    bundled.say("Timing first blocks …")
     rows.append(first_audio(case, arguments.rounds))
     return Report(NAME, headline, interval, DEFINITION, tuple(rows), describe().to_json())
 
@@ -143,7 +143,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
 
 @torch.inference_mode()
 def first_audio(case: Case, rounds: int) -> dict[str, object]:
-    """How soon the first block can be heard, by the default sizes of the technique, from the request on; warm."""
+    """Latency of the first block from the request on, with the technique's default sizes; warm."""
     plan = blocks()
     network = FusedMasked.of(random_network(case.config, case.device), NARROW)
     cache: GraphCache = GraphCache(case.record)
@@ -169,7 +169,7 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
 
 
 def blocks() -> Blocks:
-    """How the canvas is divided by the technique that the bench's file names, under its defaults. Raises
+    """Division of the canvas by the technique that the bench's file names, under its defaults. Raises
     :class:`SettingError` if it is not divided."""
     file = read(NAME)
     chosen = file.part("first_audio")
@@ -178,7 +178,7 @@ def blocks() -> Blocks:
     chosen.require_known()
     file.require_known()
     if not isinstance(plan, MaskedPlan) or plan.blocks is None:
-        raise SettingError(f"{chosen.prefix}technique: {technique.title} divides no canvas into blocks.")
+        raise SettingError(f"{chosen.prefix}technique: {technique.title} does not divide the canvas into blocks.")
     return plan.blocks
 
 

@@ -1,4 +1,4 @@
-"""What a masked model saves without changing what it says: all exact savings over the official way of running it.
+"""Exact savings of a masked model (same output) over running it as the official code does.
 
 The official way is measured with the Qwen3 of ``transformers``, as OmniVoice runs it: both branches padded to one
 length, every row through every layer and the head, scores normalised three times, a cache that nothing is read from.
@@ -32,8 +32,8 @@ NAME = "omnivoice-exact"
 FULL_TEXT, FULL_REFERENCE, FULL_FRAMES = 36, 75, 50
 """Rows of the full-size forward: a sentence, three seconds of a voice, two seconds of speech."""
 DEFINITION = (
-    "Network seconds of a sentence run as upstream over those with all exact savings, on the same weights and with the "
-    "same chance; median of paired, interleaved rounds on different sentences."
+    "Network seconds of a sentence run as upstream over those with all exact savings, with the same weights and "
+    "random numbers; median of paired, interleaved rounds on different sentences."
 )
 
 

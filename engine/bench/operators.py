@@ -1,4 +1,4 @@
-"""Where a run's time goes on a CPU, by kind of operator."""
+"""Time of a run on a CPU by kind of operator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REST = "everything else"
 
 
 def seconds_by_kind(run: Callable[[], object]) -> dict[str, float]:
-    """Seconds that one ``run`` spends in operators of each kind, those they call in turn counted as theirs only."""
+    """Seconds that one ``run`` spends in operators of each kind, without the operators that these call."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
         run()
     seconds = dict.fromkeys((*KINDS, REST), 0.0)

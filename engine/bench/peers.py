@@ -1,4 +1,4 @@
-"""How much faster our F5-TTS is than the official package's: same weights, same mel, before any technique.
+"""Speed of our F5-TTS against the official package's: same weights, same mel, before any technique.
 
 The official package (see ``engine.bench.official``) is installed into a separate environment on first use, and both
 run there in one process. Timed is the whole sampling of a sentence: everything before the first step, all steps, and no
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plain-products",
         action="store_true",
-        help="also measure ours with the processor's own float32 products only, where it has others",
+        help="also measure ours with the processor's own float32 products only, if it has faster ones",
     )
 
 
@@ -155,7 +155,9 @@ def _compare(
     relative = [((reference - one).norm() / reference.norm()).item() for one in others]
     allowed = LARGEST_DIFFERENCE.get(weight.dtype)
     if allowed is not None and not max(differences) < allowed:
-        raise PlainError(f"The two mels differ by {max(differences):.2g}: there is an error in ours; report it.")
+        raise PlainError(
+            f"The two mels differ by {max(differences):.2g}: our implementation has an error; please report it."
+        )
     comparison = paired_ratio(
         ways,
         arguments.rounds,
@@ -196,7 +198,7 @@ def _compare(
 
 
 def _products(model: DiT | None) -> str | None:
-    """How ours computes its products with weights, as far as that is its own."""
+    """Name of the product kernels that only ours uses."""
     if model is None:
         return None
     packed = model.block(0).attention.packed
@@ -206,7 +208,7 @@ def _products(model: DiT | None) -> str | None:
 
 
 def _parts(both: Both, frames: int, steps: int) -> list[dict[str, object]]:
-    """Where the time goes on a CPU, by kind of operator, from one profiled run of each."""
+    """Time on a CPU by kind of operator, from one profiled run of each."""
     found = {way: seconds_by_kind(run) for way, run in samplers(*both, frames, steps).items()}
     return [
         {

@@ -38,15 +38,14 @@ OPTIONS = ("pruned", "precision")
 WORD_ERRORS = 0.02
 """By how much the word error rate may be above the baseline's."""
 DEFINITION = (
-    "Time of backbone and sampler at the ladder's foot (guided, full number of steps, float32) over that at its top "
-    "(all savings together), median of paired, interleaved rounds on one sentence: a measured ratio, not a product of "
-    "claimed ones."
+    "Time of backbone and sampler without savings (guided, full number of steps, float32) over that with all savings "
+    "together, median of paired, interleaved rounds on one sentence: a measured ratio, not a product of claimed ones."
 )
 
 
 @dataclass(frozen=True)
 class Rung:
-    """What one rung adds: trained weights, or a technique under one knob."""
+    """One step of the comparison: trained weights, or a technique with one knob."""
 
     technique: Technique
     title: str
@@ -68,7 +67,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Top:
-    """What can be on top."""
+    """The module-skipping technique of the last step."""
 
     technique: Technique
     title: str
@@ -106,9 +105,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=32, rounds=7)
     parser.add_argument("--pruned", type=int, default=7, help="steps after pruning (default: %(default)s)")
     parser.add_argument("--precision", choices=precisions, help="precision (default: what the device offers)")
-    parser.add_argument("--cache", choices=caches, default=caches[0], help="what skips modules (default: %(default)s)")
+    parser.add_argument(
+        "--cache", choices=caches, default=caches[0], help="module-skipping technique (default: %(default)s)"
+    )
     usual = ", ".join(f"{top.default:g} of {top.technique.name}" for top in tops)
-    parser.add_argument("--threshold", type=float, help=f"threshold of what skips modules (default: {usual})")
+    parser.add_argument(
+        "--threshold", type=float, help=f"threshold of the module-skipping technique (default: {usual})"
+    )
     parser.add_argument("--sentences", type=int, default=10, help="how many of the 30 Harvard sentences (default: 10)")
 
 
@@ -136,7 +139,7 @@ def run(arguments: argparse.Namespace) -> Report:
         heard.setdefault(verdict.speech, []).append(verdict)
     rows = [_heard(title, said) for title, said in heard.items() if title not in backbone]
     rows += list(_rungs(rungs, heard, sampled, spoken))
-    rows.append({"rung": "foot, again (A/A)", "product": sampled.same.median, "pipeline": spoken.same.median})
+    rows.append({"rung": "first stage, again (A/A)", "product": sampled.same.median, "pipeline": spoken.same.median})
     top = sampled.speed_up[rungs[-1].title]
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
@@ -164,7 +167,7 @@ def _ladder(model: SpeechModel, arguments: argparse.Namespace) -> Iterator[Way]:
 def _engaged(
     rung: Rung, model: SpeechModel, weights: WeightSet | None, arguments: argparse.Namespace
 ) -> Engaged | None:
-    """What a rung engages: trained weights, or what its option says; ``None`` if that is nothing."""
+    """Technique that a step engages: trained weights, or the option's value; ``None`` if nothing."""
     of = rung.technique
     if weights is not None and of.weights is not None:
         # The titles of weights have two digits.
@@ -221,14 +224,14 @@ def _rungs(
         row = _heard(rung.title, said)
         row["ops ratio"] = float(np.mean([one.measurements.ops_ratio for each in said for one in each.syntheses]))
         if below is None:
-            yield {**row, "own factor": 1.0, "product": 1.0, "pipeline": 1.0, "log-mel distance": 0.0}
+            yield {**row, "step factor": 1.0, "product": 1.0, "pipeline": 1.0, "log-mel distance": 0.0}
             continue
         own = np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])
         product = sampled.speed_up[rung.title]
         more = row["word error rate"] - _heard(ladder[0].title, foot)["word error rate"]
         yield {
             **row,
-            "own factor": interval(own.tolist()).median,
+            "step factor": interval(own.tolist()).median,
             "product": product.median,
             "low": product.low,
             "high": product.high,

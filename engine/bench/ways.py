@@ -143,7 +143,7 @@ class Read(Fields):
         needs = tuple(self._declared(one, "needs").name for one in self.texts("needs"))
         for one in where:
             if one not in on:
-                raise SettingError(f"{self.prefix}on must be some of {', '.join(on) or 'none'}; {one!r} is none.")
+                raise SettingError(f"{self.prefix}on must be some of {', '.join(on) or 'none'}, not {one!r}.")
         found = Addition(
             self.title(known),
             tuple(one.entry(known) for one in self.tables("techniques")),

@@ -39,7 +39,7 @@ _KINDS = {
     "omni_mini": "Omni mini",
     "omnivoice": "OmniVoice",
 }
-"""What the models of a loader are called together."""
+"""Names of the models of each loader."""
 SHARES = 1000
 """Parts of a training's budget that a progress bar counts in."""
 
@@ -104,7 +104,7 @@ def add_knobs(group: argparse._ArgumentGroup, knobs: Iterable[Knob], meanings: M
 
 
 def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: bool = False) -> None:
-    """What to say and by whom; with ``sentences``, each line of a file is one text."""
+    """Add text and voice; with ``sentences``, each line of a file is one text."""
     group = parser.add_argument_group("speech")
     text = group.add_mutually_exclusive_group(required=required)
     text.add_argument("--text", help="text to speak" + ("" if required else " (default: a sample sentence)"))
@@ -115,7 +115,7 @@ def add_text(parser: argparse.ArgumentParser, required: bool = True, sentences: 
 
 
 def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> None:
-    """What to say and by whom, each of them once or several times; ``texts`` and ``voices`` say what is the default."""
+    """Add texts and voices, each repeatable; ``texts`` and ``voices`` describe the defaults."""
     group = parser.add_argument_group("speech")
     text = group.add_mutually_exclusive_group()
     text.add_argument("--text", action="append", help=f"text to speak; repeat for more (default: {texts})")
@@ -129,14 +129,14 @@ def add_utterances(parser: argparse.ArgumentParser, texts: str, voices: str) -> 
 
 
 def add_run(parser: argparse.ArgumentParser, result: str = "result", place: str = "where the app looks") -> None:
-    """Where a training keeps what it needs, and where its ``result`` goes."""
+    """Add the folders of a training's work and of its ``result``."""
     parser.add_argument("--work", type=Path, required=True, metavar="DIR", help="folder for checkpoint, log and speech")
     parser.add_argument("--export", type=Path, metavar="DIR", help=f"folder for the {result} (default: {place})")
 
 
 def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> argparse._ArgumentGroup:
-    """How long a training lasts, and how it computes; the group, for what else there is. ``threads``: usually;
-    ``None``: all cores but one."""
+    """Add budget and computation of a training; returns the group for further options. ``threads``: default; ``None``:
+    all cores but one."""
     group = parser.add_argument_group("training")
     budget = group.add_mutually_exclusive_group(required=True)
     budget.add_argument("--minutes", type=float, help="budget in CPU minutes (on a GPU: minutes)")
@@ -238,14 +238,14 @@ def given(options: argparse.Namespace, knobs: Iterable[Knob]) -> Mapping[str, ob
 
 
 def text(options: argparse.Namespace) -> str:
-    """What to say."""
+    """The text to speak."""
     if options.text is not None:
         return options.text
     return catalogue.sentences()[0] if options.text_file is None else _read(options.text_file)
 
 
 def texts(options: argparse.Namespace) -> tuple[str, ...]:
-    """What to say, each line of a file by itself."""
+    """The texts to speak, one per line of a file."""
     return (text(options),) if options.text_file is None else _lines(options.text_file)
 
 
@@ -313,7 +313,7 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
 
 
 def training_request(options: argparse.Namespace) -> dict[str, Any]:
-    """What :func:`add_run`, :func:`add_budget` and ``--device`` say, as every
+    """Values of :func:`add_run`, :func:`add_budget` and ``--device``, as every
     :class:`engine.training.requests.TrainingRequest` takes it."""
     return {
         "work": str(options.work),
@@ -334,7 +334,7 @@ def path_text(path: Path | None) -> str:
 
 
 def showing_training(terminal: Terminal) -> Callable[[Event], None]:
-    """What shows a training in the terminal: its preparation, then how much of the budget is spent."""
+    """Follower that shows a training in the terminal: its preparation, then the spent share of the budget."""
 
     def hear(event: Event) -> None:
         if isinstance(event, PreparationReport):

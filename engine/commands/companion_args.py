@@ -44,7 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def request(options: argparse.Namespace) -> dict[str, Any]:
-    """What they say, as every :class:`engine.training.requests.CompanionRequest` takes it."""
+    """Values of these arguments, as every :class:`engine.training.requests.CompanionRequest` takes it."""
     return {
         "model": options.model,
         "folder": options.folder,

@@ -12,13 +12,13 @@ from statistics import median
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.comparison_sides import Side, prepare, sides_of
-from engine.commands.figures import beside_line, figures, heard_line, parts_line
+from engine.commands.figures import difference_line, figures, heard_line, parts_line
 from engine.commands.output import folder, write_wav
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal
 from engine.errors import PlainError, SettingError
-from engine.measure.baseline_metrics import held_against
+from engine.measure.baseline_metrics import with_difference
 from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.machine import describe
 from engine.measure.metrics import metric
@@ -35,7 +35,7 @@ EPILOGUE = (
     "texts."
 )
 SIDES = ("A", "B")
-BESIDE = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
+DIFFERENCES = ("mel_cepstral_distortion", "timbre_distance", "pitch_error", "voicing_error")
 """Those of :class:`engine.setting.take.Metrics` that are measured of B against A."""
 SPREAD = ("real_time_factor", "first_audio_seconds", "seconds")
 """Figures of each side that have their own interval."""
@@ -93,7 +93,7 @@ class _Measured:
             **{name.lower(): dict(one) for name, one in zip(SIDES, self.figures, strict=True)},
             "speed_up": asdict(self.timing.speed_up["B"]),
             "log_mel_distance": self.distance,
-            **{name: getattr(self.metrics, name) for name in BESIDE},
+            **{name: getattr(self.metrics, name) for name in DIFFERENCES},
         }
 
 
@@ -109,7 +109,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for side in sides:
         key = side.setting.model, side.variant
         if key not in loaded:
-            loaded[key] = arguments.load(options, session.beside(), *key)
+            loaded[key] = arguments.load(options, session.another(), *key)
         prepare(side, loaded[key])
     terminal.begin()
     terminal.status("Synthesising in turn")
@@ -121,10 +121,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     speed_up, same = _speed_up(measured)
     distances = [one.distance for one in measured if one.distance is not None]
     distance = median(distances) if distances else None
-    beside_spreads = {"log_mel_distance": _spread([*distances])}
-    beside_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
+    difference_spreads = {"log_mel_distance": _spread([*distances])}
+    difference_spreads |= {name: _spread([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
     heard = _heard(options.judge, measured, voice, options.device)
-    beside = {name: _median([getattr(one.metrics, name) for one in measured]) for name in BESIDE}
+    difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
     written = _write(place, measured) if place else []
     differences = sides[0].setting.differences(sides[1].setting)
     data = {
@@ -133,13 +133,13 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             for name, row, side in zip(SIDES, medians, sides, strict=True)
         },
         "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
-        | {"beside": _json(beside_spreads)},
+        | {"beside": _json(difference_spreads)},
         "speed_up": asdict(speed_up),
         "same": asdict(same),
         "clock": measured[0].timing.clock,
         "repeats": options.repeats,
         "log_mel_distance": distance,
-        **beside,
+        **difference_medians,
         "judged": heard,
         "texts": [one.to_json() for one in measured],
         "differences": [asdict(one) for one in differences],
@@ -164,8 +164,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if distance is None:
         lines.append(measured[0].why_not)
     else:
-        lines.append(beside_line(distance, Metrics(**beside), "B against A"))
-        lines += _beside_spread(beside_spreads, len(texts))
+        lines.append(difference_line(distance, Metrics(**difference_medians), "B against A"))
+        lines += _difference_spread(difference_spreads, len(texts))
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
@@ -269,7 +269,7 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
     """The log-mel distance and other measurements of ``second`` against ``first``, or why there is nothing."""
     sounded = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (first, second)]
     try:
-        return *held_against(Metrics(), *sounded), ""
+        return *with_difference(Metrics(), *sounded), ""
     except SettingError as error:
         return None, Metrics(), str(error)
 
@@ -278,8 +278,8 @@ def _distance(first: Synthesis, second: Synthesis) -> tuple[float | None, Metric
 def _heard(
     names: list[str], measured: list[_Measured], voice: Voice, device: str
 ) -> dict[str, dict[str, dict[str, object] | None]]:
-    """What each judge's metrics are, with their intervals, of both sides and of the reference speech: by the metric's
-    name, then ``a``, ``b`` and ``reference``."""
+    """Metrics of each judge with intervals, of both sides and of the reference speech: by the metric's name, then
+    ``a``, ``b`` and ``reference``."""
     # Imported on use: few comparisons are judged.
     from engine.device import choose
     from engine.measure.evaluation.references import reference_speech
@@ -345,7 +345,7 @@ def _with_spread(value: float | None, spread: Interval | None) -> str | float | 
     return value if value is None or spread is None else f"{value:.4g} ({spread.low:.3g}–{spread.high:.3g})"
 
 
-def _beside_spread(spreads: Mapping[str, Interval | None], texts: int) -> list[str]:
+def _difference_spread(spreads: Mapping[str, Interval | None], texts: int) -> list[str]:
     """Intervals of B's figures against A, over the texts."""
     said = [f"{metric(name).title} {one.low:.3g} to {one.high:.3g}" for name, one in spreads.items() if one is not None]
     return [f"95 % intervals over the {texts} texts: {', '.join(said)}."] if said else []

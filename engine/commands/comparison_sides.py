@@ -32,7 +32,7 @@ class Side:
 
 
 def sides_of(options: argparse.Namespace) -> tuple[Side, Side]:
-    """What ``options`` ask for. Raises :class:`PlainError`."""
+    """The two sides that ``options`` describe. Raises :class:`PlainError`."""
     texts = options.a, options.b
     if texts == ("baseline", "baseline"):
         raise SettingError("Both sides are 'baseline'; give a profile or options for one of them.")

@@ -24,7 +24,7 @@ RELEASED_VOICES = (
     "It speaks only in voices with released latents, which the download does not include: put name.wav and "
     "name.npy into {}. https://github.com/bytedance/MegaTTS3 says where they are."
 )
-"""What the user must do first."""
+"""Instruction for voices with released latents."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Fetch what is not there yet; what an interrupted download has brought is used."""
+    """Download missing files; resumes interrupted downloads."""
     terminal = session.terminal
     entry = catalogue.entry(options.model)
     if entry.id not in RELEASES:
@@ -104,7 +104,7 @@ def _ask(release: Release, options: argparse.Namespace, folder: Path, terminal: 
 
 
 def _extent(model: str, folder: Path, terminal: Terminal) -> Extent | None:
-    """How much there is to fetch, or ``None`` if the server cannot be asked: the licence can be read without."""
+    """Size of the download, or ``None`` if the server does not answer: the licence is shown without."""
     try:
         return extent(model, folder, terminal.check)
     except PlainError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from engine.measure.signal import of_its_own
+from engine.measure.signal import with_signal_metrics
 from engine.models.base import Synthesis
 from engine.setting.take import Metrics, Take
 
@@ -14,10 +14,11 @@ OF_ITS_OWN = ("loudness", "true_peak", "clipping", "silence")
 
 
 def figures(spoken: Synthesis | Take) -> dict[str, float | None]:
-    """What was measured; seconds are wall seconds, the operations a share of the baseline's. ``None`` stands for what
-    there is not."""
+    """Measurements as a row; seconds are wall seconds, operations a share of the baseline's. ``None``: not measured."""
     measured = spoken.measurements
-    heard = asdict(spoken.metrics if isinstance(spoken, Take) else of_its_own(spoken.samples, spoken.sample_rate))
+    heard = asdict(
+        spoken.metrics if isinstance(spoken, Take) else with_signal_metrics(spoken.samples, spoken.sample_rate)
+    )
     return {
         "sample_rate": spoken.sample_rate,
         "samples": len(spoken.samples),
@@ -51,15 +52,15 @@ def heard_line(row: Mapping[str, float | None]) -> str:
 
 
 def parts_line(row: Mapping[str, float | None]) -> str:
-    """Where the seconds of a take went, as a sentence."""
+    """Seconds of a take by part, as a sentence."""
     return (
         f"Front end {row['text_seconds']:.3f} s, backbone {row['backbone_seconds']:.3f} s, decoder "
         f"{row['decoder_seconds']:.3f} s."
     )
 
 
-def beside_line(distance: float | None, metrics: Metrics, of: str) -> str:
-    """How far a take is from another, as a sentence that begins with ``of``."""
+def difference_line(distance: float | None, metrics: Metrics, of: str) -> str:
+    """Differences between two takes, as a sentence that begins with ``of``."""
     parts = [] if distance is None else [f"log-mel distance {distance:.4f} (natural-log units)"]
     if metrics.mel_cepstral_distortion is not None:
         parts.append(f"mel-cepstral distortion {metrics.mel_cepstral_distortion:.2f} dB")

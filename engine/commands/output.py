@@ -16,7 +16,7 @@ from engine.setting.take import Take
 def writable(name: str | Path) -> Path:
     """``name`` as a path that can be written, known before the work and not after it."""
     path = Path(name)
-    # Where nobody may look, these functions say no, and Path's raise.
+    # Without permission, these functions return False, and Path's raise.
     if os.path.isdir(path):
         raise PlainError(f"{path} is a folder; give the name of a file.")
     if not os.path.isdir(path.parent):
@@ -57,7 +57,7 @@ def write_json(path: Path, data: object) -> None:
 
 def _require_permission(folder: Path, problem: str) -> None:
     try:
-        # Permissions alone do not tell: disks that can only be read, and shared ones, have their own rules.
+        # Permissions alone are not enough: disks that can only be read, and shared ones, have their own rules.
         with tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=folder):
             pass
     except OSError as error:

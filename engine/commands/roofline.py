@@ -100,7 +100,7 @@ def _take_settings(options: argparse.Namespace) -> None:
 
 
 def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:
-    """What each component took before and takes after, all phases together."""
+    """Time of each component before and after, all phases together."""
     one, two = before.by_component(), after.by_component()
     rows = [
         {
@@ -166,7 +166,7 @@ def _rows(report: RooflineReport, phase: Phase) -> list[dict[str, object]]:
 def _summary(report: RooflineReport) -> str:
     floor = f"The floor is {report.floor * 1e3:.1f} ms; {report.launches:,.0f} launches"
     if not report.measured:
-        return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms by themselves."
+        return f"{floor} take {report.ceilings.launching(report.launches) * 1e3:.0f} ms alone."
     bounds = ", ".join(f"{name} {share:.0%}" for name, share in shares(report).items() if share >= 0.005)
     noise = " The rest is within noise." if report.rest_is_noise else ""
     return (

@@ -1,4 +1,4 @@
-"""How a command of the command line has its work done: by the same executor as the window, directly."""
+"""Runs the work of command-line commands by the same executor as the window, directly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Session:
             raise SettingError("No model is loaded.")
         return self._here.model
 
-    def beside(self) -> Session:
+    def another(self) -> Session:
         """Another session on the same terminal, for a second model."""
         return Session(self.terminal)
 

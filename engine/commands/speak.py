@@ -89,7 +89,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
-    """What there is to say of guidance that was asked for on top of weights that have theirs in them."""
+    """Remark on guidance requested with weights that already contain theirs."""
     asked = getattr(options, "guidance", 0.0)
     if not asked or options_in_force(setting).get("guidance"):
         return []
@@ -99,7 +99,7 @@ def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
 
 
 def _decoding(measured: Measurements) -> list[str]:
-    """What there is to say of a model with tokens."""
+    """Remarks on the decoding of a model with tokens."""
     if not measured.tokens:
         return []
     return [

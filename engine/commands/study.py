@@ -68,7 +68,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _folder(options: argparse.Namespace) -> Path:
-    """Where the results lie."""
+    """Folder of the results."""
     path = Path(options.study)
     if options.results:
         return Path(options.results)
@@ -122,11 +122,11 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
             f"Stopped after {done:,} of {total:,} tasks, all of which are kept; run the same command to resume."
         ) from None
     results = found.read(_folder(options))
-    told = _status(results)
+    answered = _status(results)
     summary = {"state": PAUSED if ended.paused else FINISHED, "made": ended.made, "workers": list(ended.log)}
     summary |= ended.fields
     made = f"{ended.made} takes were made; the results are in {results.folder}."
-    return Result({**told.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", told.text]))
+    return Result({**answered.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", answered.text]))
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------
@@ -144,9 +144,9 @@ def _status(results: Results) -> Result:
     lines += table_lines([_row(one, results) for one in results.settings])
     lines += ["", *_notes(results)]
     if search is not None:
-        told = answer(search, results.trials)
+        answered = answer(search, results.trials)
         lines += ["", *answer_lines(search, results)]
-        data = {**data, "answer": [asdict(one) for one in told.trials]}
+        data = {**data, "answer": [asdict(one) for one in answered.trials]}
     return Result(data, "\n".join(lines))
 
 

@@ -19,7 +19,7 @@ from engine.techniques.trained import named
 WEIGHTS = "weights"
 """Typed like a knob of techniques with trained weights, names these."""
 _COMMA = re.compile(r",\s*(?=\w+\s*=)")
-"""Before a knob that was typed as in other programs. Here commas stand between the options of a compared side."""
+"""A comma before a knob, as in other programs. Here commas separate the options of a compared side."""
 
 
 def engaged(text: str) -> Engaged:

@@ -1,4 +1,4 @@
-"""How a running job shows itself in a terminal, and how Ctrl-C reaches it. Standard output is left to results."""
+"""Progress of a running job in a terminal, and cancelling it by Ctrl-C. Standard output is left to results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.session.progress import RemainingTime
 
 BAR_WIDTH = 24
 LINES_SHARE = 0.25
-"""Where lines cannot be overwritten, one is written each time this share more is done."""
+"""If lines cannot be overwritten, one is written per this share of progress."""
 
 
 class Terminal:

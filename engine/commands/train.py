@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from engine.commands import train_bundled, voice_corpus
+from engine.commands import train_bundled
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.commands.technique_commands import technique_commands
@@ -29,12 +29,9 @@ class Recipe:
     run: Callable[[argparse.Namespace, Session], Result]
 
 
-BUNDLED = (
-    *(
-        Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
-        for name, summary in train_bundled.SUMMARIES.items()
-    ),
-    Recipe("voice-corpus", voice_corpus.SUMMARY, voice_corpus.declare, voice_corpus.run),
+BUNDLED = tuple(
+    Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
+    for name, summary in train_bundled.SUMMARIES.items()
 )
 
 
@@ -53,7 +50,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     names = parser.add_subparsers(title="recipes", metavar="RECIPE", dest="recipe", required=True)
     for recipe in recipes():
         one = names.add_parser(recipe.name, help=recipe.summary, description=recipe.summary)
-        # What stands before the recipe's name must not be reset by what does not stand after it.
+        # Options before the recipe's name must not be reset by defaults after it.
         for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
             one.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
         one.set_defaults(train=recipe.run)

@@ -29,11 +29,11 @@ MOST_COLUMNS = 16
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add its arguments: a command of its own for every view."""
+    """Add its arguments: a subcommand for every view."""
     names = parser.add_subparsers(title="views", metavar="NAME", required=True)
     for view in views():
         one = names.add_parser(view.name, help=view.question, description=f"{view.question} Source: {view.source}.")
-        # What stands before the view's name must not be reset by what does not stand after it.
+        # Options before the view's name must not be reset by defaults after it.
         for flag, meaning in (("--json", "print one JSON object"), ("--quiet", "show no progress")):
             one.add_argument(flag, action="store_true", default=argparse.SUPPRESS, help=meaning)
         one.set_defaults(view=view)

@@ -13,7 +13,7 @@ from engine import files
 from engine.errors import PlainError
 
 PIECE_BYTES = 2**24
-"""How much is written between two chances to cancel."""
+"""Bytes written between two checks for cancelling."""
 
 
 def deliver(folder: Path, contents: Mapping[str, bytes], progress: Callable[[int, int], None]) -> tuple[Path, ...]:
@@ -32,7 +32,7 @@ def deliver(folder: Path, contents: Mapping[str, bytes], progress: Callable[[int
         _write(folder, wanted, progress)
     except BaseException:
         for one in made:
-            # Whatever somebody else put there meanwhile keeps its folder.
+            # The folder stays if others have put files there meanwhile.
             with contextlib.suppress(OSError):
                 one.rmdir()
         raise

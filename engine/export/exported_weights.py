@@ -1,4 +1,4 @@
-"""What an export asks of weights."""
+"""Interface of weights for exports."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor
 
 
 class ExportedWeights(Protocol):
-    """Weights that are written with a profile, or by themselves."""
+    """Weights that are exported with a profile, or alone."""
 
     tensors: Mapping[str, Tensor]
     """By official names."""
 
     @property
     def name(self) -> str:
-        """What their file is called."""
+        """Name of their file."""
 
     def contents(self) -> dict[str, bytes]:
         """The files by name."""

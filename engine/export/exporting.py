@@ -57,7 +57,9 @@ def checkpoint_of(profile: Profile, model_folder: str, check: Callable[[], None]
         raise ProfileError(f"The profile's checkpoint is not in {place}; download it, or give its folder.")
     checkpoint = read_f5_checkpoint(place, profile.named_variant, check)
     if checkpoint.config.backbone != "DiT":
-        raise ProfileError(f"{checkpoint.variant} is no diffusion transformer; only F5-TTS profiles can be exported.")
+        raise ProfileError(
+            f"{checkpoint.variant} is not a diffusion transformer; only F5-TTS profiles can be exported."
+        )
     found = fingerprint(checkpoint.path, check)
     if found != profile.checkpoint:
         raise ProfileError(

@@ -37,8 +37,8 @@ def contents(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeight
 
 
 def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, Tensor] | None = None) -> dict:
-    """What ``paretone_profile.apply`` needs to know, as JSON values. ``weights`` are those to use in place of the
-    checkpoint's own."""
+    """Data for ``paretone_profile.apply``, as JSON values. ``weights`` are those to use in place of the checkpoint's
+    own."""
     options = _options(profile, checkpoint)
     names = ("solver", "steps", "spacing", "sway", "guidance")
     config = checkpoint.config
@@ -57,7 +57,7 @@ def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, T
 
 
 def _of_artefacts(profile: Profile, what: str) -> list[Any]:
-    """What techniques say (``described`` or ``readme``) of the profile's artefacts."""
+    """Texts of techniques (``described`` or ``readme``) on the profile's artefacts."""
     modules = {one.name: module for one, module in exporting()}
     artefacts = {one.fingerprint: one for one in profile.artefacts}
     engaged = [one for one in profile.setting.techniques if one.artefact in artefacts]
@@ -65,7 +65,7 @@ def _of_artefacts(profile: Profile, what: str) -> list[Any]:
 
 
 def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
-    """A few values of every weight with the positions at which they stand: enough to tell two checkpoints apart."""
+    """A few values of every weight with their positions: enough to distinguish two checkpoints."""
     found = {}
     for name, value in weights.items():
         flat = value.flatten()

@@ -42,12 +42,12 @@ PROVENANCE, RETAINED = "provenance.json", "retained_layers"
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
 LM_MINI_FILES = (LAYOUT_FILE, DURATIONS, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
 LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
-"""What lies next to the weights and goes with them, if it is there."""
+"""Files next to the weights that are exported with them, if they exist."""
 
 
 @dataclass(frozen=True)
 class LanguageExport:
-    """What is written, and where to."""
+    """Weights to export, and the folder to write to."""
 
     model: str
     kind: str
@@ -58,7 +58,7 @@ class LanguageExport:
     settings: Values = NO_VALUES
     """To use a draft with."""
     model_folder: str = ""
-    """Where the checkpoint lies, if not in its usual place."""
+    """Folder of the checkpoint, if not the usual one."""
 
 
 class Source(Protocol):
@@ -70,7 +70,7 @@ class Source(Protocol):
         """The fingerprint of the checkpoint."""
 
     def layers(self) -> int:
-        """How many it has."""
+        """Number of its layers."""
 
     def weights(self) -> dict[str, Tensor]:
         """By their official names."""
@@ -84,7 +84,7 @@ class HuggingFaceSource:
     """A folder as ``AutoModelForCausalLM.from_pretrained`` loads it. Reading raises :class:`CheckpointError`."""
 
     root: Path
-    beside: tuple[str, ...]
+    companions: tuple[str, ...]
     checks: Callable[[], None] = lambda: None
 
     def base(self) -> str:
@@ -106,7 +106,7 @@ class HuggingFaceSource:
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
         contents[CONFIG] = _json(config)
-        return contents | {name: _read(self.root / name) for name in self.beside if (self.root / name).is_file()}
+        return contents | {name: _read(self.root / name) for name in self.companions if (self.root / name).is_file()}
 
 
 @dataclass(frozen=True)

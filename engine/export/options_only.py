@@ -1,4 +1,4 @@
-"""What exports ask of techniques that do no more than set the sampler's options: any target carries these."""
+"""Export of techniques that only set sampler options: any target can carry these."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from engine.setting.setting import Engaged
 
 
 def why_not(target: str, entry: Engaged, artefact: object) -> str:
-    """Nothing stands in the way."""
+    """Exporting is always possible."""
     return ""

@@ -11,8 +11,8 @@
     paretone_profile.remove(tts.ema_model)
 
 The model keeps its weights and its class; only ``sample`` of this one object, and the forward passes of its transformer
-and blocks, stand in for the official ones until :func:`remove`. Whatever is passed for steps, guidance and sway is
-overridden: a strategy table is valid on its own grid only. Needs torch and f5-tts (tested with 1.1.20), nothing else.
+and blocks, replace the official ones until :func:`remove`. Arguments for steps, guidance and sway are overridden: a
+strategy table is valid on its own grid only. Needs torch and f5-tts (tested with 1.1.20), nothing else.
 
 What a strategy table says of a block at a step (DiTReducio, https://github.com/MM-Speech/DiTReducio):
 
@@ -100,7 +100,7 @@ def read(profile) -> dict:
         except (OSError, ValueError) as error:
             raise ProfileMismatch(f"{path} cannot be read: {error}") from None
     if not isinstance(profile, dict) or profile.get("kind") != KIND:
-        raise ProfileMismatch("This is no profile for f5-tts; export one with: paretone export --target f5-tts")
+        raise ProfileMismatch("This is not a profile for f5-tts; export one with: paretone export --target f5-tts")
     if profile.get("schema") != SCHEMA:
         raise ProfileMismatch(f"The profile's schema is {profile.get('schema')!r}, but this module reads {SCHEMA}.")
     steps, table = profile["sampling"]["steps"], profile["table"]
@@ -118,7 +118,7 @@ def _check_model(model, profile: dict) -> None:
         raise ProfileMismatch("A profile is applied to this model already; remove it first.")
     blocks = getattr(getattr(model, "transformer", None), "transformer_blocks", None)
     if blocks is None or not hasattr(model, "odeint_kwargs"):
-        raise ProfileMismatch("The model is no F5-TTS of the official package (a CFM around a DiT).")
+        raise ProfileMismatch("The model is not an F5-TTS of the official package (a CFM around a DiT).")
     if profile["table"] is not None and len(profile["table"]["actions"]) != len(blocks):
         raise ProfileMismatch(
             f"The profile's strategy table has {len(profile['table']['actions'])} layers, the model {len(blocks)}."
@@ -179,7 +179,7 @@ class _Run:
 
 
 def _counting(transformer, run):
-    """The transformer's forward, which tells its blocks at which step they are."""
+    """The transformer's forward, which sets the step in its blocks."""
 
     def forward(*arguments, **options):
         now = getattr(run, "now", None)
@@ -221,7 +221,7 @@ def _skipping(block, layer: int, run):
 
 
 def _output(module, rows: int, branches: int, row: list, step: int, memory: dict):
-    """What ``module`` gives for all rows at ``step``: computed, reused, or completed from the first branch."""
+    """Output of ``module`` for all rows at ``step``: computed, reused, or completed from the first branch."""
     action, later = row[step], row[step + 1 :]
     if action == "TS":
         return memory["output"]

@@ -32,7 +32,7 @@ class Target:
     name: str
     title: str
     summary: str
-    """What the folder then holds."""
+    """Contents of the written folder."""
     why_not: Callable[[Profile, bool], str]
     """Why a profile cannot be exported so, as a sentence, or ``""``; also told whether the checkpoint has its guidance
     in its weights."""
@@ -74,7 +74,7 @@ def why_not(chosen: Target, profile: Profile, guided_weights: bool) -> str:
 
 
 def _why_not_official(profile: Profile, guided_weights: bool) -> str:
-    """What the official package cannot be given from outside."""
+    """Why the official package cannot run the profile, as a sentence, or ``""``."""
     modules = {one.name: module for one, module in exporting()}
     reasons = []
     for one in profile.setting.techniques:

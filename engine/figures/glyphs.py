@@ -1,5 +1,5 @@
-"""Looks of points: a colour and a shape for each name, so that colour alone tells nothing; both halves of a point
-that goes by two names. Free of Qt."""
+"""Styles of points: each name has a colour and a shape, so that nothing depends on colour alone; a point with two
+names is half each. Free of Qt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ROUND = 48
 
 @dataclass(frozen=True)
 class Glyph:
-    """How a point is drawn."""
+    """Style of a point."""
 
     colours: tuple[str, ...]
     """One for each name, the first on the left."""

@@ -70,7 +70,7 @@ class Scale:
         return np.where(there, np.log10(np.where(there, values, 1.0)), 2 * first - last)
 
     def share(self, values: np.ndarray) -> np.ndarray:
-        """How far along the axis, from 0 to 1."""
+        """Position along the axis, from 0 to 1."""
         first, last = self.ends
         return (self.even(values) - first) / ((last - first) or 1.0)
 

@@ -1,4 +1,4 @@
-"""How long phones sound: the mean durations of a voice, and phones laid out over mel frames.
+"""Durations of phones: the means of a voice, and phones laid out over mel frames.
 
 One token per mel frame is how the bundled models read: the phone that sounds at the middle of the frame. The durations
 are means over the training speech of a voice, by phone, by whether one of the next three positions is a pause or the

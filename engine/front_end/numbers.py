@@ -188,7 +188,7 @@ def _full_date(year_digits: str, month: int, day: int) -> str | None:
 
 
 def _year_of(text: str) -> str:
-    """Four digits as a year; two as they stand, or "oh five"."""
+    """Four digits as a year; two as a number, or "oh five"."""
     if len(text) == 2:
         return f"oh {ONES[int(text)]}" if text[0] == "0" else cardinal(int(text))
     return year(int(text))

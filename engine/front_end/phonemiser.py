@@ -16,7 +16,7 @@ from engine.front_end.pronunciation import LEXICON, Pronouncer, Pronunciation
 
 MOST_CHARACTERS = 50_000
 MOST_NAMED = 8
-"""How many characters or words a sentence for the user names."""
+"""Maximum number of characters or words named in a sentence for the user."""
 
 WEAK_FORMS: dict[str, Phones] = {
     "a": ("ax",),

@@ -1,4 +1,4 @@
-"""How a word is said: by the lexicon, by the lexicon's parts of it, or by its spelling."""
+"""Pronunciation of a word: from the lexicon, from parts of it in the lexicon, or from its spelling."""
 
 from __future__ import annotations
 

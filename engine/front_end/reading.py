@@ -1,5 +1,5 @@
-"""How the bundled models read: a text in pieces that they can speak, as phones with durations from a table; and when
-each phone of a voice's recording sounds."""
+"""Text front end of the bundled models: pieces of a text as phones with durations from a table; and the times of the
+phones in a voice's recording."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SpokenPiece:
     phones: tuple[str, ...]
     """With a pause at every seam to another piece: pieces fade into each other there, and a sentence has ended."""
     seconds: np.ndarray = field(repr=False)
-    """How long each of them sounds, without the tail that follows."""
+    """Seconds of each, without the tail that follows."""
 
 
 class PhoneReader:

@@ -29,7 +29,7 @@ def with_baseline_metrics(baseline: Take, take: Take) -> Take:
         raise SettingError(
             "The two takes are not of one text, voice, options and seed: neither is the other's baseline."
         )
-    distance, metrics = held_against(take.metrics, _sounded(baseline), _sounded(take))
+    distance, metrics = with_difference(take.metrics, _sounded(baseline), _sounded(take))
     return replace(take, fidelity_to=baseline.id, log_mel_distance=distance, metrics=metrics)
 
 
@@ -37,7 +37,7 @@ def _sounded(take: Take) -> Sounded:
     return take.trace.mel, (take.samples, take.sample_rate)
 
 
-def held_against(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
+def with_difference(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
     """The log-mel distance of the second of two takes to the first, and ``metrics`` of the second with what else it is
     beside the first. Raises :class:`SettingError` if they differ in length.
 

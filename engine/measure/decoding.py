@@ -22,16 +22,16 @@ class SpokenToken:
     seconds: float
     """When it is heard, from the beginning of the audio."""
     id: int
-    fate: str
-    """One of the fates in :mod:`engine.setting.take`."""
+    outcome: str
+    """One of the outcomes in :mod:`engine.setting.take`."""
     cycle: int
     rejected: tuple[int, ...] = ()
-    """Drafts that were discarded at this place: the first was refused, the others stood after it."""
+    """Drafts that were discarded at this place: the first was rejected, the others came after it."""
 
 
 @dataclass(frozen=True)
 class PositionAcceptance:
-    """How drafts fared at one position of the draft."""
+    """Acceptance at one position of the draft."""
 
     position: int
     """From 0."""
@@ -107,7 +107,7 @@ class Drafting:
         return (self.target_seconds / self.passes) / (other.target_seconds / other.passes)
 
     def speed_up_over(self, other: Drafting) -> float | None:
-        """How many times as fast as ``other`` tokens came; ``None`` if one of the two has no times."""
+        """Speed of tokens over that of ``other``; ``None`` if one of the two has no times."""
         mine, theirs = self.seconds_per_token, other.seconds_per_token
         return theirs / mine if mine and theirs else None
 
@@ -116,12 +116,12 @@ def spoken_tokens(trace: DecodingTrace) -> tuple[SpokenToken, ...]:
     """All committed tokens in the order of time."""
     cycles, cycle_of = trace.cycles, trace.cycle_of
     found = []
-    for index, (seconds, token, fate, cycle) in enumerate(
-        zip(trace.seconds_of, trace.tokens, trace.fates, cycle_of, strict=True)
+    for index, (seconds, token, outcome, cycle) in enumerate(
+        zip(trace.seconds_of, trace.tokens, trace.outcomes, cycle_of, strict=True)
     ):
         last = index + 1 == len(cycle_of) or cycle_of[index + 1] != cycle
         rejected = cycles[cycle].drafted[cycles[cycle].accepted :] if last else ()
-        found.append(SpokenToken(seconds, token, fate, cycle, rejected))
+        found.append(SpokenToken(seconds, token, outcome, cycle, rejected))
     return tuple(found)
 
 

@@ -28,11 +28,11 @@ class Estimate:
     low: float
     high: float
     n: int
-    """How many takes it is from."""
+    """Number of takes."""
     clusters: int
-    """How many sentences these are of: what the interval is over."""
+    """Number of sentences, which the interval is over."""
     words: int = 0
-    """How many words a rate counts its errors over; 0 for what is no rate."""
+    """Number of words of an error rate; 0 for other figures."""
 
     @property
     def spreads(self) -> bool:
@@ -41,9 +41,8 @@ class Estimate:
 
     @property
     def over(self) -> str:
-        """What a rate without an interval is over, for example ``18 words``; ``""`` for all else. No errors in a few
-        words are drawn as no errors however often one draws, so how many words there were is all that tells how much
-        they say."""
+        """Words of a rate without an interval, for example ``18 words``; ``""`` for all else. A bootstrap of no errors
+        always gives no errors, so only the number of words shows how certain that is."""
         if self.spreads or not self.words:
             return ""
         return f"{self.words} word{'' if self.words == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""How far an accelerated take has moved from its baseline, frame by frame."""
+"""Distance of an accelerated take from its baseline, frame by frame."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ def shared_frames(first: np.ndarray, second: np.ndarray, figure: str) -> tuple[n
     """
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
         raise SettingError(
-            f"Spectrograms of shapes {first.shape} and {second.shape} cannot be compared; "
-            "both need frames by the same bands."
+            f"Spectrograms of shapes {first.shape} and {second.shape} cannot be compared; both need the same mel bands."
         )
     shared = min(len(first), len(second))
     if abs(len(first) - len(second)) > LENGTH_TOLERANCE or shared == 0:
         raise SettingError(
-            f"The takes have {len(first)} and {len(second)} frames, so no frame of one belongs to one of the other; "
-            f"the {figure} compares takes of one text, voice, speed and seed."
+            f"The takes have {len(first)} and {len(second)} frames, so their frames cannot be paired; "
+            f"the {figure} compares takes of the same text, voice, speed and seed."
         )
     one, other = first[:shared].astype(np.float64), second[:shared].astype(np.float64)
     if not (np.isfinite(one).all() and np.isfinite(other).all()):

@@ -63,8 +63,8 @@ def _power(lufs: float) -> float:
 
 
 def _k_weighted(samples: np.ndarray, rate: int) -> np.ndarray:
-    """``samples`` through the 48 kHz filters' response at the frequencies of their spectrum, so any rate gives the
-    same result; half a second of silence takes up what rings on. Above 24 kHz the response at 24 kHz stands in."""
+    """``samples`` through the 48 kHz filters' response at the frequencies of their spectrum, so any rate gives the same
+    result; half a second of silence takes up what rings on. Above 24 kHz the response at 24 kHz is used."""
     length = 1 << (len(samples) + rate // 2 - 1).bit_length()
     frequencies = np.minimum(np.arange(length // 2 + 1) * rate / length, FILTER_RATE / 2)
     delay = np.exp(-2j * np.pi * frequencies / FILTER_RATE)

@@ -145,7 +145,7 @@ def _windows_memory() -> int:
 
 
 def _system_value(name: str) -> str:
-    """What macOS's ``sysctl`` says of ``name``, or ``""``."""
+    """Value of ``name`` by macOS's ``sysctl``, or ``""``."""
     answer = subprocess.run(["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True, check=False)
     return answer.stdout.strip()
 

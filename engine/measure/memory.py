@@ -1,4 +1,4 @@
-"""How much memory a job needs: the highest resident memory of the process on a CPU, the highest allocation on a GPU."""
+"""Peak memory of a job: highest resident memory of the process on a CPU, highest allocation on a GPU."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _resident_bytes() -> int:
 
 
 def _status_bytes(name: str) -> int:
-    """A size of ``/proc/self/status``, or 0 if it does not stand."""
+    """A size in ``/proc/self/status``, or 0 if it is missing."""
     try:
         lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

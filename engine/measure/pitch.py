@@ -28,25 +28,25 @@ LENGTH_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class PitchError:
-    """How far two melodies are apart."""
+    """Difference of two pitch curves."""
 
     semitones: float | None
     """Root mean square difference over the frames that are voiced in both; ``None`` if there are none."""
     voicing: float
     """Share of all frames of which exactly one of the two is voiced."""
     frames: int
-    """How many are voiced in both."""
+    """Number of frames voiced in both."""
 
 
 def pitch_error(first: np.ndarray, second: np.ndarray, rate: int) -> PitchError:
-    """How far the melody of mono ``second`` (n,) at ``rate`` Hz is from that of ``first``, frame by frame.
+    """Difference of the pitch of mono ``second`` (n,) at ``rate`` Hz from that of ``first``, frame by frame.
 
-    Meaningful only where both speak the same words in the same time. Raises :class:`SettingError` for lengths that
-    differ by more than 20 ms and for recordings too short for a frame.
+    Meaningful only if both speak the same words in the same time. Raises :class:`SettingError` for lengths that differ
+    by more than 20 ms and for recordings too short for a frame.
     """
     if abs(len(first) - len(second)) > LENGTH_TOLERANCE * rate:
         raise SettingError(
-            f"The takes last {len(first) / rate:.2f} s and {len(second) / rate:.2f} s, so their melodies cannot be "
+            f"The takes last {len(first) / rate:.2f} s and {len(second) / rate:.2f} s, so their pitch cannot be "
             "compared frame by frame; compare takes of one text, voice, speed and seed."
         )
     shared = min(len(first), len(second))
@@ -68,7 +68,7 @@ def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
     span = window + longest
     if len(samples) < span:
         raise SettingError(
-            f"The recording lasts {len(samples) / rate:.3f} s, but its melody takes at least {span / rate:.3f} s."
+            f"The recording lasts {len(samples) / rate:.3f} s, but measuring pitch needs {span / rate:.3f} s."
         )
     samples = np.asarray(samples, np.float64)
     starts = np.arange(0, len(samples) - span + 1, hop)
@@ -124,7 +124,7 @@ def _first_dips(normalised: np.ndarray, shortest: int) -> np.ndarray:
 
 
 def _offsets(normalised: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """How far the bottom of a parabola through a lag and its neighbours is from the lag (YIN's step 5)."""
+    """Offset of the minimum of a parabola through a lag and its neighbours (YIN's step 5)."""
     rows, last = np.arange(len(places)), normalised.shape[1] - 1
     middle = normalised[rows, places]
     before, after = normalised[rows, places - 1], normalised[rows, np.minimum(places + 1, last)]

@@ -1,4 +1,4 @@
-"""How sure a share is that was counted."""
+"""Intervals of counted shares."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SILENT_AT = -70.0
 """dB of full scale at which a frame is silent however quiet the others are: the absolute gate of ITU-R BS.1770."""
 
 
-def of_its_own(samples: np.ndarray, rate: int, metrics: Metrics = Metrics()) -> Metrics:
+def with_signal_metrics(samples: np.ndarray, rate: int, metrics: Metrics = Metrics()) -> Metrics:
     """``metrics`` with what can be measured on mono ``samples`` (n,) at ``rate`` Hz alone."""
     loudness, peak = integrated_loudness(samples, rate).lufs, true_peak(samples)
     return replace(

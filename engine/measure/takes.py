@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from engine import device
-from engine.measure.signal import of_its_own
+from engine.measure.signal import with_signal_metrics
 from engine.models.base import Synthesis, Voice
 from engine.setting.setting import Setting
 from engine.setting.take import Metrics, Take
@@ -55,5 +55,5 @@ def make_take(
         label=label,
         notes=synthesis.notes,
         machine=machine,
-        metrics=of_its_own(samples, synthesis.sample_rate) if listen else Metrics(),
+        metrics=with_signal_metrics(samples, synthesis.sample_rate) if listen else Metrics(),
     )

@@ -1,4 +1,4 @@
-"""How alike two recordings of the same words are in timbre, by their long-term spectral envelopes. Torch-free.
+"""Timbre distance of two recordings of the same words, by their long-term spectral envelopes. Torch-free.
 
 The envelope of a frame is that of :mod:`engine.measure.distortion` (cosines 1 to 13 of the log-mel spectrum, so that
 neither level nor detail counts). It is averaged over all frames that are less than 40 dB below the loudest, and the
@@ -29,7 +29,7 @@ def timbre_distance(first: np.ndarray, second: np.ndarray) -> float:
     if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1] or not len(first) or not len(second):
         raise SettingError(
             f"Spectrograms of shapes {first.shape} and {second.shape} have no timbres that could be compared; both "
-            "need frames by the same bands."
+            "need the same mel bands."
         )
     difference = _envelope(first) - _envelope(second)
     return float(10.0 / math.log(10.0) * np.sqrt(2.0 * np.sum(difference**2)))

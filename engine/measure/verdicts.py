@@ -1,7 +1,6 @@
-"""What the judge understands of the test sentences: as ``flite`` says them, through the vocoder alone, and as a model
-speaks them.
+"""Word errors of the test sentences: spoken by ``flite``, through the vocoder alone, and by a model.
 
-The first two are the judge's floor: no way of speaking can be told from another below them.
+The first two are the judge's floor: below them, systems cannot be told apart.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How far speech is from a recording of the same words, whose timing is its own: frames are paired by dynamic time
-warping (Sakoe and Chiba, 1978) before they are compared."""
+"""Distance of speech from a recording of the same words with other timing: frames are paired by dynamic time warping
+(Sakoe and Chiba, 1978) before they are compared."""
 
 from __future__ import annotations
 

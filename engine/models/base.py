@@ -72,11 +72,11 @@ class StudentWeights:
     stage: str
     """``recovered``, or ``minutes:5`` after a number of minutes of distillation."""
     minutes: float
-    """How long it has learnt so far."""
+    """Minutes of training so far."""
 
     @property
     def depth(self) -> int:
-        """How many layers it has."""
+        """Number of its layers."""
         return len(self.retained)
 
     @property
@@ -128,7 +128,7 @@ class ModelInfo:
     lacking: tuple[tuple[str, str], ...] = ()
     """Techniques that it is not offered, or that its device cannot carry out, each with the reason as a sentence."""
     guidance: Guidance = STRENGTH
-    """How it is guided."""
+    """Kind of its guidance."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class StepReport:
     seconds: float
     """Wall seconds of this step's backbone evaluation."""
     audio_seconds: float = 0.0
-    """How long the running chunk will be heard."""
+    """Seconds of audio of the running chunk."""
     before: int | None = None
     """Steps of the chunks before this one, and of all chunks; ``None`` if every chunk has as many."""
     total: int | None = None
@@ -181,7 +181,7 @@ class StepReport:
 
 
 class StatusObserver(Protocol):
-    """What a job reports to. Every method may raise :class:`engine.errors.Cancelled`."""
+    """Observer of a job. Every method may raise :class:`engine.errors.Cancelled`."""
 
     def check(self) -> None:
         """Called at least once per step, layer trial or token; raises when the job was cancelled."""
@@ -198,7 +198,7 @@ class WorkObserver(StatusObserver, Protocol):
 
 
 class Observer(StatusObserver, Protocol):
-    """What a sampling loop reports to."""
+    """Observer of a sampling loop."""
 
     def step(self, report: StepReport) -> None:
         """Called after every step."""
@@ -224,7 +224,8 @@ class Synthesis:
 
 
 def run_to_completion(speech: Generator[Piece, None, Synthesis]) -> Synthesis:
-    """What a synthesis (:meth:`SpeechModel.synthesise`) returns, for callers that do not play its pieces."""
+    """Run a synthesis (:meth:`SpeechModel.synthesise`) to its end and return its result, for callers that do not play
+    its pieces."""
     while True:
         try:
             next(speech)
@@ -246,7 +247,7 @@ class AttentionCapture:
     similarities: tuple[float, ...] = ()
     """The diagonal similarity of each branch."""
     frame_seconds: float = 256 / 24000
-    """How long one frame is heard."""
+    """Seconds per frame."""
 
 
 class ProgressObserver(Observer, WorkObserver, Protocol):

@@ -43,25 +43,25 @@ class CatalogueEntry:
     vocoder: str = "vocos-mel-24khz"
     """Folder of the vocoder, next to the model's."""
     guidance: Guidance = STRENGTH
-    """How it is guided."""
+    """Kind of its guidance."""
     loader: str = "f5"
-    """Who reads its files; see :mod:`engine.models.loading`."""
+    """Name of the loader of its files; see :mod:`engine.models.loading`."""
     weights: str = ""
-    """Folder of the weights that it cannot do without, within its own."""
+    """Folder of the required weights, within its own."""
     released_voices: bool = False
-    """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``. It hears
-    by itself what they say."""
+    """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``, which it
+    transcribes itself."""
     own_recordings: bool = True
     """Whether it can speak as in a recording of the user's own."""
 
     @property
     def folder(self) -> Path:
-        """Where its files lie, or will lie once downloaded."""
+        """Folder of its files, which may not be downloaded yet."""
         return resource("models", self.id) if self.bundled else data_folder() / "models" / self.id
 
     @property
     def vocoder_folder(self) -> Path:
-        """Where its vocoder's files lie."""
+        """Folder of its vocoder."""
         return self.folder.parent / self.vocoder
 
     @property

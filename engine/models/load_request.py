@@ -1,4 +1,4 @@
-"""What is to be loaded: the same for all models."""
+"""Request to load a model, the same for all models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LoadRequest:
     place: Path
     """The folder of the checkpoint, or its file; it exists."""
     variant: str
-    """What the caller says about the architecture, or ``""``."""
+    """Architecture given by the caller, or ``""``."""
     device: torch.device
     status: Callable[[str], None]
     """Status callback."""
@@ -38,7 +38,7 @@ class LoadRequest:
             raise CheckpointError(f"{self.place} is a file, but {reason}")
 
     def info(self, **found: Any) -> ModelInfo:
-        """What the model says about itself: what is known before it is read, and what was ``found`` then."""
+        """The model's information: known before reading, and ``found`` while reading."""
         known: dict[str, Any] = {
             "id": self.entry.id,
             "title": self.entry.title,
@@ -55,8 +55,8 @@ class LoadRequest:
     @property
     def vocoder_folder(self) -> Path:
         """The model's vocoder: next to the model where it was put there, else where the catalogue's lies."""
-        beside = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
-        return beside if beside.is_dir() else self.entry.vocoder_folder
+        own = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
+        return own if own.is_dir() else self.entry.vocoder_folder
 
     def vocoder(self) -> Vocos:
         """The model's vocoder, read. Raises :class:`CheckpointError`."""

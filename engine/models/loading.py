@@ -34,7 +34,7 @@ LOADERS: Mapping[str, Callable[[LoadRequest], FlowSpeech | LanguageSpeech | Mask
     "llasa": load_llasa,
     "omnivoice": load_omnivoice,
 }
-"""By what the catalogue calls ``loader``."""
+"""By the catalogue's ``loader``."""
 
 
 def load(

@@ -27,7 +27,7 @@ class SilentObserver:
 
 
 class QuietObserver(SilentObserver):
-    """Passes on nothing but ``observer``'s chance to stop, which every report is."""
+    """Passes on only ``observer``'s check for cancelling, which every report makes."""
 
     def __init__(self, observer: StatusObserver) -> None:
         self._observer = observer

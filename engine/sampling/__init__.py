@@ -1,1 +1,1 @@
-"""How speech is drawn: time grids, the integration loop, guidance, and what a skipped module does instead."""
+"""Sampling loops: time grids, integration, guidance, decoding, demasking, and skipped modules."""

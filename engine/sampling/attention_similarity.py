@@ -1,4 +1,4 @@
-"""How diagonal attention is."""
+"""Diagonal similarity of attention."""
 
 from __future__ import annotations
 

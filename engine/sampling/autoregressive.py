@@ -1,4 +1,4 @@
-"""Autoregressive decoding: one pass of the model a token. What speculative decoding is measured against."""
+"""Autoregressive decoding: one pass of the model per token; the baseline of speculative decoding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Check = Callable[[], None]
 class Request:
     """A request to a decoding loop: the prompt, and the number of tokens.
 
-    ``embedded`` (1, prompt, hidden) stands at ``positions`` (prompt,), the tokens to come from ``first_position`` on.
+    ``embedded`` (1, prompt, hidden) has the ``positions`` (prompt,), the tokens to come from ``first_position`` on.
     Before ``minimum`` tokens no stop id can come, after ``maximum`` decoding ends without one.
     """
 
@@ -32,10 +32,10 @@ class Request:
     minimum: int
     maximum: int
     masked_stops: int | None = None
-    """How many stop ids, from the first, cannot come before ``minimum``; ``None``: all. CosyVoice's own code masks
-    one."""
+    """Number of stop ids, from the first, that cannot come before ``minimum``; ``None``: all. CosyVoice's own code
+    masks one."""
     shared: int = 0
-    """How many of the prompt's first elements every request of the same voice begins with; see
+    """Number of the prompt's first elements shared by all requests of the same voice; see
     :mod:`engine.sampling.prefixes`."""
 
 
@@ -48,12 +48,12 @@ class Cycle:
     drafted: tuple[int, ...] = ()
     """The draft's proposal, including a stop id."""
     accepted: int = 0
-    """How many of these stayed."""
-    fate: str = "decoded"
-    """Where the last token came from: ``decoded`` one by one, ``resampled`` after a rejection, ``bonus`` after full
-    acceptance, ``accepted`` where a drafted stop id ended speech. Where speech stopped, that of the stop id."""
+    """Number of accepted drafts."""
+    outcome: str = "decoded"
+    """Origin of the last token: ``decoded`` one by one, ``resampled`` after a rejection, ``bonus`` after full
+    acceptance, ``accepted`` if a drafted stop id ended speech. If speech stopped, that of the stop id."""
     acceptance: tuple[float, ...] = ()
-    """With which probability each checked token was accepted."""
+    """Acceptance probability of each checked token."""
     stopped: bool = False
     """Whether a stop id ended speech."""
     draft_seconds: float = 0.0
@@ -65,7 +65,7 @@ Decoding = Generator[Cycle, None, None]
 
 
 class Reader:
-    """A model on its way through one request: its cache, and where every place in it is."""
+    """State of a model within one request: its cache, and the position of every place in it."""
 
     def __init__(self, model: TokenScorer, request: Request, places: Tensor) -> None:
         self.model = model
@@ -97,7 +97,7 @@ class Reader:
         return self.model.logits(self._read(embedded)[0, -count:]).float()
 
     def keep(self, tokens: int) -> None:
-        """Forget what was read after the first ``tokens`` tokens."""
+        """Forget everything after the first ``tokens`` tokens."""
         length = self._request.embedded.shape[1] + tokens
         if length < self.cache.length:
             self.cache.crop(length)
@@ -115,8 +115,8 @@ class Reader:
 
 def places(request: Request, tokens: int) -> Tensor:
     """Positions of the prompt and of ``tokens`` tokens after it."""
-    behind = torch.arange(request.first_position, request.first_position + tokens, device=request.positions.device)
-    return torch.cat([request.positions, behind])
+    following = torch.arange(request.first_position, request.first_position + tokens, device=request.positions.device)
+    return torch.cat([request.positions, following])
 
 
 def mask_stops(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
@@ -136,7 +136,7 @@ def decode(
     uniforms: Callable[[], float],
     check: Check = lambda: None,
 ) -> Decoding:
-    """Cycles of one token each, until a stop id or the greatest length. One random number a token.
+    """Cycles of one token each, until a stop id or the greatest length. One random number per token.
 
     Raises what ``check`` raises.
     """

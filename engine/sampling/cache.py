@@ -1,6 +1,6 @@
-"""Keys and values that a causal transformer keeps, in memory that is taken once.
+"""Key-value cache of a causal transformer, in memory that is allocated once.
 
-Rows are never moved: to forget tokens is to count fewer of them (:meth:`KeyValueCache.crop`), so that taking back
+Rows are never moved: forgetting tokens only reduces their number (:meth:`KeyValueCache.crop`), so that removing
 rejected tokens costs nothing.
 """
 
@@ -27,14 +27,14 @@ class KeyValueCache:
     ) -> None:
         self.capacity = capacity
         self.length = 0
-        """How many tokens count."""
-        # One memory, so that one copy writes keys and values; each head's lie together, as they are read.
+        """Number of valid tokens."""
+        # One block of memory, so that one copy writes keys and values; each head's are contiguous, as they are read.
         self._memory = torch.empty(layers, batch, 2 * heads, capacity, head_width, device=device, dtype=dtype)
         self._keys, self._values = self._memory.chunk(2, dim=2)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after what counts, and return all up to
-        there, (batch, heads, length + tokens, head_width). They count once :meth:`advance` has been called.
+        """Write ``keys`` and ``values``, (batch, heads, tokens, head_width), after the valid ones, and return all up to
+        there, (batch, heads, length + tokens, head_width). They are valid after :meth:`advance`.
 
         Raises :class:`ValueError` if there is no room for them.
         """
@@ -47,14 +47,13 @@ class KeyValueCache:
 
     def first(self, tokens: int) -> tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]]:
         """For every layer: where keys and values belong, (batch, tokens, 2 · heads, head_width), keys first; and all
-        keys and all values, (batch, heads, tokens, head_width): of the first ``tokens`` places, whether these count or
-        not."""
+        keys and all values, (batch, heads, tokens, head_width): of the first ``tokens`` places, valid or not."""
         memory = self._memory.narrow(3, 0, tokens).transpose(2, 3).unbind()
         keys, values = (one.narrow(3, 0, tokens).unbind() for one in (self._keys, self._values))
         return memory, keys, values
 
     def clear_memory(self) -> None:
-        """Let everything that was not written be zero."""
+        """Zero everything that was not written."""
         self._memory.zero_()
 
     def windows(self, tokens: int) -> Sequence[tuple[Tensor, Tensor, Tensor]]:
@@ -69,11 +68,11 @@ class KeyValueCache:
         return list(zip(places, keys, values, strict=True))
 
     def kept(self) -> Tensor:
-        """A copy of all that counts, for :meth:`restore`."""
+        """A copy of the valid part, for :meth:`restore`."""
         return self._memory.narrow(3, 0, self.length).clone()
 
     def restore(self, kept: Tensor) -> None:
-        """Hold what :meth:`kept` gave of a cache of the same layers, heads and batch, and nothing else."""
+        """Restore a copy by :meth:`kept` of a cache with the same layers, heads and batch."""
         self.length = 0
         tokens = kept.shape[3]
         self._memory.narrow(3, 0, self._end(tokens)).copy_(kept)
@@ -86,13 +85,13 @@ class KeyValueCache:
         return end
 
     def advance(self, tokens: int) -> None:
-        """Count ``tokens`` more that every layer has written."""
+        """Make ``tokens`` more valid, which every layer has written."""
         if not 0 <= tokens <= self.capacity - self.length:
             raise ValueError(f"{tokens} tokens cannot follow {self.length} in a cache of {self.capacity}.")
         self.length += tokens
 
     def crop(self, length: int) -> None:
-        """Count only the first ``length`` tokens."""
+        """Keep only the first ``length`` tokens."""
         if not 0 <= length <= self.length:
             raise ValueError(f"A cache of {self.length} tokens cannot be cropped to {length}.")
         self.length = length

@@ -1,4 +1,4 @@
-"""What a calibration works on: one sentence that a backbone is about to speak."""
+"""Target of a calibration: one sentence, with the backbone ready to speak it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.setting.compatibility import Compatibility
 
 
 class Backbone(Evaluated, Layered, Protocol):
-    """What a backbone must offer to be calibrated; ``run`` is what its own ``begin`` returned."""
+    """Interface of backbones for calibration; ``run`` is the result of their own ``begin``."""
 
     def evaluate(
         self,
@@ -32,20 +32,19 @@ class Backbone(Evaluated, Layered, Protocol):
 
 @dataclass(frozen=True)
 class CalibrationTarget:
-    """A backbone in the middle of its work on one sentence."""
+    """A backbone that has begun one sentence."""
 
     backbone: Backbone
     run: Any
-    """What the backbone's ``begin`` returned for the sentence."""
+    """Result of the backbone's ``begin`` for the sentence."""
     noise: Tensor
     """(items, frames, bands)"""
     times: np.ndarray
     guide: Callable[[Tensor], Tensor]
-    """From what the backbone's ``leave`` gives for all branches, branch-major, to the velocity that the sampler
-    follows."""
+    """Maps the output of the backbone's ``leave`` for all branches, branch-major, to the velocity for the sampler."""
     follow: Callable[[Tensor, Tensor, int], Tensor]
-    """The sampler's step: from a state, the velocity followed and the step's number to the next state. Equal arguments
-    give equal states, always: a stochastic sampler replays its noise."""
+    """The sampler's step: from a state, a velocity and the step's number to the next state. Equal arguments always give
+    equal states: a stochastic sampler replays its noise."""
     branches: int
     compatibility: Compatibility
     prompt_frames: int = 0

@@ -1,4 +1,5 @@
-"""Iterative demasking: a canvas of masked codes is filled in, in each step those codes that the model is surest of.
+"""Iterative demasking: a canvas of masked codes is filled in, at each step with the codes of which the model is most
+confident.
 
 A canvas has a row of codes for every codebook and a column for every frame. In each step the network scores every code
 of the block that is being filled in; of each cell the most likely code is a candidate, and the cells whose candidates
@@ -27,25 +28,25 @@ from torch import Tensor
 from engine.sampling.demasking_schedule import Block, CommitPlan
 
 TOP_SHARE = 0.1
-"""Share of a codebook that codes are drawn from where they are drawn at all."""
+"""Share of a codebook that codes are sampled from, if they are sampled."""
 SMALLEST = 1e-10
 """Keeps logarithms of uniform numbers finite, as upstream."""
 
 
 class Guide(Enum):
-    """How one step is guided."""
+    """Guidance of one step."""
 
     BOTH = "both"
     """Conditional and unconditional scores are computed."""
     REUSED = "reused"
-    """Only conditional ones are; what the last step that computed both found between them takes their place."""
+    """Only conditional ones are computed; the last computed difference is reused."""
     ALONE = "alone"
-    """The conditional ones stand for themselves."""
+    """The conditional ones alone."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How codes are chosen and committed."""
+    """Rules for choosing and committing codes."""
 
     guidance: float = 2.0
     """Strength g: log-probabilities are c + g (c − u), normalised again."""
@@ -53,9 +54,9 @@ class Rules:
     layer_penalty: float = 5.0
     """Penalty on a candidate's log-probability per codebook before its own."""
     position_temperature: float = 5.0
-    """How much chance decides which cells are committed; 0: none."""
+    """Randomness of the choice of committed cells; 0: none."""
     class_temperature: float = 0.0
-    """How much chance decides which code a cell gets; 0: none."""
+    """Randomness of the choice of codes; 0: none."""
 
 
 class Predictor(Protocol):
@@ -71,7 +72,7 @@ class Predictor(Protocol):
 
 
 class Noise(Protocol):
-    """All that is random about one canvas."""
+    """All random numbers of one canvas."""
 
     def positions(self, step: int, codebooks: int, frames: int) -> Tensor:
         """Uniform numbers (codebooks, frames) in [0, 1) that decide which cells are committed."""
@@ -98,7 +99,7 @@ class SeededNoise:
         drawn = torch.rand(shape, generator=self._generator)
         if self._device.type != "cuda":
             return drawn.to(self._device)
-        # From pinned memory, a copy to the card does not wait for what runs there.
+        # From pinned memory, a copy to the GPU does not wait for running kernels.
         return drawn.pin_memory().to(self._device, non_blocking=True)
 
 
@@ -115,12 +116,12 @@ class Canvas:
 
     @property
     def codebooks(self) -> int:
-        """How many codebooks there are."""
+        """Number of codebooks."""
         return len(self.codes)
 
     @property
     def frames(self) -> int:
-        """How many frames there are."""
+        """Number of frames."""
         return self.codes.shape[1]
 
 
@@ -136,7 +137,7 @@ def candidates(
     log-probability of the cell's most likely one, each (codebooks, frames). ``uniform`` gives random numbers of the
     scores' shape if they are needed."""
     scores = scores.float()
-    # The mask cannot be chosen, but what it takes of the probability is not given to others: upstream strikes it out
+    # The mask cannot be chosen, but its probability is not given to others: upstream removes it
     # after the normalisation.
     eligible = scores[..., :-1]
     best, code = eligible.max(dim=-1)
@@ -149,9 +150,9 @@ def candidates(
     return codes.gather(-1, place)[..., 0], kept.gather(-1, place)[..., 0] - total, best - total
 
 
-def sureness(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
-    """What decides which cells are committed, from the log-probability of each one's most likely code, (codebooks,
-    frames)."""
+def confidence(likeliest: Tensor, rules: Rules, uniform: Callable[[], Tensor]) -> Tensor:
+    """Confidence of each cell, which decides the order of committing, from the log-probability of its most likely code,
+    (codebooks, frames)."""
     codebook = torch.arange(len(likeliest), device=likeliest.device)[:, None]
     sure = likeliest - codebook * rules.layer_penalty
     if rules.position_temperature > 0:
@@ -191,7 +192,7 @@ def demask(
         code, log_probability, likeliest = candidates(
             scores, rules, partial(noise.classes, step, *scores.shape), normalised=predictor.normalised
         )
-        sure = sureness(likeliest, rules, partial(noise.positions, step, *codes.shape))
+        sure = confidence(likeliest, rules, partial(noise.positions, step, *codes.shape))
         sure = sure.masked_fill(codes != canvas.mask, -math.inf)
         places = sure.flatten().topk(count).indices
         row, column = places // block.frames, places % block.frames

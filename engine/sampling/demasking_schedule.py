@@ -1,4 +1,5 @@
-"""When iterative demasking commits how much. Torch-free: a front end foresees the steps with the same numbers.
+"""Schedule of iterative demasking: codes committed per step. Torch-free: a front end predicts the steps with the same
+numbers.
 
 Source: k2-fsa/OmniVoice, ``omnivoice/models/omnivoice.py``. Its counts follow from float32 times, so these do.
 """
@@ -27,8 +28,8 @@ def demasking_times(steps: int, shift: float) -> np.ndarray:
 
 
 def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
-    """How many of ``cells`` codes each step commits; the last one takes the rest. On a short canvas the rest may be
-    gone before: what follows is 0."""
+    """Number of codes that each step commits, of ``cells``; the last one takes the rest. On a short canvas none may be
+    left for the last steps."""
     times, left = demasking_times(steps, shift).tolist(), cells
     counts: list[int] = []
     for before, after in itertools.pairwise(times):
@@ -39,27 +40,26 @@ def commit_counts(cells: int, steps: int, shift: float) -> tuple[int, ...]:
 
 
 class CommitPlan:
-    """How many codes each step of a block commits. What is left can be put into fewer steps at any time."""
+    """Number of codes that each step of a block commits. The remaining steps can be reduced at any time."""
 
     def __init__(self, cells: int, steps: int, shift: float) -> None:
         self._cells, self._shift = cells, shift
         self._counts = list(commit_counts(cells, steps, shift))
         self._share = 0.0
-        """Where on the way through the schedule the next step begins, from 0 to 1."""
+        """Position in the schedule at which the next step begins, from 0 to 1."""
 
     @property
     def steps(self) -> int:
-        """How many steps are left; those that commit nothing, at the end of a short block, are not counted."""
+        """Number of remaining steps, without those at the end of a short block that commit nothing."""
         return sum(map(bool, self._counts))
 
     def next(self) -> int:
-        """How many codes the next step commits."""
+        """Number of codes that the next step commits."""
         self._share += (1.0 - self._share) / len(self._counts)
         return self._counts.pop(0)
 
     def shorten(self, steps: int) -> None:
-        """Take at most ``steps`` more, of which there is at least one: they go through the rest of the schedule in
-        equal strides."""
+        """Take at most ``steps`` more, at least one: they divide the rest of the schedule equally."""
         steps = max(steps, 1)
         if steps >= self.steps:
             return
@@ -83,16 +83,16 @@ class Block:
 
     @property
     def frames(self) -> int:
-        """How many frames it has."""
+        """Its number of frames."""
         return self.end - self.start
 
 
 def block_bounds(frames: int, size: int, first: int = 0) -> tuple[tuple[int, int], ...]:
-    """Where the blocks of a canvas begin and end: ``size`` frames at most, those of that size all nearly as long, so
-    that none is a mere rest.
+    """First and last frames of the blocks of a canvas: ``size`` frames at most, those of that size all nearly as long,
+    so that none is a mere rest.
 
     Where ``first`` is not 0, the first block has this many frames, and each one after it at most twice as many as the
-    one before: what is heard meanwhile is no longer than that.
+    one before, so that it is ready before playback needs it.
     """
     start = min(first, frames)
     edges = [0, start] if start else [0]

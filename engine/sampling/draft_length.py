@@ -1,4 +1,4 @@
-"""How many tokens to draft at a time, found while decoding. Torch-free."""
+"""Draft length, adapted while decoding. Torch-free."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from engine.sampling.draft_planning import expected_tokens
 
 LONGEST = 8
 MEMORY = 15
-"""How many cycles the times are the median of: one that the system interrupted does not count."""
+"""Number of cycles for the median of times, so that an interrupted one does not count."""
 ENOUGH = 3
-"""Cycles of one length whose median shows what more tokens add to a target pass."""
+"""Number of cycles of one length whose median shows the cost of further tokens in a target pass."""
 GROWTH, MOST_GROWTH = 0.07, 0.15
-"""What one more token adds to a target pass over none, as is supposed at first, and at most: what is measured while the
-machine is disturbed may be anything."""
+"""Relative cost of one more token in a target pass: initial value, and upper limit, since measurements on a busy
+machine may be anything."""
 FORGETTING = 0.98
 """Weight of an acceptance after one cycle."""
 TRIED_EVERY, TRIED = 8, 2
-"""In every n-th cycle the draft is longer by this number of tokens, which shows what one more adds to a target pass."""
+"""In every n-th cycle the draft is longer by this number of tokens, to measure the cost of one more in a target
+pass."""
 
 
 class AdaptiveLength:
-    """The draft length that gives most tokens per second, by what the last cycles accepted and took; ``start`` is where
-    it begins. It can serve one request after another, and then knows from the beginning what it learnt.
+    """The draft length with the most tokens per second, by acceptance and times of the last cycles; initially
+    ``start``. It can serve several requests in turn and keeps what it learnt.
 
     Expected tokens of a cycle of length K are (1 − α^(K+1)) / (1 − α), its time is K draft passes and a target pass
     over K + 1 tokens. Of equal measurements come equal lengths; the distribution of the tokens does not depend on them.
@@ -35,7 +36,7 @@ class AdaptiveLength:
         self._longest = longest
         self._length = start
         self._cycles = 0
-        # As if half of a few had been accepted.
+        # A prior: as if half of a few tokens had been accepted.
         self._accepted, self._checked = 2.0, 4.0
         self._draft: deque[float] = deque(maxlen=MEMORY)
         self._target: deque[tuple[int, float]] = deque(maxlen=TRIED_EVERY * 2 * ENOUGH)
@@ -61,7 +62,7 @@ class AdaptiveLength:
         return self._length + TRIED if self._length + TRIED <= self._longest else max(1, self._length - TRIED)
 
     def observe(self, drafted: int, checked: int, accepted: int, draft_seconds: float, target_seconds: float) -> None:
-        """Take in one cycle: tokens that were drafted, those of them that were checked and accepted, seconds."""
+        """Record one cycle: tokens that were drafted, those of them that were checked and accepted, seconds."""
         if not drafted:
             return
         self._accepted = self._accepted * FORGETTING + accepted

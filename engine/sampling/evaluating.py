@@ -1,4 +1,4 @@
-"""How the evaluations of a sampling run are made: whole, or by a plan made beforehand. Techniques bring others."""
+"""Evaluators of a sampling run: whole, or by a plan made beforehand. Techniques bring others."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ class Evaluator(Protocol):
     """One passage's evaluations, in order."""
 
     def velocities(self, state: Tensor, evaluation: int, run: Any) -> Tensor:
-        """Those of all branches of ``run``, (rows, frames, bands)."""
+        """Velocities of all branches of ``run``, (rows, frames, bands)."""
 
     def operations(self, evaluation: int, counts: OperationCounts) -> float:
-        """What this evaluation, which is over, cost, where a whole one costs ``counts``."""
+        """Operations of the finished evaluation, if a whole one costs ``counts``."""
 
 
 class Whole:
-    """Everything is computed."""
+    """Computes everything."""
 
     def __init__(self, backbone: Evaluated) -> None:
         self._backbone = backbone
@@ -85,7 +85,7 @@ class Whole:
 
 
 class Planned:
-    """What is computed stands in a plan."""
+    """Evaluates by a plan."""
 
     def __init__(self, backbone: Evaluated, plan: SkipPlan, layers: int) -> None:
         self._backbone, self._plan = backbone, plan
@@ -99,5 +99,5 @@ class Planned:
 
 
 def relative_change(before: Tensor, now: Tensor) -> float:
-    """The L1 norm of the difference over that of what was before."""
+    """L1 norm of the difference over that of the earlier value."""
     return ((now - before).abs().sum() / before.abs().sum()).item()

@@ -1,6 +1,6 @@
 """The flow family's sampling loop: a fixed-grid solution of dx/dt = v(x, t) from noise (t = 0) to speech (t = 1).
 
-This is all there is to a synthesis: techniques change the velocity that the loop is given, or its grid, never the loop.
+A synthesis is only this: techniques change the velocity or the grid that the loop gets, never the loop.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def integrate(
     """Integrate from ``noise`` along ``times`` (steps + 1 values) and return the state at the last time.
 
     ``on_step`` is called with the step's number and the new state after every step, and may raise to stop. No state but
-    the newest is kept. ``follow`` takes the place of the Euler solver's step, such as
+    the newest is kept. ``follow`` replaces the Euler solver's step, such as
     :func:`engine.sampling.overshoot.overshoot_steps`.
     """
     state = noise

@@ -16,8 +16,8 @@ from engine.sampling.actions import SkipAction
 
 
 def extrapolation_factors(row: Sequence[SkipAction], times: Sequence[float]) -> list[float]:
-    """How far every temporal skip of one layer reaches: the time since the last computed step over the time between
-    that and the one computed before; 0 if only one has been computed, and at steps that are not skipped.
+    """Extrapolation factor of every temporal skip of one layer: the time since the last computed step over the time
+    between that and the one computed before; 0 if only one has been computed, and at steps that are not skipped.
 
     ``times`` has at least one value for each step of ``row``.
     """
@@ -32,8 +32,8 @@ def extrapolation_factors(row: Sequence[SkipAction], times: Sequence[float]) -> 
 
 
 def extrapolation_factor(times: Sequence[float] | np.ndarray, step: int, last: int | None, before: int | None) -> float:
-    """How far a skip at ``step`` reaches past the ``last`` computed step, in units of the way from the one ``before``
-    it; 0 if there was none."""
+    """Extrapolation factor of a skip at ``step``: its time since the ``last`` computed step, over the time between that
+    and the one ``before`` it; 0 if there was none."""
     if last is None or before is None:
         return 0.0
     return float((times[step] - times[last]) / (times[last] - times[before]))

@@ -32,8 +32,8 @@ def guided_velocity(branches: Tensor, strength: float) -> Tensor:
 
 
 def branch_weights(intelligibility: float, similarity: float) -> tuple[float, float, float]:
-    """How much the velocities of MegaTTS 3's three branches count: prompt and text, text alone, neither. They add up
-    to one.
+    """Weights of the velocities of MegaTTS 3's three branches: prompt and text, text alone, neither. They add up to
+    one.
 
     The official form, with p for intelligibility and t for similarity (Jiang et al., arXiv 2502.18924), is
     v₂ + p·(v₁ − v₂) + t·(v₀ − v₁).
@@ -57,10 +57,10 @@ def three_branch_velocity(branches: Tensor, intelligibility: float, similarity: 
 
 
 class Guidance(Protocol):
-    """How a model is guided: what its sampler options say of it."""
+    """Guidance of a model by its sampler options."""
 
     def branches(self, options: Values) -> int:
-        """How many branches run under ``options``."""
+        """Number of branches that run under ``options``."""
 
     def off(self, options: Values) -> Values:
         """``options`` with the fully conditioned branch alone."""

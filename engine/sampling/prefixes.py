@@ -1,5 +1,5 @@
-"""What requests of one voice begin with, read once: a causal transformer's keys and values of it do not depend on what
-comes after.
+"""Cache of the common prefixes of requests with one voice: a causal transformer's keys and values of them do not depend
+on later tokens.
 
 A request says how much of its beginning others share (:attr:`engine.sampling.autoregressive.Request.shared`). That much
 is read in a separate pass, whether it is remembered or not, so that the same request gives the same bits whatever was
@@ -37,7 +37,7 @@ class Prefixes:
         self._beginnings: list[_Beginning] = []
 
     def __len__(self) -> int:
-        """How many are remembered."""
+        """Number of cached prefixes."""
         return len(self._beginnings)
 
     def restore(self, cache: KeyValueCache, embedded: Tensor, positions: Tensor) -> bool:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from engine.sampling.autoregressive import Cycle, Decoding
 
 REPEATED_SECONDS = 3.0
-"""How long speech may repeat itself: silence, which is one token many times, is seldom longer."""
+"""Longest repetition: silence, one token many times, is seldom longer."""
 LONGEST_PERIOD_SECONDS = 1.0
 """The longest stretch whose repetition is noticed."""
 LENGTH_RATIO = 3.0
-"""How many times as long as expected speech may be,"""
+"""Longest speech as a multiple of the expected length,"""
 SHORTEST_EXCESS_SECONDS = 2.0
 """but at least this much longer."""
 

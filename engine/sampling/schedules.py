@@ -79,5 +79,5 @@ def evaluation_times(times: np.ndarray, solver: str) -> np.ndarray:
 
 
 def evaluations(options: Mapping[str, Any]) -> int:
-    """How many evaluations the sampler ``options`` ask for."""
+    """Number of evaluations under the sampler ``options``."""
     return options["steps"] * (2 if options.get("solver") == "midpoint" else 1)

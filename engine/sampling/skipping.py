@@ -1,4 +1,4 @@
-"""How a layer's modules compute, reuse or share their output: what skip actions do inside a backbone.
+"""Skip actions inside a backbone: a layer's modules compute, reuse or share their output.
 
 Facts: DiTReducio paper, section 3.2; official code: module outputs are cached *before* the AdaLN gate, so that the
 gate is always that of the current step. The residual between branches is that of the last step that computed all of
@@ -21,27 +21,27 @@ from engine.sampling.operations import OperationCounts
 
 @dataclass(frozen=True)
 class ModulePlan:
-    """What a module does at one step and what later steps need of it."""
+    """Plan of a module at one step: its computation, and the values to store for later steps."""
 
     action: SkipAction = SkipAction.NONE
     keep_output: bool = False
     keep_residual: bool = False
     keep_change: bool = False
-    """Whether a later step forecasts from how far the output has come since it was last kept."""
+    """Whether a later step extrapolates from the change of the output since it was last kept."""
     extrapolation_factor: float = 0.0
-    """How much further a skipped output is taken to have come, in units of that change; 0 reuses it as it is."""
+    """Extrapolation factor of a skipped output, in units of that change; 0 reuses it unchanged."""
 
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """What both modules of a layer do at one step."""
+    """Plan of both modules of a layer at one step."""
 
     attention: ModulePlan = ModulePlan()
     feed_forward: ModulePlan = ModulePlan()
 
 
 COMPUTE = LayerPlan()
-"""Compute everything, keep nothing: no later step skips."""
+"""Compute everything, store nothing: no later step skips."""
 
 
 Kept = TypeVar("Kept")
@@ -49,8 +49,9 @@ Kept = TypeVar("Kept")
 
 @dataclass
 class ModuleMemory:
-    """What one module keeps between steps. ``output`` is (branches·batch, frames, width), branch-major; ``residual``
-    holds the branches after the first, less the first; ``change`` is the output less the one kept before it."""
+    """Stored values of one module between steps. ``output`` is (branches·batch, frames, width), branch-major;
+    ``residual`` holds the branches after the first, less the first; ``change`` is the output less the one kept before
+    it."""
 
     output: Tensor | None = None
     residual: Tensor | None = None
@@ -72,7 +73,7 @@ class ModuleMemory:
         return _kept(self.residual)
 
     def recalled(self, extrapolation_factor: float) -> Tensor:
-        """The output as a skip takes it to be by now. Raises :class:`ValueError` if none was kept."""
+        """The output that a skip uses now. Raises :class:`ValueError` if none was kept."""
         if not extrapolation_factor:
             return self.kept
         return torch.add(self.kept, _kept(self.change), alpha=extrapolation_factor)
@@ -80,14 +81,14 @@ class ModuleMemory:
 
 @dataclass
 class LayerMemory:
-    """What one layer keeps between steps."""
+    """Stored values of one layer between steps."""
 
     attention: ModuleMemory = field(default_factory=ModuleMemory)
     feed_forward: ModuleMemory = field(default_factory=ModuleMemory)
 
 
 class SkipPlan:
-    """For every step and layer what its modules do, with no write that nothing reads."""
+    """Plans of the modules for every step and layer, without writes that nothing reads."""
 
     def __init__(
         self,
@@ -96,8 +97,9 @@ class SkipPlan:
         spare_feed_forward: bool = False,
         forecast_along: Sequence[float] | None = None,
     ) -> None:
-        """``actions[layer][step]``. With ``spare_feed_forward``, branch skipping leaves feed-forward modules alone (the
-        official F5 code). Along a grid of times (steps + 1 values), skipped outputs are forecast instead of reused."""
+        """``actions[layer][step]``. With ``spare_feed_forward``, branch skipping does not apply to feed-forward modules
+        (the official F5 code). Along a grid of times (steps + 1 values), skipped outputs are forecast instead of
+        reused."""
 
         def planned(row: Sequence[SkipAction]) -> tuple[ModulePlan, ...]:
             return _module_plans(row, extrapolation_factors(row, forecast_along) if forecast_along else None)
@@ -111,18 +113,18 @@ class SkipPlan:
 
     @classmethod
     def by_module(cls, attention: Sequence[SkipAction], feed_forward: Sequence[SkipAction], layers: int) -> SkipPlan:
-        """The plan in which all layers do the same and the two modules differ: one action a step for each."""
+        """The plan in which all layers are alike and the two modules differ: one action per step for each."""
         plan = cls.__new__(cls)
         columns = zip(_module_plans(attention), _module_plans(feed_forward), strict=True)
         plan._module_plans = tuple((LayerPlan(*pair),) * layers for pair in columns)
         return plan
 
     def at(self, step: int) -> tuple[LayerPlan, ...]:
-        """What all layers do at ``step``."""
+        """Plans of all layers at ``step``."""
         return self._module_plans[step]
 
     def operations(self, step: int, counts: OperationCounts) -> float:
-        """What the evaluation at ``step`` costs under the plan, where a whole one costs ``counts``."""
+        """Operations of the evaluation at ``step`` under the plan, if a whole one costs ``counts``."""
         spent = counts.branches * counts.fixed
         for plan in self._module_plans[step]:
             spent += _rows(plan.attention, counts.branches) * counts.attention
@@ -131,7 +133,7 @@ class SkipPlan:
 
 
 def _rows(plan: ModulePlan, branches: int) -> int:
-    """For how many branches a module is computed."""
+    """Number of branches that a module is computed for."""
     return {SkipAction.NONE: branches, SkipAction.BS: 1, SkipAction.TS: 0}[plan.action]
 
 
@@ -150,7 +152,7 @@ def _module_plans(
             keeps_residual |= following is SkipAction.BS
         reused = bool(later) and later[0] is SkipAction.TS and action is not SkipAction.TS
         keeps_change = reused and extrapolation_factor is not None and extrapolation_factor[step + 1] != 0
-        # What a change is counted from must have been kept as well.
+        # The value that a change is relative to must have been stored as well.
         keeps_output = action is not SkipAction.TS and (reused or keep_next)
         if action is not SkipAction.TS:
             keep_next = keeps_change
@@ -180,8 +182,8 @@ def apply_module(
     """``hidden + gate * output`` where ``output`` is the module's for all branches, as ``plan`` says.
 
     ``hidden`` is (branches·batch, frames, width), branch-major, and is overwritten when ``in_place``; ``module`` maps
-    any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``,
-    if there is one, adds ``gate * output`` to ``hidden`` by itself: that serves where nobody needs the output.
+    any number of its leading rows. The memory of a step that keeps nothing is left as it was. ``add_to``, if there is
+    one, adds ``gate * output`` to ``hidden`` itself, if the output is not needed.
     """
     if add_to is not None and in_place and plan == ModulePlan():
         add_to(hidden, gate)
@@ -212,8 +214,8 @@ def apply_module(
 
 
 def _kept(what: Kept | None) -> Kept:
-    """What an earlier step kept, or the memory itself. Raises :class:`ValueError` if there is none: the plans of the
-    steps do not fit together."""
+    """A value stored by an earlier step, or the memory itself. Raises :class:`ValueError` if there is none: the plans
+    of the steps do not fit together."""
     if what is None:
-        raise ValueError("A step uses what no earlier step has kept.")
+        raise ValueError("A step reuses an output that no earlier step stored.")
     return what

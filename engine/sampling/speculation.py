@@ -1,4 +1,4 @@
-"""Speculative decoding as models run it: by which rule, with which length, and timed. The algorithm itself stands in
+"""Speculative decoding as models run it: acceptance rule, draft length, timing. The algorithm itself is in
 :mod:`engine.sampling.speculative`."""
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def speculation(
     block: bool = False,
 ) -> Decoding:
     """:func:`engine.sampling.speculative.speculate` with times. A draft is verified token by token with ``tolerance``,
-    or as a ``block``, which has none."""
+    or as a ``block``, without tolerance."""
     if block and tolerance:
-        raise ValueError(f"Drafts that are verified as a whole have no tolerance, so not one of {tolerance:g}.")
+        raise ValueError(f"Verification as a whole needs a tolerance of 0, not {tolerance:g}.")
     rule = by_block if block else by_token(tolerance, target.codes)
     adaptive = draft_length if isinstance(draft_length, AdaptiveLength) else None
 
@@ -45,8 +45,8 @@ def speculation(
 
 
 def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = None) -> Decoding:
-    """The cycles of ``decoding``, which is given what marks its parts, with their times; ``length`` learns from them.
-    Reading the prompts counts as the model's own time in the first cycle, but nothing is learnt from it."""
+    """The cycles of ``decoding`` with the times of their parts, from which ``length`` learns. Reading the prompts
+    counts as the model's own time in the first cycle, but nothing is learnt from it."""
     marks: dict[str, float] = {}
 
     def mark(part: str) -> None:

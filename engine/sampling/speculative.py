@@ -1,8 +1,8 @@
 """Speculative decoding: a small model drafts tokens one by one, the target checks all of them in one pass.
 
-Sources: Leviathan et al., arXiv 2211.17192, algorithm 1; for speech Lin et al., arXiv 2505.15380 (SSD). Which tokens
-stay, and what the next one is drawn from, says a rule of :mod:`engine.sampling.verification`; what the cycles take is
-timed outside, by :mod:`engine.sampling.speculative_timing`.
+Sources: Leviathan et al., arXiv 2211.17192, algorithm 1; for speech Lin et al., arXiv 2505.15380 (SSD). A rule of
+:mod:`engine.sampling.verification` decides which tokens stay, and the distribution of the next one; cycles are timed
+outside, by :mod:`engine.sampling.speculative_timing`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from engine.sampling.tokens import TokenSampler, draw
 from engine.sampling.verification import Rule, Verification
 
 BEGAN, READ, DRAFTED = "began", "read", "drafted"
-"""What is marked: decoding begins; all that is known has been read; the tokens of a cycle are drafted."""
+"""Marks for observers: decoding begins; the prompt is read; the tokens of a cycle are drafted."""
 Mark = Callable[[str], None]
 
 
@@ -34,11 +34,11 @@ def speculate(
     draft_request: Request | None = None,
     mark: Mark = lambda part: None,
 ) -> Decoding:
-    """Cycles of one to K + 1 tokens, K what ``length`` gives, until a stop id or the greatest length.
+    """Cycles of one to K + 1 tokens, with K from ``length``, until a stop id or the greatest length.
 
-    ``draft_request`` is what the draft reads where its prompt differs; all else is taken from ``request``. Random
-    numbers are used in this order: one for each drafted token, those of the rule, one for the token that the target
-    adds. ``mark`` is called as each part of a cycle begins. Raises what ``check`` raises.
+    ``draft_request`` is the draft's request if its prompt differs; all else is from ``request``. Random numbers are
+    used in this order: one for each drafted token, those of the rule, one for the token that the target adds. ``mark``
+    is called as each part of a cycle begins. Raises what ``check`` raises.
     """
     if (draft.codes, draft.rows) != (target.codes, target.rows):
         raise ValueError(f"A draft of {draft.rows} ids cannot draft for a target of {target.rows}.")
@@ -54,7 +54,7 @@ def speculate(
     while len(tokens) < request.maximum and not stopped:
         check()
         mark(READ)
-        # The target adds one token: no more than what is still asked for is ever decided.
+        # The target adds one token: never more tokens than requested.
         wanted = min(length(), request.maximum - len(tokens) - 1)
         # Draft x₁ … x_K, each from the draft's distribution p.
         drafted, p = _draft(drafter, request, sampler, uniforms, tokens, wanted)
@@ -63,7 +63,7 @@ def speculate(
         q = _check(reader, request, sampler, tokens, drafted)
         # Accept the first n of them.
         verdict = rule(drafted, p, q, uniforms)
-        # The next token: drawn again where x_{n+1} was rejected, else from q at the next place.
+        # The next token: drawn again if x_{n+1} was rejected, else from q at the next place.
         cycle = _resampled(drafted, verdict, target.codes, uniforms)
         tokens.extend(cycle.tokens)
         stopped = cycle.stopped
@@ -114,9 +114,9 @@ def _resampled(drafted: tuple[int, ...], verdict: Verification, codes: int, unif
     if accepted == len(drafted) and ends:
         return Cycle(stays[:-1], drafted, accepted, "accepted", verdict.acceptance, stopped=True)
     if accepted < len(drafted):
-        fate = "resampled"
+        outcome = "resampled"
     else:
-        fate = "bonus" if drafted else "decoded"
+        outcome = "bonus" if drafted else "decoded"
     added = draw(verdict.rest, uniforms())
     stopped = added >= codes
-    return Cycle(stays if stopped else (*stays, added), drafted, accepted, fate, verdict.acceptance, stopped)
+    return Cycle(stays if stopped else (*stays, added), drafted, accepted, outcome, verdict.acceptance, stopped)

@@ -1,4 +1,4 @@
-"""What the decoding loops need of a language model: it reads tokens, and scores the next.
+"""Interface of language models for the decoding loops: read tokens, and score the next.
 
 Ids are local: codes from 0 on, then the ids that end speech.
 """
@@ -15,13 +15,13 @@ from engine.sampling.prefixes import Prefixes
 
 
 class CausalReader(Protocol):
-    """A causal transformer that keeps what it has read."""
+    """A causal transformer with a cache."""
 
     def __call__(self, embedded: Tensor, cache: KeyValueCache | None, positions: Tensor) -> Tensor:
         """(batch, n, hidden) after what ``cache`` holds to hidden states after the final norm, of the same shape."""
 
     def fill(self, embedded: Tensor, cache: KeyValueCache, positions: Tensor) -> None:
-        """Only keep what later tokens attend to."""
+        """Only store keys and values for later tokens."""
 
 
 class TokenScorer(Protocol):
@@ -32,15 +32,15 @@ class TokenScorer(Protocol):
 
     @property
     def codes(self) -> int:
-        """How many ids can be spoken."""
+        """Number of ids that can be spoken."""
 
     @property
     def prefixes(self) -> Prefixes | None:
-        """What requests begin with, remembered."""
+        """Cache of prefixes of requests."""
 
     @property
     def rows(self) -> int:
-        """How many ids there are, those that end speech included."""
+        """Number of ids, including those that end speech."""
 
     def embed(self, ids: Tensor | Sequence[int]) -> Tensor:
         """Ids (…) to (…, hidden)."""

@@ -1,8 +1,8 @@
-"""How the next speech token is drawn: the distribution that it is really drawn from, and the draw.
+"""Samplers of the next speech token: its final distribution, and the draw.
 
 Samplers give final distributions in closed form, after temperature, truncation, penalties and second draws. Decoding
-draws from them and speculative decoding compares them; there is no other place where chance comes in. No sampler reads
-a number back from the device: of every token, only which one it is has to be known outside.
+draws from them and speculative decoding compares them; nothing else is random. No sampler reads a number back from the
+device; only the chosen token is needed outside.
 
 Sources: repetition-aware sampling (RAS), VALL-E 2, Chen et al., arXiv 2406.05370, as ``ras_sampling`` of CosyVoice does
 it (``cosyvoice/utils/common.py``, f2ddcbe and before); temperature, top-k, top-p and repetition penalty as the logits
@@ -21,7 +21,7 @@ from torch import Tensor
 
 
 class TokenSampler(Protocol):
-    """A rule by which tokens are drawn."""
+    """A rule for sampling tokens."""
 
     def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
         """Logits (n, ids), −∞ where an id may not come, to the probabilities (n, ids) of what comes.
@@ -32,7 +32,7 @@ class TokenSampler(Protocol):
 
 
 def histories(history: Sequence[int], rows: int) -> Iterator[Sequence[int]]:
-    """What each of ``rows`` rows has after it; see :meth:`TokenSampler.probabilities`."""
+    """Histories of ``rows`` consecutive rows; see :meth:`TokenSampler.probabilities`."""
     first = len(history) - rows + 1
     return (history[: first + row] for row in range(rows))
 
@@ -104,7 +104,7 @@ class RepetitionAware:
         if self.variant == "2025":
             return drawn + again.sum(-1, keepdim=True) * whole
         rest = _others(whole)
-        # What is certain has nothing to be replaced by.
+        # A certain token has no replacement.
         certain = rest <= 0
         anew = torch.where(certain, 0.0, again / rest)
         drawn = drawn + torch.where(certain, again, 0.0)
@@ -122,7 +122,7 @@ def _nucleus(shares: Tensor, top_p: float) -> Tensor:
 
 
 def _others(whole: Tensor) -> Tensor:
-    """For every id how likely any other is, without cancellation where one id has nearly all."""
+    """For every id the probability of all others, without cancellation if one id has nearly all."""
     greatest = whole.argmax(-1, keepdim=True)
     rest = 1.0 - whole
     return rest.scatter_(-1, greatest, whole.scatter(-1, greatest, 0.0).sum(-1, keepdim=True))
@@ -133,7 +133,7 @@ def _marked(rows: Sequence[set[int]], like: Tensor) -> Tensor:
     width = like.shape[-1]
     places = [row * width + one for row, ids in enumerate(rows) for one in ids]
     marks = torch.zeros(like.numel(), dtype=torch.bool, device=like.device)
-    # Without waiting for what the device still computes.
+    # Without waiting for the device.
     marks[torch.tensor(places, dtype=torch.long).to(like.device, non_blocking=True)] = True
     return marks.view_as(like)
 

@@ -1,4 +1,4 @@
-"""By which rule drafted tokens stay, once the target has read them: token by token, or the draft as a whole.
+"""Rules for accepting drafted tokens after the target has read them: token by token, or the draft as a whole.
 
 Token by token, a token x stays with probability min(1, q(x) / p(x)) + β, where p and q are the distributions that
 draft and target really draw from; the first that does not is drawn again from what q has more than p. Without
@@ -23,15 +23,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of a draft."""
+    """Result of verifying a draft."""
 
     accepted: int
-    """How many tokens stay."""
+    """Number of accepted tokens."""
     acceptance: tuple[float, ...]
-    """With which probability each of these, and the rejected one after them, was to stay; as a whole: the tokens up
-    to it, whatever comes of those after."""
+    """Acceptance probability of each of these and of the rejected one after them; as a whole: of the tokens up to it,
+    whatever happens to those after."""
     rest: Tensor
-    """(ids,), up to its sum: what the next token is drawn from."""
+    """(ids,), up to its sum: the distribution of the next token."""
 
 
 Rule = Callable[[Sequence[int], Sequence[Tensor], Tensor, Callable[[], float]], Verification]
@@ -40,7 +40,7 @@ last token ends speech, at the next one, and random numbers to the verdict."""
 
 
 def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor | None = None) -> Tensor:
-    """With which probability an id is accepted, min(1, q / p) + β; may exceed 1. ``exempt`` marks ids without β.
+    """Acceptance probability of an id, min(1, q / p) + β; may exceed 1. ``exempt`` marks ids without β.
 
     ``draft`` holds p and ``target`` q, both (…, ids); 0 / 0 counts as 0.
     """
@@ -49,14 +49,14 @@ def acceptance(draft: Tensor, target: Tensor, tolerance: float, exempt: Tensor |
 
 
 def residual(draft: Tensor, target: Tensor, weight: float = 1.0) -> Tensor:
-    """Where a rejected token's place is filled from: max(0, w·q − p), up to its sum; q if there is nothing left."""
+    """Distribution that replaces a rejected token: max(0, w·q − p), up to its sum; q if that is zero."""
     more = (target * weight - draft).clamp_(min=0.0)
     return torch.where(more.sum() > 0, more, target)
 
 
 def by_token(tolerance: float, codes: int) -> Rule:
-    """Token by token; ids from ``codes`` on, which end speech, do not profit from ``tolerance``. One random number for
-    every token that is checked."""
+    """Token by token; ids from ``codes`` on, which end speech, do not profit from ``tolerance``. One random number per
+    checked token."""
 
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
@@ -74,7 +74,7 @@ def by_block(
     drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
 ) -> Verification:
     """The draft as a whole. One random number for every drafted token."""
-    # w: by how much the target likes the tokens so far better than the draft does, never above 1.
+    # w: the target's probability of the tokens so far over the draft's, at most 1.
     weights = [1.0]
     for p, q in zip(*(one.tolist() for one in _of(drafted, proposals, checks)), strict=True):
         weights.append(min(1.0, weights[-1] * q / p))
@@ -88,7 +88,7 @@ def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> 
     """p and q of every drafted token, (n,) each, in float64 on the processor."""
     if not drafted:
         return torch.zeros(0, dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
-    # The target may say something of the next place as well. They leave the device together.
+    # The target may also have a distribution for the next place. They leave the device together.
     both = [one[token] for one, token in (*zip(proposals, drafted, strict=True), *zip(checks, drafted, strict=False))]
     p, q = torch.stack(both).cpu().double().view(2, -1)
     return p, q
@@ -97,15 +97,15 @@ def _of(drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor) -> 
 def _verdict(
     accepted: int, stays: Sequence[float], proposals: Sequence[Tensor], checks: Tensor, weight: float = 1.0
 ) -> Verification:
-    """That the first ``accepted`` tokens stay; ``weight`` is that of the target where the next one fell."""
+    """The verdict that the first ``accepted`` tokens stay; ``weight`` is w at the next one."""
     fell = accepted < len(proposals)
     rest = residual(proposals[accepted], checks[accepted], weight) if fell else checks[-1]
     return Verification(accepted, tuple(stays[: accepted + 1]), rest)
 
 
 def _up_to_each(weights: Sequence[float], proposals: Sequence[Tensor], checks: Tensor) -> list[float]:
-    """With which probability the tokens up to each but the last stay: R / (R + 1 − w), where R is what w·q has more
-    than p at the next place."""
+    """Acceptance probability of the tokens up to each but the last: R / (R + 1 − w), where R is what w·q has more than
+    p at the next place."""
     if not weights:
         return []
     scaled = checks * checks.new_tensor(weights)[:, None]

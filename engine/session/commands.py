@@ -27,7 +27,7 @@ class Command:
 
     job: int
     activity: ClassVar[str] = ""
-    """What it does, as in "synthesising": see :attr:`doing`."""
+    """Activity, as in "synthesising": see :attr:`doing`."""
     carried_out_by: ClassVar[str] = ""
     """The function that does it, ``"package.module:function"``: see :mod:`engine.session.jobs`. Without one, a command
     says something about other jobs, which :class:`engine.session.engine_thread.EngineThread` does at once."""
@@ -36,7 +36,7 @@ class Command:
 
     @property
     def doing(self) -> str:
-        """What it is called while it runs."""
+        """Its activity while it runs."""
         return self.activity
 
 
@@ -56,7 +56,7 @@ class LoadModel(Command):
 
 @dataclass(frozen=True)
 class DownloadModel(Command):
-    """Fetch an official checkpoint into ``folder``. The user has seen and accepted ``licence``."""
+    """Download an official checkpoint into ``folder``. The user has seen and accepted ``licence``."""
 
     activity = "downloading the model"
     carried_out_by = "engine.session.jobs.models:download_model"
@@ -122,7 +122,7 @@ class Prepare(Command):
 
     @property
     def doing(self) -> str:
-        """What the request calls it, as in "calibrating"."""
+        """Activity named by the request, as in "calibrating"."""
         return getattr(self.request, "activity", "preparing")
 
 
@@ -156,7 +156,7 @@ class MeasureRoofline(Command):
     artefacts: tuple[Artefact, ...] = ()
     again: bool = False
     rounds: int = 5
-    """How often everything is measured."""
+    """Number of rounds."""
     trace: str = ""
 
 
@@ -232,7 +232,7 @@ class Cancel(Command):
 @dataclass(frozen=True)
 class Hold(Command):
     """Compute nothing until :class:`Release`. What runs waits at its next step, or at its next take; only what measures
-    its own time is finished first. Nothing new begins. :class:`~engine.session.events.EngineRests` says when nothing
+    its own time is finished first. Nothing new begins. :class:`~engine.session.events.EngineHeld` says when nothing
     computes any more."""
 
 

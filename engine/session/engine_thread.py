@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from engine import failures
 from engine.errors import Cancelled, CheckpointError, DeviceError
 from engine.session.commands import Cancel, Command, Hold, LoadModel, PauseStudy, Release, ShutDown
-from engine.session.events import EngineRests, EngineStatus, Event, JobCancelled, JobFailed, JobFinished
+from engine.session.events import EngineHeld, EngineStatus, Event, JobCancelled, JobFailed, JobFinished
 
 if TYPE_CHECKING:
     from engine.models.base import SpeechModel
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Token(threading.Event):
-    """What a job asks at every step whether it is to end. While the engine is held, asking waits."""
+    """Cancellation token that a job checks at every step. While the engine is held, checking waits."""
 
     def __init__(self, wait: Callable[[], None]) -> None:
         super().__init__()
@@ -45,9 +45,8 @@ class _Token(threading.Event):
 class EngineThread:
     """Takes commands from any thread and posts events.
 
-    ``post`` is called from the engine thread, and from the thread that cancels or submits when the job therefore never
-    starts; it must be safe to call from any thread and should return soon. ``load`` replaces
-    :func:`engine.models.load_model`.
+    ``post`` is called from the engine thread, and from a thread that cancels or submits a job that then never starts;
+    it must be safe to call from any thread and should return soon. ``load`` replaces :func:`engine.models.load_model`.
     """
 
     def __init__(self, post: Callable[[Event], None], load: Callable[..., SpeechModel] | None = None) -> None:
@@ -62,13 +61,13 @@ class EngineThread:
         self._shut_down: ShutDown | None = None
         self._held = False
         self._resting = False
-        """Whether the thread waits: for work, or for being released."""
+        """Whether the thread waits for work or for its release."""
 
         self._executor: Executor | None = None
         self._device_lost = False
-        """Whether the last job failed because its device did."""
+        """Whether the last job failed with its device."""
         self._closed = DeviceError("The engine has not started yet.")
-        # A daemon, so that a front end that dies without shutting down does not leave a process after.
+        # A daemon, so that a front end that dies without shutting down leaves no process.
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -76,9 +75,9 @@ class EngineThread:
         self._thread.start()
 
     def submit(self, command: Command) -> None:
-        """Hand over ``command``. After :class:`ShutDown`, jobs are cancelled at once.
+        """Queue ``command``. After :class:`ShutDown`, jobs are cancelled at once.
 
-        Raises :class:`TypeError` for what is no command, and :class:`ValueError` for a job number that is taken or 0.
+        Raises :class:`TypeError` for other objects, and :class:`ValueError` for a job number that is taken or 0.
         """
         if isinstance(command, Cancel):
             self.cancel(command.target)
@@ -109,7 +108,7 @@ class EngineThread:
         self._post(JobCancelled(job))
 
     def pause(self, job: int) -> None:
-        """Let the study that ``job`` runs end after the takes under way; one that waits is cancelled."""
+        """Pause the study that ``job`` runs after the current takes; a waiting one is cancelled."""
         with self._changed:
             if job == self._running:
                 self._pausing.set()
@@ -123,10 +122,10 @@ class EngineThread:
             resting = self._resting and not self._held
             self._held = True
         if resting:
-            self._post(EngineRests(0))
+            self._post(EngineHeld(0))
 
     def release(self) -> None:
-        """Go on; without effect when nothing is held."""
+        """Continue; no effect if nothing is held."""
         with self._changed:
             self._held = False
             self._changed.notify_all()
@@ -163,7 +162,7 @@ class EngineThread:
                 self._forget_running()
                 self._post(outcome)
                 if self._executor is not None and not isinstance(outcome, JobFinished):
-                    # Only now has the traceback let go of what the job had allocated.
+                    # Only now has the traceback released the job's memory.
                     self._executor.tidy()
                 if self._device_lost:
                     self._recover()
@@ -174,7 +173,8 @@ class EngineThread:
                 self._post(JobCancelled(command.job))
 
     def _open_executor(self) -> None:
-        """Import torch and look at the machine. On failure the thread lives on, and every job says why it fails."""
+        """Import torch and inspect the machine. If that fails, the thread lives on, and every job fails with the
+        reason."""
         self._post(EngineStatus(0, "Loading PyTorch…"))
         try:
             executor = import_module("engine.session.executor")
@@ -203,22 +203,22 @@ class EngineThread:
                     return command
 
     def _rest(self, over: Callable[[], object]) -> None:
-        """Wait until ``over``, and say so while the engine is held."""
+        """Wait until ``over``; announce that the engine is held."""
         with self._changed:
             self._resting = True
             held = self._held
         if held:
-            self._post(EngineRests(0))
+            self._post(EngineHeld(0))
         with self._changed:
             self._changed.wait_for(over)
             self._resting = False
 
     def _wait_while_held(self) -> None:
-        """Let the running job rest until it is released or is to end."""
+        """Block the running job until it is released or cancelled."""
         tokens = self._cancelled, self._pausing
 
         def over() -> bool:
-            # Asked as plain events: a token's own way of asking is what waits here.
+            # Checked as plain events: the token's own check would wait here again.
             return not self._held or self._shut_down is not None or any(map(threading.Event.is_set, tokens))
 
         if not over():
@@ -235,7 +235,7 @@ class EngineThread:
             return left
 
     def _outcome(self, command: Command) -> Event:
-        """Carry ``command`` out and say how it ended."""
+        """Carry ``command`` out; returns its outcome."""
         try:
             if self._executor is None:
                 raise self._closed
@@ -251,7 +251,7 @@ class EngineThread:
             return JobFailed(command.job, sentence, failures.details(error), candidates)
 
     def _recover(self) -> None:
-        """Have the model again after its device was lost."""
+        """Load the model again after its device was lost."""
         self._device_lost = False
         if self._executor is None:
             return

@@ -42,7 +42,7 @@ class EngineReady(Event):
 
 
 @dataclass(frozen=True)
-class EngineRests(Event):
+class EngineHeld(Event):
     """Nothing computes, and nothing will until :class:`~engine.session.commands.Release`."""
 
 

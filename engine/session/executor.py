@@ -1,4 +1,4 @@
-"""What a session owns, the loaded model and its device, and how it carries out commands with them.
+"""Executor of a session: owns the loaded model and its device, and carries out commands with them.
 
 Both front ends have one: the window through its engine thread, the command line directly. Only this module and what it
 calls touch torch.
@@ -36,25 +36,25 @@ class Executor:
         self.model: SpeechModel | None = None
         """The loaded model."""
         self.device = str(device.choose())
-        """Where it is, or would be."""
+        """Device of the model, loaded or not."""
         self.machine = describe().line
         """The machine in a line."""
         self._loaded: LoadModel | None = None
-        """What :attr:`model` was loaded by."""
+        """Command that loaded :attr:`model`."""
 
     @property
     def ready(self) -> EngineReady:
-        """What the engine has to offer."""
+        """The event that describes the ready engine."""
         return EngineReady(0, self.device, device.available(), self.machine)
 
     def carry_out(
         self, command: Command, post: Post, cancelled: threading.Event, pausing: threading.Event | None = None
     ) -> Event | None:
-        """Do what ``command`` says; the event that says what came of it, which is posted as well.
+        """Carry out ``command``; returns the event with its outcome, which is posted as well.
 
         ``pausing`` is set when a study is to end after the takes under way. Raises what goes wrong,
-        :class:`engine.errors.Cancelled` soon after ``cancelled`` is set, and :class:`TypeError` for a command that
-        nobody carries out.
+        :class:`engine.errors.Cancelled` soon after ``cancelled`` is set, and :class:`TypeError` for a command without a
+        function.
         """
         work = _work_of(type(command))
         result = work(command, self, RunningJob(command.job, post, cancelled, pausing or threading.Event()))
@@ -119,5 +119,5 @@ def _work_of(kind: type[Command]) -> Callable[[Command, Executor, RunningJob], E
     """The function that carries out commands of ``kind``: see :mod:`engine.session.jobs`."""
     module, _, name = kind.carried_out_by.partition(":")
     if not name:
-        raise TypeError(f"Nobody carries out the command {kind.__name__}.")
+        raise TypeError(f"There is no function for the command {kind.__name__}.")
     return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""What running jobs report to: each report becomes an event, and each is a chance to stop.
+"""Observers of running jobs: each report becomes an event, and checks for cancelling.
 
 They implement :class:`engine.models.base.Observer`.
 """
@@ -79,7 +79,7 @@ class SynthesisObserver(JobObserver):
         self._report: StepReport | None = None
         self._audio_seconds = 0.0
         self._sampled_seconds = 0.0
-        """The share of the running chunk's audio that its finished steps stand for."""
+        """The share of the running chunk's audio that corresponds to its finished steps."""
 
     def begin(self) -> None:
         """Count time from here: neither the wait after other jobs nor making the model ready is part of it."""

@@ -1,4 +1,4 @@
-"""How long a job will still take."""
+"""Remaining time of a job."""
 
 from __future__ import annotations
 

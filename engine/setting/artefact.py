@@ -1,4 +1,4 @@
-"""What techniques need besides a setting. Torch-free."""
+"""Artefacts of techniques. Torch-free."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Artefact(Protocol):
-    """What preparing a technique yields and synthesis needs, such as a strategy table. Immutable and picklable."""
+    """Result of preparing a technique that synthesis needs, such as a strategy table. Immutable and picklable."""
 
     @property
     def fingerprint(self) -> str:

@@ -28,7 +28,7 @@ class Compatibility:
     def of(
         cls, model: str, fingerprint: str, variant: str, knobs: Iterable[Knob], options: Mapping[str, object]
     ) -> Compatibility:
-        """What runs under ``options``, which are those of ``knobs``."""
+        """Compatibility under ``options``, which are those of ``knobs``."""
         sampling = Values({knob.name: options[knob.name] for knob in knobs if knob.trajectory})
         return cls(model, fingerprint, variant, sampling)
 

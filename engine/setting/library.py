@@ -1,8 +1,8 @@
 """The take library: what has been tried, in SQLite, with each take's audio as a WAV file next to it. Torch-free.
 
 A take's file and its row are written within one write transaction, the file first. So no row ever lacks its file, and a
-file without a row is what a crash left behind; such files are removed when the library is opened, which takes the same
-lock and hence never meets a take that is being saved.
+file without a row is left from a crash; such files are removed when the library is opened, which takes the same lock
+and hence never meets a take that is being saved.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class Library(Database):
         return samples
 
     def audio_path(self, take: str) -> Path:
-        """Where the audio of the take ``take`` lies."""
+        """File of the audio of the take ``take``."""
         return self.folder / AUDIO / f"{take}.wav"
 
     def __len__(self) -> int:

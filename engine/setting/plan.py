@@ -46,7 +46,7 @@ class Part:
 
 
 def imported(target: str) -> Any:
-    """What ``"package.module:name"`` names. Raises :class:`SettingError` if it is not there."""
+    """The object named ``"package.module:name"``. Raises :class:`SettingError` if it is not there."""
     module, _, name = target.partition(":")
     try:
         return getattr(import_module(module), name)
@@ -59,11 +59,11 @@ class GuidanceSchedule:
     """Which steps are guided. By default all are."""
 
     steps: int | None = None
-    """How many steps from the first are guided, where not all are."""
+    """Number of guided steps from the first, if not all."""
     every: int = 1
     """Of these every n-th is (masked models)."""
     reuse: bool = False
-    """Whether the effect of the last guided step stands for the steps in between."""
+    """Whether the effect of the last guided step is reused at the steps in between."""
 
     def shortened(self, steps: int) -> bool:
         """Whether the last of ``steps`` steps are not guided."""
@@ -72,22 +72,22 @@ class GuidanceSchedule:
 
 @dataclass(frozen=True)
 class Graphing:
-    """How forwards are recorded as CUDA graphs."""
+    """Recording of forward passes as CUDA graphs."""
 
     bucket: int
     """Lengths are rounded up to multiples of this; 1: every length has its own graph."""
     most: int
-    """How many graphs are kept."""
+    """Maximum number of graphs."""
     share: float
-    """How much of the device's memory they may hold together, at most 1."""
+    """Share of the device's memory for all graphs, at most 1."""
 
 
 @dataclass(frozen=True)
 class Launching:
-    """What is done to forwards that changes nothing of their results."""
+    """Launching of forward passes, without effect on their results."""
 
     graphs: Graphing | None = None
-    """How they are recorded as CUDA graphs."""
+    """Recording as CUDA graphs."""
     mode: str | None = None
     """In which mode of ``torch.compile`` they are compiled."""
 
@@ -97,7 +97,7 @@ PLAIN = Launching()
 
 @dataclass(frozen=True)
 class Blocks:
-    """How a canvas of masked tokens is divided and filled in."""
+    """Division of a canvas of masked tokens into blocks."""
 
     size: int
     """Frames of a block, at most."""
@@ -109,9 +109,9 @@ class Blocks:
     adaptive: bool
     """Whether later blocks take only as many steps as playback leaves time for, as it is measured."""
     step_seconds: float
-    """Where they do not: how long a step is assumed to last, to decide how many fit; 0: all."""
+    """Otherwise: assumed seconds per step, which decide how many fit; 0: all."""
     look_ahead: int | None
-    """How many frames after a block the network sees; ``None``: all."""
+    """Number of frames after a block that the network sees; ``None``: all."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Plan:
     fingerprint: str
     """SHA-256 of the weights that run, hexadecimal."""
     compatibility: Compatibility
-    """What artefacts must have been made for. While techniques resolve: see :meth:`Context.compatibility`."""
+    """Compatibility required of artefacts. While techniques resolve: see :meth:`Context.compatibility`."""
     precision: str = "float32"
     guidance: GuidanceSchedule = GuidanceSchedule()
     launching: Launching = PLAIN
@@ -158,8 +158,8 @@ class FlowPlan(Plan):
     :class:`engine.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
     :class:`engine.sampling.evaluating.Evaluator`."""
     evaluated_share: Callable[[OperationCounts], float] | None = None
-    """What share of its operations the evaluator computes, foreseen from what a whole evaluation costs; ``None`` if
-    only running it tells."""
+    """Share of the operations that the evaluator computes, predicted from the cost of a whole evaluation; ``None`` if
+    only a run can tell."""
 
     @property
     def computes_in_part(self) -> bool:
@@ -167,7 +167,7 @@ class FlowPlan(Plan):
 
     def ops_ratio(self, operations: OperationCounts) -> float | None:
         """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
-        costs, whatever branches that was counted for; ``None`` if only running it tells."""
+        costs, for any number of branches; ``None`` if only a run can tell."""
         from engine.sampling.schedules import evaluations
 
         if self.evaluator is not None and self.evaluated_share is None:
@@ -205,7 +205,7 @@ class MaskedPlan(Plan):
     """The plan of a model that fills in masked tokens."""
 
     blocks: Blocks | None = None
-    """How the canvas is filled in, where not as a whole."""
+    """Blocks of the canvas; ``None``: filled in as a whole."""
     run: Part | None = None
     """Makes passes otherwise than whole: called for each canvas as ``function(network, request, guidance,
     **arguments)``; returns a :class:`engine.models.kernels.fused_masked.MaskedRun`."""

@@ -41,7 +41,7 @@ _LARGEST_BYTES = 16 * 2**20
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured under a profile's setting, and where.
+    """Measurements of a profile's setting, and their device.
 
     ``metrics`` are named numbers: ``real_time_factor``, ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the
     baseline, by real-time factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
@@ -87,7 +87,7 @@ class Profile:
     checkpoint: str
     variant: str
     artefacts: tuple[Artefact, ...] = ()
-    """What synthesis needs besides the setting."""
+    """Artefacts of the setting."""
     evidence: Evidence = field(default_factory=Evidence)
     schema: int = SCHEMA
 
@@ -124,13 +124,13 @@ class Profile:
         kind.check(found[0], engaged, without.compatibility)
 
     def artefact(self, key: str) -> Any:
-        """What the field ``key`` of the file holds, or ``None``."""
+        """Artefact in the field ``key`` of the file, or ``None``."""
         kind = next((one for _, one in _artefact_types() if one.key == key), None)
         return next((one for one in self.artefacts if kind is not None and isinstance(one, kind.type)), None)
 
     @property
     def compatibility(self) -> Compatibility:
-        """What an artefact must have been made for here."""
+        """Compatibility required of an artefact here."""
         return foreseen(self.setting, self._info).compatibility
 
     @property
@@ -141,7 +141,7 @@ class Profile:
 
     @property
     def _info(self) -> ModelInfo:
-        """What is known of the model without loading it."""
+        """Information on the model, without loading it."""
         return replace(known(self.setting.model), fingerprint=self.checkpoint, variant=self.variant)
 
     @classmethod
@@ -165,8 +165,8 @@ class Profile:
 
     @property
     def named_variant(self) -> str:
-        """What to load the model with: the variant if it is a released architecture, else ``""``, since any other is
-        described by a sidecar next to the weights."""
+        """Variant to load the model with: the profile's if it is a released architecture, else ``""``, since any other
+        is described by a sidecar next to the weights."""
         return self.variant if self.variant in VARIANTS else ""
 
     @property
@@ -261,7 +261,7 @@ class Profile:
         except ProfileError as error:
             raise ProfileError(f"{path}: {error}") from None
         except (ValueError, RecursionError) as error:
-            raise ProfileError(f"{path} is not a profile: it is no JSON ({error}).") from error
+            raise ProfileError(f"{path} is not a profile: it is not JSON ({error}).") from error
         return cls.from_json(data, str(path))
 
     def to_json(self) -> dict:
@@ -284,7 +284,7 @@ class Profile:
         }
 
     def _artefact_fields(self) -> dict[str, object]:
-        """What the file says of artefacts: a field of our own techniques always, one of a plug-in if it is used."""
+        """Artefact fields of the file: those of our own techniques always, one of a plug-in if it is used."""
         fields: dict[str, object] = {}
         for _, kind in _artefact_types():
             found = self.artefact(kind.key)
@@ -423,7 +423,7 @@ def _typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind]
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object none of whose fields is given twice: which one counts would be anybody's guess."""
+    """A JSON object without duplicate fields, which would be ambiguous."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

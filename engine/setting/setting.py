@@ -29,7 +29,7 @@ class Engaged:
 
 @dataclass(frozen=True)
 class Difference:
-    """One respect in which two settings differ; ``technique`` tells differences of technique from all others."""
+    """One difference of two settings; ``technique``: whether it is one of techniques."""
 
     what: str
     left: str
@@ -66,7 +66,7 @@ class Setting:
 
     @property
     def bare(self) -> Setting:
-        """The same whatever its seed, without artefacts: as studies know it, which prepare these by themselves."""
+        """The same without seed and artefacts, as in studies, which prepare artefacts themselves."""
         return replace(self, seed=0, techniques=tuple(replace(one, artefact="") for one in self.techniques))
 
     def to_json(self) -> dict:

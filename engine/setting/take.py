@@ -13,7 +13,7 @@ from engine.setting.setting import Setting
 
 @dataclass(frozen=True)
 class Measurements:
-    """What was measured on one synthesis.
+    """Measurements of one synthesis.
 
     Seconds are wall seconds; load and warm-up are excluded. The real-time factor is ``seconds / audio_seconds`` with
     *new* audio only (the prompt excluded).
@@ -33,19 +33,19 @@ class Measurements:
     tokens: int = 0
     """Speech tokens committed; 0 for models without tokens."""
     target_passes: int = 0
-    """How often the language model ran over new tokens, the draft and reading the text not counted."""
+    """Number of passes of the language model over new tokens, without draft and prompt."""
     ops_ratio: float = 1.0
     """Backbone operations over those of the same setting without techniques; see ``OperationCounts``. Of language
     models: over those of plain decoding of the same tokens; see :mod:`engine.models.families.language`."""
     peak_memory_bytes: int = 0
     device: str = ""
     streaming_difference: float | None = None
-    """How far audio that was heard while tokens were decoded is from the same tokens decoded at once: root mean square
-    of the difference over that of the audio, in decibels, of the passage if it is most. ``None`` if both are
-    equal, as with every decoder that streams exactly."""
+    """Difference of streamed audio from the same tokens decoded at once: root mean square of the difference over that
+    of the audio, in decibels, of the passage if it is most. ``None`` if both are equal, as with every decoder that
+    streams exactly."""
     pause_seconds: float | None = None
-    """How long playback, begun with the first piece, would have had to wait for later ones, in all; ``None`` if that
-    was not measured."""
+    """Total seconds that playback, started with the first piece, would have waited for later ones; ``None`` if not
+    measured."""
 
     @property
     def real_time_factor(self) -> float:
@@ -60,8 +60,8 @@ class Measurements:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What was measured on the sound of one take: by itself, and against its baseline where that spoke the same words
-    in the same time from the same noise. ``None`` is what was not, or cannot be, measured.
+    """Metrics of the sound of one take: alone, and against its baseline if that has the same words, timing and noise.
+    ``None``: not measured, or not measurable.
 
     What each one is, exactly: :mod:`engine.measure.signal`, :mod:`engine.measure.distortion`,
     :mod:`engine.measure.pitch`.
@@ -86,8 +86,8 @@ class Metrics:
 
 
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"
-"""How a token came to be: drafted and accepted; decoded by the model alone; drawn again where a draft was rejected; the
-model's own after a draft that was accepted in full."""
+"""Outcomes of tokens: drafted and accepted; decoded by the model alone; drawn again after a rejected draft; the model's
+own after a draft that was accepted in full."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,14 @@ class DecodingCycle:
     """One pass of the language model: a single token, or a draft and its verification."""
 
     tokens: tuple[int, ...]
-    """What it committed; a stop is not among them."""
+    """Committed tokens, without a stop."""
     drafted: tuple[int, ...] = ()
-    """What the draft proposed; ids from :attr:`DecodingTrace.codes` on are stops."""
+    """Drafted tokens; ids from :attr:`DecodingTrace.codes` on are stops."""
     accepted: int = 0
-    """How many of these were accepted; the next one, if there is one, was rejected."""
-    fate: str = DECODED
-    """How the last of ``tokens`` came to be: ``DECODED``, ``RESAMPLED`` or ``BONUS``; it may also be accepted where the
-    cycle ended with a stop."""
+    """Number of accepted drafts; the next one, if any, was rejected."""
+    outcome: str = DECODED
+    """Outcome of the last of ``tokens``: ``DECODED``, ``RESAMPLED`` or ``BONUS``; it may also be accepted if the cycle
+    ended with a stop."""
     acceptance: tuple[float, ...] = ()
     """The probability with which each drafted token that was looked at would be accepted."""
     draft_seconds: float = 0.0
@@ -111,7 +111,7 @@ class DecodingCycle:
 
 @dataclass(frozen=True)
 class DecodingTrace:
-    """How the speech tokens of a take came to be. Those of the prompt are not among them."""
+    """Decoding of a take's speech tokens, without those of the prompt."""
 
     token_rate: float
     """Tokens a second of speech."""
@@ -122,7 +122,7 @@ class DecodingTrace:
     starts: tuple[float, ...] = ()
     """When each chunk begins in the audio, in seconds."""
     run_away: tuple[bool, ...] = ()
-    """Whether a chunk was stopped because it did not end by itself."""
+    """Whether a chunk was cut off because it did not stop by itself."""
 
     def to_json(self) -> dict:
         """Plain JSON values; :meth:`from_json` reads them back. Probabilities and times are rounded."""
@@ -151,10 +151,10 @@ class DecodingTrace:
         return tuple(cycle for cycles in self.passages for cycle in cycles)
 
     @property
-    def fates(self) -> tuple[str, ...]:
-        """How each committed token came to be."""
+    def outcomes(self) -> tuple[str, ...]:
+        """Outcome of each committed token."""
         return tuple(
-            ACCEPTED if place < cycle.accepted else cycle.fate
+            ACCEPTED if place < cycle.accepted else cycle.outcome
             for cycle in self.cycles
             for place in range(len(cycle.tokens))
         )
@@ -178,40 +178,40 @@ def _cycle_json(cycle: DecodingCycle) -> list:
     """As a list: there are many of them, and what is left out at its end is as by default."""
     acceptance = [round(one, 4) for one in cycle.acceptance]
     seconds = round(cycle.target_seconds, 6), round(cycle.draft_seconds, 6)
-    whole = [list(cycle.tokens), *seconds, cycle.fate, list(cycle.drafted), cycle.accepted, acceptance]
-    return whole if cycle.drafted or cycle.fate != DECODED else whole[:2]
+    whole = [list(cycle.tokens), *seconds, cycle.outcome, list(cycle.drafted), cycle.accepted, acceptance]
+    return whole if cycle.drafted or cycle.outcome != DECODED else whole[:2]
 
 
 def _cycle(
     tokens: list[int],
     target_seconds: float,
     draft_seconds: float = 0.0,
-    fate: str = DECODED,
+    outcome: str = DECODED,
     drafted: Sequence[int] = (),
     accepted: int = 0,
     acceptance: Sequence[float] = (),
 ) -> DecodingCycle:
     return DecodingCycle(
-        tuple(tokens), tuple(drafted), accepted, fate, tuple(acceptance), draft_seconds, target_seconds
+        tuple(tokens), tuple(drafted), accepted, outcome, tuple(acceptance), draft_seconds, target_seconds
     )
 
 
 @dataclass(frozen=True)
 class DemaskedPassage:
-    """How the codes of one chunk came to be. All arrays are (codebooks, frames)."""
+    """Demasking of the codes of one chunk. All arrays are (codebooks, frames)."""
 
     codes: np.ndarray = field(repr=False, compare=False)
-    """What was committed, int32."""
+    """Committed codes, int32."""
     order: np.ndarray = field(repr=False, compare=False)
     """The step, from 0, that committed each code, int16."""
     probability: np.ndarray = field(repr=False, compare=False)
     """Of each code when it was committed, after guidance, float32."""
     steps: int
-    """How many steps there were."""
+    """Number of steps."""
     start: float
     """When the first frame begins in the audio, in seconds; below 0 if silence was cut off at the beginning."""
     blocks: tuple[Block, ...] = ()
-    """What was filled in one after another; a single one where the canvas was filled in as a whole."""
+    """Blocks in their order; a single one if the canvas was filled in as a whole."""
 
     def known(self, step: int, mask: int) -> np.ndarray:
         """The codes (codebooks, frames) as they were after ``step``, ``mask`` if none was committed yet."""
@@ -241,10 +241,10 @@ class DemaskedPassage:
 
 @dataclass(frozen=True)
 class DemaskingTrace:
-    """How the codes of a take came to be. Those of the prompt are not among them."""
+    """Demasking of a take's codes, without those of the prompt."""
 
     frame_seconds: float
-    """How long one frame is heard."""
+    """Seconds per frame."""
     mask: int
     """The code that stands for none."""
     passages: tuple[DemaskedPassage, ...] = ()
@@ -264,7 +264,7 @@ class DemaskingTrace:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was seen inside: one entry per chunk and step."""
+    """Internals of a synthesis: one entry per chunk and step."""
 
     step_seconds: tuple[tuple[float, ...], ...] = ()
     chunk_texts: tuple[str, ...] = ()
@@ -272,11 +272,11 @@ class Trace:
     mel: np.ndarray | None = field(default=None, repr=False, compare=False)
     """The generated log-mel spectrogram, (frames, bands), natural logarithm; ``None`` for models without one."""
     computed: tuple[tuple[float, ...], ...] = ()
-    """How much of each backbone evaluation was computed, by operations: 1 if nothing was skipped."""
+    """Computed share of each backbone evaluation, by operations: 1 if nothing was skipped."""
     decoding: DecodingTrace | None = None
-    """How the speech tokens came to be, where the model decodes one after another."""
+    """Decoding, of language models."""
     demasking: DemaskingTrace | None = None
-    """How the codes came to be, where the model fills in masked ones."""
+    """Demasking, of masked models."""
 
     @property
     def drawn_mel(self) -> np.ndarray:

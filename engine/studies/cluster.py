@@ -20,13 +20,13 @@ from engine.errors import StudyError
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver
 from engine.models.silent_observer import SilentObserver
 from engine.studies.extras import NO_CLUSTER
-from engine.studies.running import Lost
+from engine.studies.running import WorkerLost
 from engine.studies.tasks import Equipment, Outcome, Task
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from engine.studies.execution import Performer
+    from engine.studies.execution import TaskRunner
 
 LOCAL = "local"
 """The address of a cluster of this machine alone, made for the study."""
@@ -35,12 +35,12 @@ _ATTEMPTS = 2
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 _POLL_SECONDS = 0.2
 PATIENCE_SECONDS = 120.0
-"""How long to wait for a worker while there is none."""
+"""Longest wait for a worker while there is none."""
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """What a worker says of itself."""
+    """Description of a ready worker."""
 
     fingerprint: str
     node: str
@@ -51,27 +51,27 @@ class Worker:
 
     def __init__(self, equipment: Equipment, load: Callable[..., SpeechModel] | None) -> None:
         self._equipment, self._load = equipment, load
-        self._performer: Performer | None = None
+        self._runner: TaskRunner | None = None
 
     def ready(self) -> _Ready | str:
         """Load everything; what went wrong, as a sentence, where it could not be."""
         import ray
 
         from engine.models import load_model
-        from engine.studies.execution import Performer
+        from engine.studies.execution import TaskRunner
 
         try:
-            self._performer = Performer(self._equipment, self._load or load_model)
-            info = self._performer.equip(SilentObserver()).info
+            self._runner = TaskRunner(self._equipment, self._load or load_model)
+            info = self._runner.equip(SilentObserver()).info
         except Exception as error:
             return failures.sentence(error, "loading the model for a study")
         return _Ready(info.fingerprint, ray.get_runtime_context().get_node_id())
 
     def carry_out(self, task: Task) -> Outcome:
         """Do a task, once :meth:`ready`."""
-        if self._performer is None:
+        if self._runner is None:
             raise StudyError("The worker has loaded nothing yet.")
-        return self._performer.carry_out(task, SilentObserver())
+        return self._runner.carry_out(task, SilentObserver())
 
 
 class Cluster:
@@ -104,11 +104,11 @@ class Cluster:
         ray = self._connect(observer)
         self._equipment = equipment
         for _ in range(self._count()):
-            self._hire()
+            self._request_worker()
         observer.status(f"Waiting for {len(self._pending)} workers")
         while not self._alive:
             observer.check()
-            self._welcome(ray.wait(list(self._pending), timeout=_POLL_SECONDS)[0])
+            self._add_workers(ray.wait(list(self._pending), timeout=_POLL_SECONDS)[0])
             if not self._alive and not self._pending:
                 raise StudyError(f"No worker could start: {self._log[-1]}")
         return next(iter(self._alive.values())).fingerprint
@@ -147,8 +147,8 @@ class Cluster:
         self._has_graphics = resources.get("GPU", 0) >= 1
         return self._wanted or max(1, int(resources.get("GPU" if self._has_graphics else "CPU", 1)))
 
-    def _hire(self) -> None:
-        """Ask for one more worker; it comes once some machine has room."""
+    def _request_worker(self) -> None:
+        """Ask for one more worker; it starts when some machine has room."""
         needs = {"num_gpus": 1} if self._has_graphics else {"num_cpus": 1}
         # Nobody but this process restarts a worker: only it knows what that was doing.
         kind = self._ray.remote(max_restarts=0, max_task_retries=0, **needs)(Worker)
@@ -169,7 +169,7 @@ class Cluster:
     # --- Working ------------------------------------------------------------------------------------------------------
     @property
     def size(self) -> int:
-        """How many workers are there now."""
+        """Present number of workers."""
         return max(1, len(self._alive))
 
     def idle(self) -> list[object]:
@@ -181,8 +181,8 @@ class Cluster:
         """Send ``worker`` its task."""
         self._tasks[worker.carry_out.remote(task)] = worker
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | Lost]]:
-        """What came back. Empty once a further worker is ready."""
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+        """Finished tasks. Empty if a further worker became ready."""
         lonely_since = time.monotonic()
         while True:
             observer.check()
@@ -196,29 +196,29 @@ class Cluster:
             if not ready:
                 continue
             came = [(self._tasks.pop(one), one) for one in ready if one in self._tasks]
-            more = self._welcome([one for one in ready if one in self._pending])
+            more = self._add_workers([one for one in ready if one in self._pending])
             if came or more:
                 return [(worker, self._outcome(worker, one)) for worker, one in came]
 
-    def _outcome(self, worker: object, reference: object) -> Outcome | Lost:
+    def _outcome(self, worker: object, reference: object) -> Outcome | WorkerLost:
         try:
             outcome = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            return self._bury(worker, _first_line(error))
+            return self._replace_worker(worker, _first_line(error))
         self._made[self._alive[worker].node] += 1
         return outcome
 
-    def _bury(self, worker: object, why: str) -> Lost:
+    def _replace_worker(self, worker: object, why: str) -> WorkerLost:
         """Take note of a worker's death and ask for another in its place."""
         node = self._alive.pop(worker).node
         # One that merely cannot be reached would keep its machine's room.
         self._ray.kill(worker)
         self._log.append(f"A worker on node {node[:8]} died ({why}); its task was given to another.")
-        self._hire()
-        return Lost(why)
+        self._request_worker()
+        return WorkerLost(why)
 
-    def _welcome(self, references: list[object]) -> int:
-        """Let workers in that are ready; how many came."""
+    def _add_workers(self, references: list[object]) -> int:
+        """Take ready workers into service; returns their number."""
         came = 0
         for one in references:
             actor = self._pending.pop(one)

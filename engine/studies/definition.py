@@ -57,7 +57,7 @@ def read(path: str | Path) -> Study:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         # What tomllib says of a name that is there twice, in its several words.
         hint = f" {_ONE_NAME}" if str(error).startswith("Cannot ") else ""
-        raise StudyError(f"{path} is no study: it is no {kind} ({error}).{hint}") from error
+        raise StudyError(f"{path} is not a study: it is not valid {kind} ({error}).{hint}") from error
     return parse(data, str(path), path.parent)
 
 
@@ -70,11 +70,11 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return made
 
 
-def parse(data: object, where: str = "study", beside: Path = Path()) -> Study:
-    """A study from the values of its file; paths are relative to ``beside``. Raises :class:`StudyError` that begins
+def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
+    """A study from the values of its file; paths are relative to ``root``. Raises :class:`StudyError` that begins
     with ``where``."""
     try:
-        return _Reader(study_fields(data), beside).study()
+        return _Reader(study_fields(data), root).study()
     except PlainError as error:
         raise StudyError(f"{where}: {error}") from error
 
@@ -82,8 +82,8 @@ def parse(data: object, where: str = "study", beside: Path = Path()) -> Study:
 class _Reader:
     """Reads one definition."""
 
-    def __init__(self, fields: Fields, beside: Path) -> None:
-        self._fields, self._beside = fields, beside
+    def __init__(self, fields: Fields, root: Path) -> None:
+        self._fields, self._root = fields, root
         self._model = fields.text("model", catalogue.MODELS[0].id)
         self._entry = catalogue.entry(self._model)
         self._folder = fields.text("folder")
@@ -130,7 +130,7 @@ class _Reader:
             return PAPER_SEEDS
         seeds = self._fields.wholes("seeds", (0,))
         if len(set(seeds)) < len(seeds):
-            raise StudyError("seeds names one twice.")
+            raise StudyError("seeds has one twice.")
         return seeds
 
     def _utterances(self) -> tuple[Spoken, ...]:
@@ -158,7 +158,7 @@ class _Reader:
             try:
                 lines = path.read_text(encoding="utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError) as error:
-                why = (isinstance(error, OSError) and error.strerror) or "it is no text in UTF-8"
+                why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8 text"
                 raise StudyError(
                     f"sentences is neither a list, 'harvard' nor 'demo', and {path} is not a text file: {why}."
                 ) from error
@@ -188,12 +188,12 @@ class _Reader:
         return Voice(f"{catalogue.OWN_VOICE}{audio}", audio.stem, str(audio), transcript)
 
     def _calibration(self, utterances: Sequence[Spoken]) -> tuple[Utterance, ...]:
-        """What tables are calibrated on: not what they are judged on, unless the study says so."""
+        """Utterances to calibrate on: not those of the evaluation, unless the study says so."""
         texts = self._fields.texts("calibration") or (catalogue.sentences()[0],)
         return tuple(Utterance(text, utterances[0].voice) for text in texts)
 
     def _path(self, name: str) -> Path:
-        return self._beside / name if name else Path()
+        return self._root / name if name else Path()
 
     # --- Settings -----------------------------------------------------------------------------------------------------
     def _checked_options(self, given: Mapping[str, object]) -> Values:

@@ -1,4 +1,4 @@
-"""How long a study will take, before it begins. Torch-free."""
+"""Estimated time of a study before it begins. Torch-free."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ def studied(folder: Path) -> tuple[tuple[Setting, str, Measurements], ...]:
 
 
 def seconds(study: Study, pace: float | None) -> float | None:
-    """What all takes of ``study`` come to at ``pace``: as long as they take without techniques, without calibrating
-    and judging."""
+    """Seconds of all takes of ``study`` at ``pace``, as if without techniques, calibration and judging."""
     if pace is None:
         return None
     characters = sum(len(one.text) for one in study.utterances)

@@ -28,11 +28,11 @@ from engine.studies.tasks import (
     Equipment,
     Failed,
     Made,
+    MeasureReference,
     Outcome,
     Prepare,
     Prepared,
-    Refer,
-    Referred,
+    ReferenceMeasured,
     Speak,
     Task,
     take_id,
@@ -40,7 +40,7 @@ from engine.studies.tasks import (
 from engine.techniques import problem
 
 
-class Performer:
+class TaskRunner:
     """A model and judges that do tasks, one at a time.
 
     ``load`` is how models are loaded; ``model`` is one that is loaded already and may serve. Warm-up, calibration and
@@ -89,7 +89,7 @@ class Performer:
             match task:
                 case Prepare():
                     return self._prepare(model, task, observer, started)
-                case Refer():
+                case MeasureReference():
                     return self._refer(task, started)
                 case Speak():
                     return self._speak(model, task, observer, started)
@@ -108,14 +108,14 @@ class Performer:
         artefact = prepare(model, task.utterances, task.setting, _Preparing(observer))
         return Prepared(task, artefact, time.perf_counter() - started)
 
-    def _refer(self, task: Refer, started: float) -> Referred:
+    def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:
         try:
             spoken = task.spoken
             samples, rate = reference_speech(spoken.text, spoken.voice, spoken.reference)
         except PlainError as error:
-            return Referred(task, (), time.perf_counter() - started, str(error))
+            return ReferenceMeasured(task, (), time.perf_counter() - started, str(error))
         verdicts = self._verdicts(task.spoken, samples, rate)
-        return Referred(task, verdicts, time.perf_counter() - started)
+        return ReferenceMeasured(task, verdicts, time.perf_counter() - started)
 
     def _speak(self, model: SpeechModel, task: Speak, observer: WorkObserver, started: float) -> Made | Failed:
         spoken = task.spoken

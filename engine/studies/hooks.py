@@ -1,4 +1,4 @@
-"""What techniques do in studies: see :attr:`engine.techniques.base.Technique.study`. Torch-free.
+"""Hooks of techniques in studies: see :attr:`engine.techniques.base.Technique.study`. Torch-free.
 
 A technique may name a module with any of these functions, which is imported once a study asks for one of them:
 
@@ -23,14 +23,14 @@ from engine.techniques import Technique, technique, techniques
 
 @dataclass(frozen=True)
 class Finding:
-    """What a finished study has found of its model, by one technique."""
+    """Findings of one technique in a finished study."""
 
     sentence: str
     """To be said to the user."""
     fields: tuple[tuple[str, str], ...] = ()
-    """What the command line's JSON says of it, by name."""
+    """Fields for the command line's JSON, by name."""
     result: Any = None
-    """What the technique's job of the same kind would give; ``None`` if nothing was found after all."""
+    """The result as the technique's own job would give it; ``None`` if nothing was found."""
     checkpoint: str = ""
     """SHA-256 of the checkpoint that it is about."""
 
@@ -44,5 +44,5 @@ def hooks(name: str) -> Iterator[tuple[Technique, Callable[..., Any]]]:
 
 
 def preparer(name: str) -> Callable[..., Any]:
-    """What prepares artefacts for the technique called ``name``."""
+    """Function that prepares artefacts for the technique called ``name``."""
     return import_module(technique(name).study).preparer()

@@ -19,7 +19,7 @@ _METRICS = {
     "mos": "mos",
     "utmos": "utmos",
 }
-"""The fields of a point by the names of :mod:`engine.measure.metrics`; ``mos`` is nobody's there."""
+"""The fields of a point by the names of :mod:`engine.measure.metrics`; ``mos`` is in no study."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class PublishedPoint:
     hardware: str = ""
     data: str = ""
     rtf: str = ""
-    """What the paper's real-time factor counts."""
+    """Parts counted by the paper's real-time factor."""
 
 
 @lru_cache(maxsize=1)

@@ -16,10 +16,10 @@ from statistics import fmean
 from engine.measure.timing import running_order
 from engine.setting.artefact import Artefact
 from engine.studies.study import BASELINE, Candidate, Cell, Spoken, Study, seeded
-from engine.studies.tasks import Prepare, Refer, Speak, Task
+from engine.studies.tasks import MeasureReference, Prepare, Speak, Task
 
 ATTEMPTS = 3
-"""How often a task is handed out before it is given up, where workers die with it."""
+"""Maximum number of workers that a task may kill before it is given up."""
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class Queue:
         known = set(referred)
         self._refer = deque(one for one in study.utterances if study.judges and one.key not in known)
         self._out: dict[object, Task] = {}
-        """What each worker is doing."""
+        """Task of each worker."""
         self._attempts: dict[object, int] = defaultdict(int)
         self._total = len(known) + len(self._refer) if study.judges else 0
         self._finished = len(known) if study.judges else 0
@@ -103,7 +103,7 @@ class Queue:
         self._total -= waiting - len(self._prepare)
 
     def next(self, worker: object) -> Task | None:
-        """What ``worker`` should do now; ``None`` if nothing can begin at present."""
+        """Next task for ``worker``; ``None`` if none can begin now."""
         task = self._next(worker)
         if task is not None:
             self._out[worker] = task
@@ -111,13 +111,13 @@ class Queue:
 
     def _next(self, worker: object) -> Task | None:
         if self._refer:
-            return Refer(self._refer.popleft())
+            return MeasureReference(self._refer.popleft())
         if self._prepare:
             candidate = self._prepare.popleft()
             setting = seeded(candidate, self._study.seeds[0])
             return Prepare(candidate.key, candidate.unprepared, setting, self._study.calibration)
         self._blocks = [block for block in self._blocks if block.cells]
-        # The last resort is to help with another's longest block, so that nobody is idle while one is left.
+        # The last resort is to help with another's longest block, so that no worker is idle while one is left.
         for block in (
             *(block for block in self._blocks if block.owner == worker),
             *(block for block in self._blocks if block.owner is None),
@@ -131,13 +131,14 @@ class Queue:
         return None
 
     def _ready(self, block: _Block) -> Cell | None:
-        """The first cell of a block that may begin: its artefact is there, and the take that it is measured beside."""
+        """The first cell of a block that may begin: its artefact is there, and the take of its baseline."""
         for cell in block.cells:
             candidate = self._candidates[cell.setting]
             if candidate.unprepared and cell.setting not in self._artefacts:
                 continue
-            beside = Cell(candidate.baseline, cell.utterance, cell.seed)
-            if cell.round > 0 or cell == beside or beside in self._done or candidate.baseline not in self._candidates:
+            baseline = Cell(candidate.baseline, cell.utterance, cell.seed)
+            compared = cell.round == 0 and cell != baseline and candidate.baseline in self._candidates
+            if not compared or baseline in self._done:
                 return cell
         return None
 
@@ -158,8 +159,8 @@ class Queue:
         elif isinstance(task, Speak):
             self._done.add(task.cell)
 
-    def gave_up(self, worker: object) -> None:
-        """``worker`` could not do its task, and nobody can."""
+    def give_up(self, worker: object) -> None:
+        """Record that ``worker`` could not do its task and no other can."""
         task = self._out.pop(worker)
         self._finished += 1
         if isinstance(task, Speak):
@@ -167,7 +168,7 @@ class Queue:
             self._done.add(task.cell)
 
     def lost(self, worker: object) -> Task | None:
-        """``worker`` died. Its task goes to another; where several died with it, it is given up and returned."""
+        """``worker`` died. Its task goes to another; if several died with it, it is given up and returned."""
         for block in self._blocks:
             if block.owner == worker:
                 block.owner = None
@@ -178,10 +179,10 @@ class Queue:
         self._attempts[name] += 1
         if self._attempts[name] >= ATTEMPTS:
             self._out[worker] = task
-            self.gave_up(worker)
+            self.give_up(worker)
             return task
         match task:
-            case Refer():
+            case MeasureReference():
                 self._refer.appendleft(task.spoken)
             case Prepare():
                 self._prepare.appendleft(self._candidates[task.key])
@@ -210,7 +211,7 @@ class Queue:
 
     def seconds_left(self, workers: int = 1) -> float | None:
         """An estimate, once something was done."""
-        waiting: list[Task] = [*self._out.values(), *map(Refer, self._refer)]
+        waiting: list[Task] = [*self._out.values(), *map(MeasureReference, self._refer)]
         cells = [cell for block in self._blocks for cell in block.cells]
         coming = self.coming * self._cells_each
         return self._pace.estimate(waiting, cells, coming, len(self._prepare), workers)
@@ -221,9 +222,9 @@ class Queue:
 
 
 def _name(task: Task) -> object:
-    """What is the same for a task that is handed out again."""
+    """Identity of a task, equal if it is handed out again."""
     match task:
-        case Refer():
+        case MeasureReference():
             return task.spoken.key
         case Prepare():
             return task.key
@@ -232,7 +233,7 @@ def _name(task: Task) -> object:
 
 
 class _Pace:
-    """How long tasks take: calibrations alike, and takes by their setting as far as that is known."""
+    """Durations of tasks: calibrations as one kind, takes by their setting if known."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
@@ -248,8 +249,8 @@ class _Pace:
     def estimate(
         self, tasks: list[Task], cells: list[Cell], coming: int, calibrations: int, workers: int
     ) -> float | None:
-        """Seconds for ``tasks`` under way or next, ``cells``, as many ``coming`` of settings that nobody knows yet, and
-        calibrations."""
+        """Seconds for ``tasks`` under way or next, ``cells``, as many ``coming`` of settings that are not known yet,
+        and calibrations."""
         cells = cells + [task.cell for task in tasks if isinstance(task, Speak)]
         if cells and not self._takes:
             return None
@@ -257,7 +258,10 @@ class _Pace:
         means = {key: fmean(times) for key, times in self._takes.items()}
         seconds = sum(means.get(cell.setting, usual) for cell in cells) + coming * usual
         calibrations += sum(isinstance(one, Prepare) for one in tasks)
-        for kind, count in ((Prepare, calibrations), (Refer, sum(isinstance(one, Refer) for one in tasks))):
+        for kind, count in (
+            (Prepare, calibrations),
+            (MeasureReference, sum(isinstance(one, MeasureReference) for one in tasks)),
+        ):
             if count and not self._others[kind]:
                 return None
             seconds += count * fmean(self._others[kind]) if count else 0.0

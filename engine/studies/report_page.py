@@ -81,7 +81,7 @@ def _summary(results: Results) -> str:
 def _answer(search: Search, results: Results) -> list[str]:
     told = answer(search, results.trials)
     rows = [f"<li>{escape(answer_words(one, search, results))}</li>" for one in told.trials]
-    found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial keeps to it.</p>"
+    found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial meets the constraints.</p>"
     return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{told.words}</p>"]
 
 
@@ -150,7 +150,7 @@ def _table(results: Results) -> str:
         rows.append(f"<tr><td></td><td>{REFERENCE}</td>{cells}<td></td></tr>")
     note = (
         "<p><small>In brackets: 95 % intervals by bootstrap over the sentences. Bold: no other setting is better in "
-        "speed and all measures of quality at once. What each column is, is said when it is pointed at.</small></p>"
+        "speed and all measures of quality at once. Point at a column title for its definition.</small></p>"
     )
     return f'<div class="wide"><table>{"".join(rows)}</table></div>{note}'
 

@@ -1,4 +1,4 @@
-"""What a study found so far: per setting, every metric with its interval. Torch-free; what views and reports read.
+"""Results of a study so far: every metric per setting, with its interval. Torch-free; what views and reports read.
 
 A figure of a setting is from its finished takes. Takes of one sentence (its voices, seeds and rounds) are brought
 together first, by their mean or median; the figure is the mean or median over the sentences, and its interval a
@@ -32,12 +32,12 @@ VERDICTS: Mapping[str, tuple[str, Callable[[Mapping[str, float]], complex]]] = {
 }
 """Metrics that come from judges: whose they are, and their value from what the judge says of one take."""
 _OF_A_BASELINE = {"speed_up": 1.0}
-"""What relative metrics are for the baseline itself, by definition; 0 for all others."""
+"""Values of relative metrics for the baseline itself, by definition; 0 for all others."""
 
 
 @dataclass(frozen=True)
 class SettingResult:
-    """What was found of one setting."""
+    """Results of one setting."""
 
     key: str
     name: str
@@ -72,11 +72,11 @@ class Heard:
     folder: Path
     """Of the study."""
     understood: str = ""
-    """What the first judge that understands words heard."""
+    """Words recognised by the first judge of words."""
 
     @property
     def path(self) -> Path:
-        """Where its audio lies."""
+        """File of its audio."""
         return audio_path(self.folder, self.take)
 
 
@@ -88,13 +88,13 @@ class Failure:
     sentence: str
     """Why."""
     text: str = ""
-    """What was to be said; empty if no take of that utterance is there to tell."""
+    """The text; empty if no take of that utterance exists."""
     voice: str = ""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a study found so far."""
+    """Results of a study so far."""
 
     folder: Path
     title: str
@@ -113,14 +113,14 @@ class Results:
     """By the setting's key."""
     machines: tuple[str, ...] = ()
     clocks: tuple[str, ...] = ()
-    """What speed-ups are measured by."""
+    """Clocks of the speed-ups."""
     trials: tuple[StoredTrial, ...] = ()
     failed: tuple[Failure, ...] = ()
     """Takes that could not be made."""
     busy_seconds: float = 0.0
     """Wall seconds that workers were busy with takes and calibrations, warm-up and judging included."""
     damage: str = ""
-    """What is wrong with the study's file, or ``""``."""
+    """Damage of the study's file, or ``""``."""
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ class _Clusters:
 
     @staticmethod
     def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
-        """What the takes of each cluster come to."""
+        """Takes of each cluster combined."""
         if one.statistic == "rate":
             sums = [np.bincount(place, part, len(takes)) for part in (values.real, values.imag)]
             return sums[0] + 1j * sums[1]
@@ -325,7 +325,7 @@ def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Seque
 
 
 def _references(store: Store) -> tuple[dict[str, Estimate], str]:
-    """What the judges say of the reference speech, and why there is none."""
+    """The judges' scores of the reference speech, and why there are none."""
     found = store.references()
     why_not = next((why for _, why in found.values() if why), "")
     figures: dict[str, Estimate] = {}
@@ -337,7 +337,7 @@ def _references(store: Store) -> tuple[dict[str, Estimate], str]:
 
 
 def estimate(name: str, values: Sequence[complex]) -> Estimate:
-    """What single recordings, each of its own sentence, give in the metric called ``name``."""
+    """Estimate of the metric called ``name`` from single recordings of different sentences."""
     one, matrix = metric(name), np.array(values)[:, None]
     return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from engine import locks
 from engine.errors import SettingError, StudyError
-from engine.measure.baseline_metrics import held_against
+from engine.measure.baseline_metrics import with_difference
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver
 from engine.setting.take import Metrics
 from engine.studies.queueing import Queue
@@ -26,11 +26,11 @@ from engine.studies.tasks import (
     Equipment,
     Failed,
     Made,
+    MeasureReference,
     Outcome,
     Prepare,
     Prepared,
-    Refer,
-    Referred,
+    ReferenceMeasured,
     Speak,
     Task,
     take_id,
@@ -38,7 +38,7 @@ from engine.studies.tasks import (
 from engine.studies.wording import described
 
 if TYPE_CHECKING:
-    from engine.studies.execution import Performer
+    from engine.studies.execution import TaskRunner
 
 FINISHED, PAUSED = "finished", "paused"
 
@@ -60,7 +60,7 @@ class StudyFollower(WorkObserver, Protocol):
 
 
 @dataclass(frozen=True)
-class Lost:
+class WorkerLost:
     """A worker died."""
 
     why: str
@@ -78,18 +78,18 @@ class TaskExecutor(Protocol):
     def start(self, worker: object, task: Task) -> None:
         """Give a worker its task."""
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | Lost]]:
-        """What came back, once something has. Raises :class:`StudyError` if nobody is left to work."""
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+        """Wait for finished tasks. Raises :class:`StudyError` if no worker is left."""
 
     @property
     def size(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
 
     def end(self) -> None:
         """Let the workers go."""
 
     def log(self) -> list[str]:
-        """What is to be said of the workers afterwards, in sentences."""
+        """Remarks on the workers, in sentences."""
 
 
 class LocalExecutor:
@@ -97,16 +97,16 @@ class LocalExecutor:
 
     def __init__(self, load: Callable[..., SpeechModel], model: SpeechModel | None = None) -> None:
         self._load, self._model = load, model
-        self._performer: Performer | None = None
+        self._runner: TaskRunner | None = None
         self._task: Task | None = None
         self.size = 1
 
     def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
         # Imported here: only running a study needs torch.
-        from engine.studies.execution import Performer
+        from engine.studies.execution import TaskRunner
 
-        self._performer = Performer(equipment, self._load, self._model)
-        return self._performer.equip(observer).info.fingerprint
+        self._runner = TaskRunner(equipment, self._load, self._model)
+        return self._runner.equip(observer).info.fingerprint
 
     def idle(self) -> list[object]:
         return [] if self._task else ["here"]
@@ -114,16 +114,16 @@ class LocalExecutor:
     def start(self, worker: object, task: Task) -> None:
         self._task = task
 
-    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | Lost]]:
-        if self._performer is None or self._task is None:
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+        if self._runner is None or self._task is None:
             raise StudyError("There is no task to wait for.")
         try:
-            return [("here", self._performer.carry_out(self._task, observer))]
+            return [("here", self._runner.carry_out(self._task, observer))]
         finally:
             self._task = None
 
     def end(self) -> None:
-        self._performer = None
+        self._runner = None
 
     def log(self) -> list[str]:
         return []
@@ -176,7 +176,7 @@ class _Run:
                 if pausing:
                     return PAUSED
                 if self._queue.left and self._crew.idle():
-                    raise StudyError("The study cannot go on: what is left waits for takes that could not be made.")
+                    raise StudyError("The study cannot continue: the remaining tasks wait for takes that failed.")
                 if not self._queue.left and self._asked_all():
                     # Trials whose setting was known already end without a task.
                     self._advance()
@@ -195,7 +195,7 @@ class _Run:
 
     def _title(self, task: Task) -> str:
         """A task in words."""
-        if isinstance(task, Refer):
+        if isinstance(task, MeasureReference):
             return "reference speech"
         candidate = self._candidates[task.key if isinstance(task, Prepare) else task.cell.setting]
         title = candidate.name or described(candidate.setting)
@@ -216,13 +216,13 @@ class _Run:
 
     def _tell(self) -> None:
         if self._searcher is not None:
-            self._searcher.told(lambda key: self._queue.complete(self._candidates[key]))
+            self._searcher.report(lambda key: self._queue.complete(self._candidates[key]))
 
     def _asked_all(self) -> bool:
         return self._searcher is None or (self._searcher.open == 0 and self._searcher.exhausted)
 
     # --- Keeping ------------------------------------------------------------------------------------------------------
-    def _keep(self, worker: object, outcome: Outcome | Lost) -> None:
+    def _keep(self, worker: object, outcome: Outcome | WorkerLost) -> None:
         match outcome:
             case Made():
                 self._keep_take(outcome)
@@ -230,49 +230,51 @@ class _Run:
             case Prepared():
                 self._store.add_artefact(outcome)
                 self._queue.done(worker, outcome.seconds, outcome.artefact)
-            case Referred():
+            case ReferenceMeasured():
                 self._store.add_reference(outcome)
                 self._queue.done(worker, outcome.seconds)
             case Failed():
-                self._queue.gave_up(worker)
+                self._queue.give_up(worker)
                 self._keep_failure(outcome.task, outcome.sentence, outcome.whole_setting)
-            case Lost():
+            case WorkerLost():
                 given_up = self._queue.lost(worker)
                 if given_up is not None:
-                    self._keep_failure(given_up, f"Several workers died with it; the last: {outcome.why}", False)
+                    self._keep_failure(given_up, f"Several workers died running it; the last: {outcome.why}", False)
 
     def _keep_take(self, made: Made) -> None:
         candidate = self._candidates[made.task.cell.setting]
         is_baseline = candidate.key == candidate.baseline
         metrics, distance = made.take.metrics, None
         if not is_baseline and made.task.cell.round == 0:
-            metrics, distance = self._beside(made, candidate.baseline)
+            metrics, distance = self._compared(made, candidate.baseline)
         kept = self._store.add_take(made, metrics, distance, keep_spectrogram=is_baseline)
         if candidate.key in self._problems:
-            # What stood in its way before does no longer.
+            # It works now, whatever was wrong before.
             self._store.rule_out(candidate.key, "")
             self._problems.discard(candidate.key)
         if kept is not None:
             self._follower.take(kept)
 
-    def _beside(self, made: Made, baseline: str) -> tuple[Metrics, float | None]:
-        """What a take is beside its baseline, as far as the two can be compared with each other."""
+    def _compared(self, made: Made, baseline: str) -> tuple[Metrics, float | None]:
+        """Metrics of a take against its baseline, and their distance, as far as the two can be compared."""
         cell, take = made.task.cell, made.take
-        beside = take_id(Cell(baseline, cell.utterance, cell.seed))
-        mel = self._store.spectrogram(beside)
+        baseline_take = take_id(Cell(baseline, cell.utterance, cell.seed))
+        mel = self._store.spectrogram(baseline_take)
         if mel is None or take.trace.mel is None:
             return take.metrics, None
         try:
-            theirs = mel, (self._store.audio(beside), take.sample_rate)
-            distance, metrics = held_against(take.metrics, theirs, (take.trace.mel, (take.samples, take.sample_rate)))
+            theirs = mel, (self._store.audio(baseline_take), take.sample_rate)
+            distance, metrics = with_difference(
+                take.metrics, theirs, (take.trace.mel, (take.samples, take.sample_rate))
+            )
         except SettingError:
             return take.metrics, None
         return metrics, distance
 
     def _keep_failure(self, task: Task, sentence: str, whole_setting: bool) -> None:
         match task:
-            case Refer():
-                self._store.add_reference(Referred(task, (), 0.0, sentence))
+            case MeasureReference():
+                self._store.add_reference(ReferenceMeasured(task, (), 0.0, sentence))
             case Prepare():
                 self._rule_out(task.key, sentence)
             case Speak() if whole_setting:
@@ -288,12 +290,12 @@ class _Run:
 
 @contextmanager
 def alone_with(folder: Path) -> Iterator[None]:
-    """Hold the study in ``folder``, so that no other process runs it. A process that dies lets go of it by itself.
+    """Hold the study in ``folder``, so that no other process runs it. A process that dies releases it.
 
     Raises :class:`StudyError` if another one holds it, and :class:`OSError` where the folder cannot be used.
     """
     try:
         with locks.held(folder / "running.sqlite"):
             yield
-    except locks.TakenError as error:
+    except locks.LockedError as error:
         raise StudyError(f"The study in {folder} is being run by another process; wait for it, or stop it.") from error

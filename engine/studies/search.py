@@ -36,25 +36,25 @@ RULED_OUT_AT_MOST = 3
 
 @dataclass(frozen=True)
 class Answer:
-    """What a search found."""
+    """Answer of a search."""
 
     trials: tuple[StoredTrial, ...]
     """The best one; the whole front if there are several objectives."""
     kept: int
-    """How many trials keep all constraints."""
+    """Number of trials that meet all constraints."""
     complete: int
-    """How many were evaluated."""
+    """Number of evaluated trials."""
     failed: int
-    """How many could not be run."""
+    """Number of failed trials."""
     ruled_out: int
-    """How many settings were asked for that techniques rule out."""
+    """Number of proposed settings that techniques rule out."""
 
     @property
     def words(self) -> str:
-        """How the trials went, as a sentence."""
+        """Counts of trials, as a sentence."""
         others = [(self.failed, "could not be run"), (self.ruled_out, "were ruled out by the techniques themselves")]
         more = "".join(f"; {count} more {what}" for count, what in others if count)
-        return f"{self.complete} trials were evaluated, of which {self.kept} keep to it{more}."
+        return f"{self.complete} trials were evaluated, of which {self.kept} meet the constraints{more}."
 
 
 class Searcher:
@@ -108,9 +108,9 @@ class Searcher:
             return candidate
         return None
 
-    def told(self, complete: Callable[[str], bool]) -> int:
-        """Tell Optuna of every trial all of whose takes are there (``complete`` says so of a setting's key); how many
-        those were."""
+    def report(self, complete: Callable[[str], bool]) -> int:
+        """Report every trial to Optuna whose takes are all made (``complete``, by a setting's key). Returns their
+        number."""
         ready = [key for key in self._running if complete(key)]
         for key in ready:
             stored, trial = self._running.pop(key)
@@ -189,12 +189,12 @@ class Searcher:
         if not set(stored.params) <= set(axes):
             return  # The study's space was changed since.
         distributions = {name: self._distribution(axes[name]) for name in stored.params}
-        told: dict[str, Any] = {"state": self._kept_away}
+        result: dict[str, Any] = {"state": self._kept_away}
         if stored.state == COMPLETE:
             values, constraints = stored.outcome["values"], stored.outcome["constraints"]
-            told = {"values": list(values), "constraints": dict(constraints) or None}
+            result = {"values": list(values), "constraints": dict(constraints) or None}
         try:
-            trial = self._optuna.trial.create_trial(params=dict(stored.params), distributions=distributions, **told)
+            trial = self._optuna.trial.create_trial(params=dict(stored.params), distributions=distributions, **result)
         except ValueError:
             return
         self._memory.add_trial(trial)
@@ -237,8 +237,8 @@ class Searcher:
 
     @property
     def _kept_away(self) -> optuna.trial.TrialState:
-        """What a ruled-out setting is to Optuna: with one objective as bad as any, with several nothing at all, since
-        its samplers know no worst then."""
+        """State of a ruled-out setting in Optuna: with one objective the worst value, with several a failure, since its
+        samplers have no worst value then."""
         states = self._optuna.trial.TrialState
         return states.PRUNED if len(self._search.objectives) == 1 else states.FAIL
 

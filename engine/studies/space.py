@@ -34,7 +34,7 @@ class Axis:
 
     @property
     def name(self) -> str:
-        """As it is written in a study."""
+        """Name as written in a study."""
         return f"{self.technique}.{self.knob or ENGAGED}" if self.technique else self.knob
 
     def is_off(self, value: object) -> bool:
@@ -56,13 +56,13 @@ class Range:
 
     @property
     def name(self) -> str:
-        """As it is written in a study."""
+        """Name as written in a study."""
         return f"{self.technique}.{self.knob}" if self.technique else self.knob
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a setting has to keep to: a bound for a metric, or for its difference to the baseline."""
+    """Constraint on a setting: a bound for a metric, or for its difference to the baseline."""
 
     metric: str
     bound: float
@@ -89,7 +89,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Search:
-    """What to look for, and where."""
+    """Objectives, constraints and space of a search."""
 
     trials: int
     objectives: tuple[str, ...]
@@ -100,7 +100,7 @@ class Search:
 
     @property
     def words(self) -> str:
-        """What is looked for, as a sentence."""
+        """Goal of the search, as a sentence."""
         goals = " and ".join(
             f"{'the highest' if metric(name).better == 'higher' else 'the lowest'} {metric(name).title}"
             for name in self.objectives
@@ -122,7 +122,7 @@ def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[Axis, .
 
 
 def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
-    """What a study looks for. Raises :class:`StudyError`."""
+    """The search of a study. Raises :class:`StudyError`."""
     fields = study_fields(given, "search.")
     axes = tuple(_searched(*one, entry) for one in _flat(fields.table("space")))
     if not axes:
@@ -157,11 +157,11 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> A
     log = fields.flag("log")
     fields.require_known()
     if not isinstance(knob, Number) or low is None or high is None or not low < high:
-        raise StudyError(f"{where} needs a number's low and high, the one below the other.")
+        raise StudyError(f"{where} needs numbers low and high, with low below high.")
     if step is not None and (step <= 0 or log):
-        raise StudyError(f"{where}.step must be above 0, and does not go together with log.")
+        raise StudyError(f"{where}.step must be above 0, and cannot be combined with log.")
     if log and low <= 0:
-        raise StudyError(f"{where}.low must be above 0 where log is true.")
+        raise StudyError(f"{where}.low must be above 0 if log is true.")
     try:
         for bound in (low, high):
             knob.check(bound)

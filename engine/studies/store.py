@@ -26,7 +26,7 @@ from engine.setting.artefact import Artefact
 from engine.setting.take import Measurements, Metrics
 from engine.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import Candidate, Cell, Study
-from engine.studies.tasks import Made, Prepared, Referred
+from engine.studies.tasks import Made, Prepared, ReferenceMeasured
 from engine.techniques import technique
 
 DATABASE = "study.sqlite"
@@ -37,8 +37,7 @@ class StudyDamaged(StudyError):
 
 
 class Store(Database):
-    """What is known of one study, in one folder. Any thread may call it; calls take turns. Raises
-    :class:`StudyError`."""
+    """Store of one study, in one folder. Thread-safe: calls are serialised. Raises :class:`StudyError`."""
 
     title = "study"
     contents = "the study"
@@ -61,7 +60,7 @@ class Store(Database):
         known = self.about()
         if known and known["model"] != study.model:
             raise StudyError(
-                f"The study in {self.folder} is of the model {known['model']!r}, not of {study.model!r}; choose "
+                f"The study in {self.folder} is for the model {known['model']!r}, not {study.model!r}; choose "
                 "another folder for its results."
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -79,7 +78,7 @@ class Store(Database):
         known = self.about()["checkpoint"]
         if known and known != fingerprint:
             raise StudyError(
-                f"The study in {self.folder} was begun with other weights ({known[:12]}) than are loaded "
+                f"The study in {self.folder} was started with other weights ({known[:12]}) than the loaded ones "
                 f"({fingerprint[:12]}); choose another folder for its results."
             )
         if not known:
@@ -215,7 +214,7 @@ class Store(Database):
                 raise ValueError(f"the spectrogram of {take} is broken: {error}") from error
 
     def audio_path(self, take: str) -> Path:
-        """Where the audio of the take ``take`` lies."""
+        """File of the audio of the take ``take``."""
         return audio_path(self.folder, take)
 
     def audio(self, take: str) -> np.ndarray:
@@ -232,7 +231,7 @@ class Store(Database):
             )
 
     def artefacts(self) -> dict[str, Artefact]:
-        """What was prepared, by the keys of the settings that it is for."""
+        """Prepared artefacts, by the keys of their settings."""
         rows = self._rows("SELECT setting, content FROM tables")
         with self._problems("read"):
             candidates = {one.key: one.candidate for one in self.settings()}
@@ -240,11 +239,11 @@ class Store(Database):
 
     @property
     def preparing_seconds(self) -> float:
-        """What calibrating took."""
+        """Total seconds of calibrations."""
         ((seconds,),) = self._rows("SELECT coalesce(sum(seconds), 0.0) FROM tables")
         return seconds
 
-    def add_reference(self, referred: Referred) -> None:
+    def add_reference(self, referred: ReferenceMeasured) -> None:
         """Keep what the judges heard in the reference speech of an utterance."""
         verdicts = json_text([[one.judge, dict(one.figures), one.heard] for one in referred.verdicts])
         with self._problems("written"), self._writing():
@@ -253,7 +252,7 @@ class Store(Database):
             )
 
     def references(self) -> dict[str, tuple[tuple[Verdict, ...], str]]:
-        """By utterance: what the judges heard in the reference speech, and why there is none."""
+        """By utterance: the judges' verdicts on the reference speech, and why there is none."""
         rows = self._rows("SELECT utterance, verdicts, why_not FROM refs")
         with self._problems("read"):
             return {key: (_verdicts(verdicts), why_not) for key, verdicts, why_not in rows}
@@ -296,7 +295,7 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
 
 
 def audio_path(folder: Path, take: str) -> Path:
-    """Where the audio of the take ``take`` of the study in ``folder`` lies."""
+    """File of the audio of the take ``take`` of the study in ``folder``."""
     return folder / AUDIO / f"{take}.wav"
 
 

@@ -1,4 +1,4 @@
-"""What a study's file holds: its tables, and its settings and takes as they are read from there. Torch-free."""
+"""Schema of a study's database, and its settings and takes as read from there. Torch-free."""
 
 from __future__ import annotations
 

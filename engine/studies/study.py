@@ -1,4 +1,4 @@
-"""What a study is: settings × utterances × seeds. Torch-free.
+"""Studies: settings × utterances × seeds. Torch-free.
 
 A cell of a study is one setting on one utterance with one seed, in one of several rounds: rounds repeat the same take
 to measure its speed again. :mod:`engine.studies.definition` reads a study from its file.
@@ -21,7 +21,7 @@ from engine.studies.space import Axis, Search
 from engine.techniques import technique
 
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
-"""Where a setting of a study comes from."""
+"""Origins of a study's settings."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """What identifies it in the study."""
+        """Key of it within the study."""
         return self.setting.fingerprint
 
     @property
@@ -98,17 +98,17 @@ class Study:
     device: str = "auto"
     ruled_out: tuple[tuple[str, str], ...] = ()
     definition: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """As it was read."""
+    """The definition as it was read."""
 
     @property
     def takes(self) -> int:
-        """How many takes it has, those of the search included."""
+        """Total number of takes, including those of the search."""
         searched = self.search.trials if self.search else 0
         return (len(self.candidates) + searched) * self.takes_each
 
     @property
     def takes_each(self) -> int:
-        """How many takes each setting has."""
+        """Number of takes per setting."""
         return len(self.utterances) * len(self.seeds) * self.rounds
 
     def cells(self, candidate: Candidate) -> Iterator[Cell]:
@@ -124,7 +124,7 @@ class Study:
 
 
 def results_folder(file: str | Path) -> Path:
-    """Where the results of the study that ``file`` describes lie unless another place is named."""
+    """Default folder of the results of the study that ``file`` describes."""
     return Path(file).with_suffix(".study")
 
 
@@ -145,7 +145,7 @@ def assembled(model: str, options: Values, values: Mapping[Axis, object]) -> Set
 
 
 def duration(seconds: float) -> str:
-    """So many seconds in the unit that suits them."""
+    """Seconds in a suitable unit."""
     for unit, length in (("years", 365.25 * 86_400), ("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.1f} {unit}" if seconds < 10 * length else f"{seconds / length:,.0f} {unit}"

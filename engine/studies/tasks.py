@@ -1,5 +1,4 @@
-"""What a study gives to a worker, and what comes back. Torch-free and picklable: both may be on other
-machines."""
+"""Tasks of a study's workers, and their outcomes. Torch-free and picklable: both may be on other machines."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from engine.studies.study import Cell, Spoken
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a worker needs to know before its first task."""
+    """Equipment of a worker: model, device and judges."""
 
     model: str
     folder: str = ""
@@ -38,7 +37,7 @@ class Prepare:
 
 
 @dataclass(frozen=True)
-class Refer:
+class MeasureReference:
     """Let the judges hear the reference speech of an utterance."""
 
     spoken: Spoken
@@ -54,7 +53,7 @@ class Speak:
     artefacts: tuple[Artefact, ...] = ()
 
 
-Task = Prepare | Refer | Speak
+Task = Prepare | MeasureReference | Speak
 
 
 @dataclass(frozen=True)
@@ -67,10 +66,10 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Referred:
-    """What the judges heard in the reference speech; ``why_not`` says why there is none."""
+class ReferenceMeasured:
+    """The judges' verdicts on the reference speech; ``why_not`` says why there are none."""
 
-    task: Refer
+    task: MeasureReference
     verdicts: tuple[Verdict, ...]
     seconds: float
     why_not: str = ""
@@ -100,7 +99,7 @@ class Failed:
     whole_setting: bool = False
 
 
-Outcome = Prepared | Referred | Made | Failed
+Outcome = Prepared | ReferenceMeasured | Made | Failed
 
 
 def take_id(cell: Cell) -> str:

@@ -1,4 +1,4 @@
-"""How settings of a study are called, and what is said of its search. Torch-free."""
+"""Titles of a study's settings, and sentences on its search. Torch-free."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_
 _RATES = ("word_error_rate", "whisper_word_error_rate")
 """Metrics of judges that are said in percent."""
 REFERENCE = "Reference speech"
-"""What judges make of it stands next to what they make of the settings."""
+"""Title of the row with the judges' scores of the reference speech."""
 
 
 def shown(results: Results) -> tuple[Metric, ...]:
@@ -38,27 +38,27 @@ def figure_text(figure: Estimate | None) -> str:
 
 
 def search_in(results: Results) -> Search | None:
-    """What a study looks for, read from its own file; ``None`` if it does not search."""
+    """The search of a study, read from its own file; ``None`` if it has none."""
     if "search" not in results.definition:
         return None
     return search_of(results.definition["search"], catalogue.entry(results.model))
 
 
 def answer_lines(search: Search, results: Results) -> list[str]:
-    """What is looked for, how the trials went, what they found and what that took, in sentences."""
-    told = answer(search, results.trials)
-    lines = [search.words, told.words]
-    lines += [f"Trial {one.number}: {answer_words(one, search, results)}." for one in told.trials]
-    if not told.trials and told.complete:
-        lines.append("No trial keeps to it: widen the space, loosen a bound, or allow more trials.")
+    """Goal, trials, answer and time of a search, in sentences."""
+    found = answer(search, results.trials)
+    lines = [search.words, found.words]
+    lines += [f"Trial {one.number}: {answer_words(one, search, results)}." for one in found.trials]
+    if not found.trials and found.complete:
+        lines.append("No trial meets the constraints: widen the space, loosen a bound, or allow more trials.")
     return [*lines, f"It took {duration(results.busy_seconds)} of computing."]
 
 
 def reference_lines(results: Results) -> list[str]:
-    """What judges made of the reference speech, or why there is none, in sentences."""
+    """The judges' scores of the reference speech, or why there are none, in sentences."""
     lines = [
-        f"{metric(name).title} of the same judge on the reference speech: {_rate(figure, name)}; below that, it can "
-        "tell no two settings apart."
+        f"{metric(name).title} of the same judge on the reference speech: {_rate(figure, name)}; below that, "
+        "settings cannot be told apart."
         for name, figure in results.references.items()
     ]
     if results.no_reference:
@@ -102,7 +102,7 @@ def described(setting: Setting) -> str:
 
 
 def short_title(name: str) -> str:
-    """The title of the technique called ``name`` without what stands in brackets."""
+    """The title of the technique called ``name`` without its part in brackets."""
     return technique(name).title.partition(" (")[0]
 
 

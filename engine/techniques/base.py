@@ -1,4 +1,4 @@
-"""What a technique is: identity, knobs, how it changes a plan, what it prepares, what else it brings. Torch-free.
+"""Declaration of a technique: identity, knobs, its change of a plan, its preparation, and further parts. Torch-free.
 
 A technique is a plug-in. It lives in one file or folder (ours: ``engine/techniques/<name>``; a researcher's: a package
 of their own), and the entry-point group ``paretone.techniques`` names its :class:`Technique`. Nothing else in
@@ -39,12 +39,12 @@ SLOTS = (
     "sampling",
     "launching",
 )
-"""What techniques take up in a plan, in the order in which they resolve; other slots come last."""
+"""Slots of a plan, in the order in which techniques resolve; other slots come last."""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """Where a technique was published."""
+    """Publication of a technique."""
 
     title: str
     reference: str
@@ -52,7 +52,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Context:
-    """What a technique may ask when it resolves."""
+    """Information for a technique when it resolves."""
 
     info: ModelInfo
     """The model. Not ``loaded``: what the catalogue says of it; layers, weights and devices are then unknown."""
@@ -60,7 +60,7 @@ class Context:
     entry: Engaged
     """The technique's own place in the setting: its knobs as they were given, and its artefact."""
     artefacts: tuple[Artefact, ...] = ()
-    """What the setting names by fingerprint."""
+    """Artefacts that the setting names by fingerprint."""
     loaded: bool = True
     taken: Mapping[str, Technique] = field(default_factory=dict)
     """The technique in each slot that is taken, whether it has resolved yet or not."""
@@ -75,7 +75,7 @@ class Context:
         return next((one for one in self.artefacts if one.fingerprint == self.entry.artefact), None)
 
     def compatibility(self, plan: Plan) -> Compatibility:
-        """What an artefact must have been made for to serve under ``plan``."""
+        """Compatibility required of an artefact under ``plan``."""
         info = self.info
         return Compatibility.of(info.id, plan.fingerprint, info.variant, info.knobs, plan.options)
 
@@ -90,7 +90,7 @@ class Conflict(SettingError):
 
 @dataclass(frozen=True)
 class ArtefactType:
-    """How profiles hold a technique's artefact. The functions are torch-free."""
+    """Storage of a technique's artefact in profiles. The functions are torch-free."""
 
     key: str
     """Its field in the file."""
@@ -112,7 +112,7 @@ class ArtefactFile:
 
     option: str
     noun: str
-    """What the file holds, such as ``strategy table``."""
+    """Contents of the file, such as ``strategy table``."""
     meaning: str
     """The option's help."""
     engage: str
@@ -131,7 +131,7 @@ class Weights:
     fitting: Callable[[ModelInfo, Values], Sequence[TrainedWeights]]
     """Those that fit the knobs; a setting that names none takes the first."""
     knobs_of: Callable[[Any], Mapping[str, object]]
-    """The values of the knobs that tell these weights from others."""
+    """The values of the knobs that distinguish these weights."""
     of: Callable[[Any], TrainedWeights | None] = lambda plan: plan.weights
     """Those that run under a resolved plan."""
     required: bool = False
@@ -148,7 +148,7 @@ class ReportObserver(ProgressObserver, Protocol):
 
 @dataclass(frozen=True)
 class JobTask:
-    """What carries out a preparation is given."""
+    """Arguments of the function that carries out a preparation."""
 
     request: Any
     """The technique's own, frozen and picklable."""
@@ -178,7 +178,7 @@ class Job:
     name: str
     """Such as ``calibrate``; unique within the technique."""
     title: str
-    """What a person reads, such as ``Calibrate``."""
+    """Title, such as ``Calibrate``."""
     request: str
     """The type of its requests, ``"package.module:Class"``, torch-free. A request that runs on the loaded model has the
     field ``setting``."""
@@ -207,22 +207,22 @@ class Technique:
     that come before it. Raises :class:`SettingError` with a sentence if it cannot be, and
     :class:`engine.setting.plan.NotPrepared` where only its preparation is missing."""
     slot: str = ""
-    """What it takes up, one of :data:`SLOTS` as a rule: two techniques of one slot exclude each other. ``slot:part``
-    resolves with ``slot`` and excludes only its like; ``""`` excludes none."""
+    """Slot, usually one of :data:`SLOTS`: two techniques of one slot exclude each other. ``slot:part`` resolves with
+    ``slot`` and excludes only its like; ``""`` excludes none."""
     options: tuple[str, ...] = ()
     """The sampler options that a model must have for it."""
     describe: Callable[[Values], str] = lambda knobs: ""
-    """What the knobs' values mean, in a few words."""
+    """Meaning of the knobs' values, in a few words."""
     place: int = 1000
-    """Where it stands in lists: the smaller, the earlier; ties by title."""
+    """Position in lists: smaller is earlier; ties by title."""
     lacking: Callable[[str], str | None] = lambda family: None
-    """Why models of a family are not offered it, whatever their device, as a sentence, or ``None``."""
+    """Why it is not offered for models of a family on any device, as a sentence, or ``None``."""
     needs: str = ""
-    """What a device must be able to do for it; see :func:`engine.device.lacking`."""
+    """Required features of the device; see :func:`engine.device.lacking`."""
     artefact: ArtefactType | None = None
-    """What is prepared for it and kept in profiles."""
+    """Artefact that is prepared for it and kept in profiles."""
     artefact_file: ArtefactFile | None = None
-    """How the command line takes that from a file."""
+    """File of the artefact for the command line."""
     weights: Weights | None = None
     """Which trained weights it runs."""
     jobs: tuple[Job, ...] = ()

@@ -32,7 +32,7 @@ NOT_FOR_LANGUAGE = (
 
 
 def lacking(family: str) -> str | None:
-    """Why models of ``family`` are not offered it, whatever their device, or ``None``."""
+    """Why it is not offered for models of ``family`` on any device, or ``None``."""
     return NOT_FOR_LANGUAGE if family == LANGUAGE else None
 
 
@@ -46,7 +46,7 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
 
 
 def describe(knobs: Values) -> str:
-    """How it is compiled."""
+    """The compilation, in words."""
     return f"evaluations compiled, mode {knobs['mode']}"
 
 

@@ -11,7 +11,7 @@ from engine.techniques.base import Context, Paper, Technique
 
 NAME = "fewer_steps"
 FEWEST_ADVISED = 16
-"""What OmniVoice's authors advise where speed matters; at 8 its word error rate is reported to double."""
+"""Least number of steps that OmniVoice's authors advise; at 8 the word error rate is reported to double."""
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:

@@ -20,13 +20,13 @@ NOTE = "Text and reference were not computed at every step, which is an unpublis
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """What stands before the canvas is kept between steps."""
+    """Keep the rows before the canvas between steps."""
     run = Part.of("engine.models.kernels.kept_prefix:KeptPrefixRun", every=int(knobs["every"]))
     return replace(plan, run=run).noted(NOTE)
 
 
 def describe(knobs: Values) -> str:
-    """What is computed when."""
+    """Computed steps, in words."""
     return f"text and reference at the first and every {ordinal(knobs['every'])} step of a canvas or block"
 
 

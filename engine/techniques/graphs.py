@@ -28,7 +28,7 @@ def graphing(knobs: Values) -> Graphing:
 
 
 def describe(knobs: Values) -> str:
-    """What is recorded."""
+    """Recorded graphs, in words."""
     plan = graphing(knobs)
     lengths = "every length" if plan.bucket == 1 else f"lengths rounded up to {plan.bucket}"
     return f"one graph for {lengths}, at most {plan.most} kept, in {plan.share:.0%} of the memory"

@@ -40,7 +40,7 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
-    """Where it saves nothing."""
+    """Remark if it saves nothing."""
     if knobs["steps"] < options["steps"]:
         return ()
     return (f"Guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of them.",)

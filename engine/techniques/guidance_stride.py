@@ -1,8 +1,7 @@
 """Guidance at every n-th step of masked models: the unconditional branch runs no more often than that.
 
-In between, the difference that it made the last time stands for it (what DiTReducio calls branch skipping, carried over
-to hidden states before the head), or guidance is left out. Nobody has published this for masked speech models: an
-experiment.
+In between, the difference that it last made is reused (what DiTReducio calls branch skipping, carried over to hidden
+states before the head), or guidance is left out. Nobody has published this for masked speech models: an experiment.
 """
 
 from __future__ import annotations

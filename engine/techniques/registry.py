@@ -1,8 +1,9 @@
-"""Which techniques there are: everything in the entry-point group ``paretone.techniques``. Torch-free.
+"""Registry of techniques: everything in the entry-point group ``paretone.techniques``. Torch-free.
 
 Ours are registered in ``pyproject.toml`` in the same way as a researcher's in the package that brings them. A checkout
-is its own metadata: there ours are read from its ``pyproject.toml``, so that they are found whatever was installed
-when. A plug-in that cannot be imported, or is no technique, is left out and named in one sentence; all others work.
+is its own metadata: there ours are read from its ``pyproject.toml``, so that they are found even if the installed
+metadata is older. A plug-in that cannot be imported, or is not a technique, is left out and named in one sentence; all
+others work.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def applying_to(family: str, options: Iterable[Knob]) -> tuple[Technique, ...]:
 
 
 def lacking(family: str, device: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """By name, why techniques are not offered for models of ``family``: whatever their device, or on a ``device`` that
-    cannot do what they need (see :func:`engine.device.lacking`)."""
+    """By name, why techniques are not offered for models of ``family``: on any device, or on a ``device`` that cannot
+    do what they need (see :func:`engine.device.lacking`)."""
     reasons = {one.name: one.lacking(family) or device.get(one.needs) for one in techniques()}
     return {name: reason for name, reason in reasons.items() if reason}
 
@@ -116,7 +117,7 @@ def _loaded(point: EntryPoint) -> Technique | str:
         return f"The plug-in {_called(point)} was left out: it cannot be imported ({type(error).__name__}: {error})."
     if not isinstance(found, Technique) or not _NAME.fullmatch(found.name):
         return (
-            f"The plug-in {_called(point)} was left out: {point.value} is no Technique with a name of lower-case "
+            f"The plug-in {_called(point)} was left out: {point.value} is not a Technique with a name of lower-case "
             "letters, digits and underscores."
         )
     return found

@@ -30,7 +30,7 @@ NO_GUIDANCE = {
     ),
     MASKED: "No guidance: the model speaks less clearly and less like the voice without it.",
 }
-"""What is noted on takes that are not guided, by family."""
+"""Note on takes without guidance, by family."""
 
 
 class Refused(SettingError):
@@ -96,7 +96,7 @@ def conflict(setting: Setting, name: str = "") -> str | None:
 
 
 def remarks(setting: Setting) -> dict[str, tuple[str, ...]]:
-    """What each technique of ``setting`` notes on takes, by name, as far as that is known without a loaded model."""
+    """Remarks of each technique of ``setting`` on takes, by name, as far as known without a loaded model."""
     found: dict[str, tuple[str, ...]] = {}
     info = known(setting.model)
     plan = _begin(info, setting)
@@ -106,7 +106,7 @@ def remarks(setting: Setting) -> dict[str, tuple[str, ...]]:
             found[name] = after.notes[len(before) :]
             before = after.notes
     except SettingError:
-        pass  # The reason is shown by itself; what was found so far stands.
+        pass  # The reason is shown separately; what was found so far is valid.
     return found
 
 
@@ -126,7 +126,7 @@ def knobs_of(entry: Engaged) -> Values:
 
 
 def known(model: str) -> ModelInfo:
-    """What the catalogue says of a model that is not loaded. Raises :class:`SettingError` for one that it has not."""
+    """The catalogue's information on a model. Raises :class:`SettingError` for an unknown model."""
     entry = catalogue.entry(model)
     return ModelInfo(
         id=entry.id,
@@ -163,7 +163,7 @@ def _begin(info: ModelInfo, setting: Setting) -> Any:
     if info.guidance.branches(options) > 1:
         trained = info.cfg_free_weight
         plan = plan.noted(
-            f"Guidance is left out: {info.title} has its guidance in its weights (w = {trained:.2f}) and speaks as if "
+            f"Guidance is ignored: {info.title} has its guidance in its weights (w = {trained:.2f}) and speaks as if "
             f"guided by {trained / (1 - trained):.2g} already; more on top would be too much."
         )
     return replace(plan, options=unguided, reference=unguided)
@@ -206,7 +206,7 @@ def _place(one: Technique) -> tuple[int, int, str]:
 
 
 def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> Any:
-    """``plan`` with a technique. Raises :class:`SettingError`, whatever the technique raises."""
+    """``plan`` with a technique. Any error of the technique becomes a :class:`SettingError`."""
     try:
         knobs = checked(one.knobs, context.entry.knobs, one.title)
         try:
@@ -229,7 +229,7 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
         raise Refused(str(error), (one.name,)) from error
     except PlainError:
         raise
-    except Exception as error:  # A plug-in's own mistake: it is named, and everything else goes on.
+    except Exception as error:  # A plug-in's own mistake: it is named, and everything else continues.
         raise Refused(
             f"{one.title} failed when it was resolved ({type(error).__name__}: {error}); do without it, or tell its "
             "authors.",

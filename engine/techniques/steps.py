@@ -32,7 +32,7 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
-    """Where the grid is not what it may be taken for, or was not made for this."""
+    """Remarks on grids that are not EPSS, or that EPSS was not tuned for."""
     steps, found = knobs["steps"], []
     if knobs["spacing"] == "epss" and steps not in EPSS:
         tables = ", ".join(map(str, EPSS))

@@ -54,7 +54,7 @@ def named(info: ModelInfo, entry: Engaged) -> Engaged:
     if one not in weights.fitting(info, knobs):
         against = {name: entry.knobs[name] for name in own if entry.knobs.get(name, own[name]) != own[name]}
         listed = " and ".join(f"{name}={value}" for name, value in against.items())
-        raise SettingError(f"{Path(one.path).stem} does not go with {listed}; leave that out, or name other weights.")
+        raise SettingError(f"{Path(one.path).stem} does not fit {listed}; omit that, or name other weights.")
     return replace(entry, knobs=knobs, artefact=one.fingerprint)
 
 

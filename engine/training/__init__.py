@@ -1,4 +1,5 @@
-"""What users train: CFG-free weights, drafts and students, from a manifest of recordings or from what a model speaks.
+"""Trainings for users: CFG-free weights, drafts and students, from a manifest of recordings or from a model's own
+speech.
 
 A :class:`engine.training.session.Recipe` makes steps, validates and exports; a :class:`engine.training.session.Session`
 runs it within a budget, logs it and keeps checkpoints. How the bundled models are made: :mod:`engine.training.recipes`.

@@ -12,7 +12,7 @@ from engine.training.draws import draw_state, restore_draw
 
 
 class QueuedClip(Protocol):
-    """What :class:`BatchQueue` needs to know of a clip."""
+    """Interface of clips for :class:`BatchQueue`."""
 
     @property
     def voice(self) -> str: ...

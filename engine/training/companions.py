@@ -44,7 +44,7 @@ MakeRecipe = Callable[[TokenData, torch.device], TokenRecipe]
 
 
 class Companion(ABC):
-    """What a technique trains next to a language model, and how."""
+    """Training of a technique's companion of a language model, such as a draft or student."""
 
     kind: ClassVar[str]
     """Folder of its files, next to the model's checkpoint or in the user's own place for the model."""
@@ -55,17 +55,17 @@ class Companion(ABC):
 
     @abstractmethod
     def recipe(self, request: CompanionRequest, teacher: Teacher, rates: Rates, follower: Follower) -> MakeRecipe:
-        """What makes the recipe, once there is something to learn from.
+        """Function that makes the recipe, given training data.
 
-        Raises :class:`engine.errors.PlainError` for what cannot be trained, before anything is spoken to learn from.
+        Raises :class:`engine.errors.PlainError` before any speech is generated if it cannot be trained.
         """
 
     def following(self, recipe: TokenRecipe, folder: Path, work: Path, follower: Follower) -> Follower:
-        """Who follows the run: ``follower``, after what the companion itself does at milestones."""
+        """The run's follower: ``follower``, after the companion's own work at milestones."""
         return follower
 
     def figures(self, recipe: TokenRecipe) -> Values:
-        """What came of it, for :attr:`engine.training.requests.Trained.figures`."""
+        """Figures of the result, for :attr:`engine.training.requests.Trained.figures`."""
         return Values(layers=len(recipe.retained), retained=",".join(map(str, recipe.retained)))
 
 
@@ -105,8 +105,8 @@ def rates_of(request: CompanionRequest, companion: Companion, teacher: Teacher) 
 
 
 def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) -> TokenData:
-    """What is learnt from: spoken by the model itself, recorded, or both. What was made is found again in the work
-    folder. Raises :class:`TrainingError` if it is too little."""
+    """Training data: spoken by the model itself, recorded, or both, cached in the work folder. Raises
+    :class:`TrainingError` if it is too little."""
     training: list[SpokenTokens] = []
     held_out: list[SpokenTokens] = []
     origins = []
@@ -125,7 +125,7 @@ def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) ->
     if len(training) + len(held_out) < FEWEST or not held_out:
         raise TrainingError(
             f"There are {len(training)} utterances to train on and {len(held_out)} to validate on, which is too few: "
-            "let the model speak more sentences, or give a manifest of recordings."
+            "generate more sentences, or give a manifest of recordings."
         )
     return TokenData(tuple(training), tuple(held_out), ", ".join(origins))
 
@@ -162,7 +162,7 @@ class _Portion:
 
     follower: Follower
     before: int
-    """How much had been done when it began."""
+    """Finished share when it began."""
     total: int
 
     def check(self) -> None:

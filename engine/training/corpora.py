@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import numpy as np
 import soundfile
@@ -30,12 +29,11 @@ from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
 from engine.models.catalogue import harvard_sentences
 from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.training.batch_queue import QueuedClip
 from engine.training.sentences import PROMPT, training_sentences
 
 VOICES = ("slt", "rms")
 FLITE_RATE = 16_000
-"""What these voices speak at. Everything above its half stays empty in the corpus, see the stop band of
+"""Sample rate of these voices. Everything above its half stays empty in the corpus, see the stop band of
 :mod:`engine.audio.resampling`."""
 LEVEL = 0.1
 """Root mean square of every clip: the level to which F5-TTS brings a prompt."""
@@ -66,17 +64,12 @@ class Clip:
         return len(self.mel)
 
 
-AnyClip = TypeVar("AnyClip", bound=QueuedClip)
-
-
 @dataclass(frozen=True)
-class Corpus(Generic[AnyClip]):
+class Corpus:
     """Clips to train on and held-out clips, of all voices."""
 
-    training: tuple[AnyClip, ...]
-    held_out: tuple[AnyClip, ...]
-    source: str = "flite"
-    """Who spoke."""
+    training: tuple[Clip, ...]
+    held_out: tuple[Clip, ...]
 
     @property
     def seconds(self) -> float:
@@ -103,7 +96,8 @@ def speak(sentence: str, voice: str) -> Clip:
 
 
 def _phone_ends(printed: str) -> list[tuple[str, float]]:
-    """What ``-psdur`` prints: ``phone:end`` in seconds, separated by blanks. ``axr`` is another name for ``er``."""
+    """Phones from the output of ``-psdur``: ``phone:end`` in seconds, separated by blanks. ``axr`` is another name for
+    ``er``."""
     pairs = (entry.rsplit(":", 1) for entry in printed.split())
     return [("er" if phone == "axr" else phone, float(end)) for phone, end in pairs]
 
@@ -140,7 +134,7 @@ def prepare_corpus(
     excluded: Sequence[str] = (),
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Corpus[Clip]:
+) -> Corpus:
     """Make what is missing of the corpus in ``folder`` and open all of it.
 
     Every voice has its own sentences. ``progress`` is called with finished and total clips.
@@ -166,7 +160,7 @@ def prepare_corpus(
     return Corpus(tuple(training), tuple(held_out))
 
 
-def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus[Clip]:
+def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus:
     """The corpus of every bundled model; the sentences that models are judged by are not in it."""
     return prepare_corpus(folder, sentences, excluded=[PROMPT, *harvard_sentences()], progress=progress)
 

@@ -1,4 +1,4 @@
-"""What a model sees of a recording and its text: mel frames and token ids, prepared once and kept in the work folder.
+"""Training features of a recording and its text: mel frames and token ids, prepared once and kept in the work folder.
 
 Aligning and transforming speech takes far longer than reading what came of it, so all of it is written to two flat
 files that are mapped into memory, and an index that is written last: with it the folder is complete.
@@ -125,7 +125,7 @@ class CharacterReader:
 
 
 def reader(checkpoint: F5Checkpoint) -> Reader:
-    """How the model of ``checkpoint`` reads. Raises :class:`engine.errors.CheckpointError`."""
+    """Reader of texts for the model of ``checkpoint``. Raises :class:`engine.errors.CheckpointError`."""
     folder = checkpoint.path.parent
     if checkpoint.text_front_end == "phones":
         vocabulary = PhoneVocabulary.load(folder / "vocab.txt")
@@ -181,7 +181,7 @@ def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
 
 
 def _key(rows: Sequence[ManifestRow], read: Reader) -> str:
-    """Changes with whatever the prepared speech depends on."""
+    """Changes with everything that the prepared speech depends on."""
     digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
     for row in rows:
         status = row.audio.stat()

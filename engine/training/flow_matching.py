@@ -22,7 +22,7 @@ from engine.training.moving import moved
 from engine.training.optimisers import LayerMatrices
 
 LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
-"""What Muon moves of a :class:`engine.models.f5.dit.DiT`."""
+"""Weights of a :class:`engine.models.f5.dit.DiT` that Muon trains."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SpeechBatch:
 
 @dataclass(frozen=True)
 class FlowMatchingOptions:
-    """How spans, times and dropped conditions are drawn."""
+    """Options for drawing spans, times and dropped conditions."""
 
     shortest_span: float = 0.7
     """The masked span is between this share of an item and all of it."""

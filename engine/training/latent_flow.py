@@ -43,7 +43,7 @@ class LatentBatch:
 
 @dataclass(frozen=True)
 class LatentFlowOptions:
-    """How prompts, times and branches are drawn."""
+    """Options for drawing prompts, times and branches."""
 
     unprompted: float = 0.5
     """Share of single clips without any prompt; the others have their own beginning for one."""

@@ -21,7 +21,7 @@ GRADIENT_NORM = 1.0
 
 @dataclass(frozen=True)
 class LearningOptions(Rated):
-    """What a run of any recipe with Muon and AdamW can change."""
+    """Options of recipes with Muon and AdamW."""
 
     matrix_rate: float | None = 0.02
     """Learning rate of Muon, for the matrices of the layers; ``None``: AdamW moves them too."""

@@ -54,7 +54,7 @@ class LmMiniTeacher(Teacher):
         return record_tokens(manifest, self.folder, work, follower.progress)
 
     def front_end(self) -> LmMiniFrontEnd:
-        """How it reads texts and voices."""
+        """Its front end for texts and voices."""
         tokenizer, means = self.folder.tokenizer(torch.device("cpu"))
         reader = PromptReader(MelFrontEnd(), whole_frames=True)
         vocabulary = self.layout.vocabulary

@@ -1,4 +1,4 @@
-"""What a network made of a batch of tokens, and how far that is from what was spoken and from a teacher."""
+"""Losses of a network on a batch of tokens: against the spoken tokens, and against a teacher."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Seen:
-    """What a model made of a batch: what the terms compare. Layers by their own number."""
+    """Outputs of a model on a batch, which the terms compare. Layers by their own number."""
 
     logits: Tensor
     """(n, V) at the positions that predict something."""

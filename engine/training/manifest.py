@@ -26,7 +26,7 @@ REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
 TRAIN, VALIDATION = SETS = ("train", "validation")
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.3, 30.0
-"""What the official data set keeps."""
+"""Limits of the official data set."""
 KEPT_BACK = 40
 """Without a column ``set``, one row of a number of is validated on."""
 FEWEST = 4
@@ -70,7 +70,7 @@ def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple
     except UnicodeDecodeError as error:
         raise TrainingError(f"The manifest {path} is not UTF-8 ({error}); save it as UTF-8.") from None
     except csv.Error as error:
-        raise TrainingError(f"The manifest {path} is no CSV file ({error}); quote texts that hold commas.") from None
+        raise TrainingError(f"The manifest {path} is not a CSV file ({error}); quote texts that hold commas.") from None
     refuse(path, problems)
     if len(rows) < FEWEST:
         raise TrainingError(f"The manifest {path} lists {len(rows)} recordings; at least {FEWEST} are needed.")

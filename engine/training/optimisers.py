@@ -1,4 +1,4 @@
-"""How the bundled models learn: Muon moves the matrices of their layers, AdamW everything else."""
+"""Optimisers of the bundled models: Muon for the matrices of their layers, AdamW for everything else."""
 
 from __future__ import annotations
 

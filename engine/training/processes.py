@@ -60,7 +60,7 @@ class Processes:
         return gather_object([value])
 
     @contextmanager
-    def first_goes_first(self) -> Iterator[None]:
+    def first_process_first(self) -> Iterator[None]:
         """The others wait until the first process is through the block."""
         with self.accelerator.main_process_first():
             yield

@@ -1,4 +1,4 @@
-"""What trainings are asked for, and what they report and give, whatever is trained. Torch-free and picklable."""
+"""Requests, reports and results of all trainings. Torch-free and picklable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TrainingRequest:
     manifest: str = ""
     """Recordings to learn from, and their texts."""
     folder: str = ""
-    """Where the model's checkpoint lies, if not in its usual place."""
+    """Folder of the model's checkpoint, if not the usual one."""
     minutes: float | None = None
     steps: int | None = None
     resume: bool = False
@@ -56,7 +56,7 @@ class CompanionRequest(TrainingRequest):
 
     @property
     def token_options(self) -> dict[str, Any]:
-        """What all trainings on tokens take, by name."""
+        """Options of all trainings on tokens, by name."""
         manner = {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
         return {"positions": self.positions, "seed": self.seed, **manner}
 
@@ -79,7 +79,7 @@ class TrainingProgress:
     validation: Mapping[str, float]
     """By name; empty after a step. Of weights without guidance: ``guided t=0.05`` and so on, mean squared error to the
     guided velocity at a time; ``gap``, their sum as a share of what it is without training; ``learnt``, the share of
-    the guidance that one branch has taken on, 0 to about 1. Of a draft: ``acceptance``. Of a student: ``divergence``
+    the guidance that one branch has learned, 0 to about 1. Of a draft: ``acceptance``. Of a student: ``divergence``
     from its teacher in nats. Of both: ``same_first``, the share of tokens at which both would choose the same, and
     ``correct``, at which it is what was spoken."""
 
@@ -90,9 +90,9 @@ class Trained:
 
     checkpoint: str
     summary: str
-    """What came of it, as a sentence."""
+    """Result, as a sentence."""
     figures: Values
-    """What the checkpoint is. Of weights without guidance: ``weight``, ``equivalent_guidance`` and ``method``; of a
+    """Figures of the checkpoint. Of weights without guidance: ``weight``, ``equivalent_guidance`` and ``method``; of a
     draft and a student: ``layers``, how many there are, and ``retained``, which, separated by commas; a student also
     ``depth``."""
     steps: int

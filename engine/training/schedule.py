@@ -1,4 +1,4 @@
-"""How fast to learn when, and the averaged weights that are shipped."""
+"""Learning rates over time, and the averaged weights that are shipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from torch import nn
 def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, floor: float = 0.02) -> float:
     """Linear warm-up over ``warm_up`` steps; full rate until ``hold`` of the budget; then a cosine down to ``floor``.
 
-    ``progress`` is the share of the budget that is spent (0..1), so a budget in minutes is met whatever a step takes.
+    ``progress`` is the share of the budget that is spent (0..1), so a budget in minutes is met however long a step
+    takes.
     """
     rising = min(1.0, step / warm_up) if warm_up else 1.0
     if progress < hold:
@@ -25,7 +26,7 @@ def learning_rate_scale(step: int, progress: float, warm_up: int, hold: float, f
 
 @dataclass(frozen=True, kw_only=True)
 class Rated:
-    """What every recipe's options have in common."""
+    """Options common to all recipes."""
 
     rate_scale: float = 1.0
     """All learning rates, times the usual ones: a run whose loss was not finite resumes with less."""

@@ -1,7 +1,7 @@
 """Speech tokens that a model spoke itself: what its drafts and students learn from if there is no corpus.
 
 Many sentences at a time, by the sampler that will be used, in the voices that will be used. Kept is what ended by
-itself with as many tokens as it has phones, so that phones and tokens stand side by side as in a recording.
+itself with as many tokens as it has phones, so that phones and tokens are paired as in a recording.
 """
 
 from __future__ import annotations

@@ -40,10 +40,10 @@ class Recipe(Protocol):
 
     @property
     def name(self) -> str:
-        """What the log and checkpoints call it."""
+        """Name in the log and in checkpoints."""
 
     def describe(self) -> dict[str, Any]:
-        """What the log's header says about the run: data, sizes, weights of the losses. JSON."""
+        """Description of the run for the log's header: data, sizes, weights of the losses. JSON."""
 
     def step(self, number: int, progress: float) -> dict[str, float]:
         """Optimiser step ``number`` (from 1) at ``progress`` of the budget; losses by name. Raises :class:`Diverged`
@@ -64,7 +64,7 @@ class Recipe(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """How long to train: processor minutes (on a GPU: minutes), or steps.
+    """Length of a training: processor minutes (on a GPU: minutes), or steps.
 
     Processor minutes do not run while other programs have the machine, so a schedule laid over them is not spoilt by a
     busy machine. Only a budget in steps resumes bit for bit: with minutes, the schedule depends on the clock.
@@ -85,7 +85,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Pace:
-    """How often things happen."""
+    """Intervals of logging, validation and checkpoints."""
 
     log_steps: int = 25
     validation_steps: int = 250
@@ -96,7 +96,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Milestone:
-    """How far a run is, after a step or a validation."""
+    """Progress of a run, after a step or a validation."""
 
     step: int
     seconds: float

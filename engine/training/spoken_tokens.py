@@ -41,7 +41,7 @@ class SpokenTokens:
 
     @property
     def frames(self) -> int:
-        """How many tokens it has; named for :class:`engine.training.batch_queue.BatchQueue`."""
+        """Number of tokens; named for :class:`engine.training.batch_queue.BatchQueue`."""
         return len(self.codes)
 
 
@@ -63,7 +63,7 @@ def write_tokens(path: Path, utterances: Sequence[SpokenTokens]) -> None:
 
 
 def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple[SpokenTokens, ...]:
-    """What the file ``path`` holds; if there is none, what ``make`` makes and it will hold from now on. Raises
+    """Tokens in the file ``path``; if it does not exist, it is written with those of ``make``. Raises
     :class:`TrainingError`."""
     if not path.is_file():
         made = make()
@@ -75,7 +75,7 @@ def kept_tokens(path: Path, make: Callable[[], Sequence[SpokenTokens]]) -> tuple
 
 
 def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
-    """What :func:`write_tokens` wrote. Raises :class:`TrainingError`."""
+    """Read the tokens written by :func:`write_tokens`. Raises :class:`TrainingError`."""
     try:
         with np.load(path) as file:
             names, voices, lengths = (file[name] for name in ("names", "voices", "lengths"))

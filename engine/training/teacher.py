@@ -1,7 +1,6 @@
 """The language model that drafts and students learn from: how it reads, speaks, and lays out what it is trained on.
 
-What is particular to a model's sequences stands in its adapter; what is trained, and by which loss, is the same for
-all of them.
+A model's sequences are described by its adapter; what is trained, and by which loss, is the same for all of them.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ class Teacher(ABC):
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
     ) -> Utterances:
-        """Its own speech: each of ``sentences`` in one of ``voices``, in turn. What did not end by itself is left
-        out."""
+        """Its own speech: each of ``sentences`` in one of ``voices``, in turn. Speech that did not stop by itself is
+        left out."""
 
     def rest(self) -> None:  # noqa: B027 (some need nothing for speaking)
-        """Nothing more is to be spoken: give up what only that needs."""
+        """Release what only speaking needs."""
 
     @abstractmethod
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
@@ -80,7 +79,7 @@ class OfficialTeacher(Teacher):
 
     @abstractmethod
     def read(self, text: str) -> np.ndarray:
-        """What is kept of a text that is spoken at once, (n,). Raises :class:`TextError`."""
+        """Ids of a text that is spoken at once, (n,). Raises :class:`TextError`."""
 
     @abstractmethod
     def joined(self, texts: Sequence[np.ndarray]) -> np.ndarray:
@@ -110,7 +109,7 @@ class OfficialTeacher(Teacher):
             voice = voices[number % len(voices)]
             setting = Setting(self.entry.id, self.entry.options_with(), seed=seed + number)
             decodings = [decoding for _, decoding in model.decodings(sentence, voice, setting, follower.check)]
-            if len(decodings) != 1:  # What was said of each passage cannot be told any more.
+            if len(decodings) != 1:  # The tokens of each passage cannot be separated any more.
                 continue
             cycles = list(decodings[0])
             codes = [token for cycle in cycles for token in cycle.tokens]
@@ -142,7 +141,7 @@ class OfficialTeacher(Teacher):
         )
 
     def _texts(self, manifest: Path, rows: Sequence[ManifestRow]) -> dict[int, np.ndarray]:
-        """What is said in each line of the manifest. Raises :class:`TrainingError` that lists those without a word."""
+        """Text of each line of the manifest. Raises :class:`TrainingError` that lists those without a word."""
         texts, problems = {}, []
         for row in rows:
             try:
@@ -155,10 +154,10 @@ class OfficialTeacher(Teacher):
     def _codes(self, audio: Path, follower: Follower) -> np.ndarray:
         codes = np.array(self.hear(audio, follower), np.int32)
         if not len(codes):
-            raise TrainingError(f"The recording {audio} is too short to be heard; leave it out of the manifest.")
+            raise TrainingError(f"The recording {audio} is too short; leave it out of the manifest.")
         if codes.max() >= self.codes:
             raise CheckpointError(
                 f"{audio} is heard as the code {codes.max()}, but the language model knows {self.codes} of "
-                "them: the release's parts do not belong together. Fetch it again."
+                "them: the release's parts do not belong together. Download it again."
             )
         return codes

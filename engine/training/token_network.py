@@ -56,7 +56,7 @@ class TokenNetwork(nn.Module):
     def forward(
         self, batch: TokenBatch, outputs: Sequence[int] = (), attention: Sequence[int] = (), skip: Sequence[int] = ()
     ) -> Seen:
-        """What the model makes of ``batch``; ``outputs`` and ``attention`` name the layers to look at, ``skip`` those
+        """Outputs of the model on ``batch``; ``outputs`` and ``attention`` name the layers to look at, ``skip`` those
         to leave out."""
         outputs_seen: dict[int, Tensor] = {}
         attention_seen: dict[int, Tensor] = {}

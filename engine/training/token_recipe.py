@@ -1,4 +1,4 @@
-"""What trainings of speech language models have in common: the frozen teacher, if there is one, batches, optimisers,
+"""Common part of trainings of speech language models: the frozen teacher, if there is one, batches, optimisers,
 averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
 """
 
@@ -45,7 +45,7 @@ class TokenData:
     training: tuple[SpokenTokens, ...]
     held_out: tuple[SpokenTokens, ...]
     origin: str = ""
-    """Where they come from, in words."""
+    """Origin of the examples, in words."""
 
 
 class TokenRecipe:
@@ -87,15 +87,15 @@ class TokenRecipe:
         raise NotImplementedError
 
     def figures(self, batch: TokenBatch) -> dict[str, Tensor]:
-        """What validation shows, one value for every predicting position of ``batch``, of the averaged model."""
+        """Validation figures of the averaged model, one value for every predicting position of ``batch``."""
         raise NotImplementedError
 
     def metadata_after(self, seconds: float) -> dict[str, str]:
-        """What the file with the result says about itself, after this number of seconds of the budget."""
+        """Metadata of the result's file, after this number of seconds of the budget."""
         raise NotImplementedError
 
     def summary(self, validation: Mapping[str, float]) -> str:
-        """What came of it, as a sentence."""
+        """Result, as a sentence."""
         raise NotImplementedError
 
     def save(self, path: Path, metadata: Mapping[str, str]) -> None:
@@ -164,7 +164,7 @@ class TokenRecipe:
 
     @property
     def file_name(self) -> str:
-        """What the result is called."""
+        """File name of the result."""
         raise NotImplementedError
 
 

@@ -1,7 +1,7 @@
 """Figures: what a view found, as values that a front end draws and anyone can read as a table. Torch-free.
 
-A figure has everything that stands on paper: panels with titled axes and units, the question it answers, if it was
-first drawn, a caption computed from its data, and what it was made with.
+A figure has everything that is printed: panels with titled axes and units, the question it answers, if it was first
+drawn, a caption computed from its data, and what it was made with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
 
 @dataclass(frozen=True)
 class Axis:
-    """What is along an axis, or what colours mean."""
+    """Meaning of an axis, or of colours."""
 
     title: str
     unit: str = ""
@@ -43,7 +43,7 @@ class HeatMap:
     y: Axis
     colour: Axis
     columns: tuple[float, ...]
-    """What the columns are along x: layer or step numbers, say."""
+    """Labels of the columns along x, such as layer or step numbers."""
     rows: tuple[float, ...]
     values: tuple[tuple[float, ...], ...]
     categories: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Curve:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is to be known of each point."""
+    """Note on each point."""
     reference: bool = False
     """Whether it is there to compare the others with."""
 
@@ -136,7 +136,7 @@ Panel = HeatMap | Lines | Bars
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a figure was made with."""
+    """Provenance of a figure."""
 
     model: str
     """Its title, as people call it."""
@@ -151,7 +151,7 @@ class Provenance:
     created: str = ""
     """UTC, ISO 8601."""
     seconds: float = 0.0
-    """How long it took."""
+    """Seconds of computing."""
 
     @property
     def line(self) -> str:
@@ -172,19 +172,19 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a view found."""
+    """Result of a view."""
 
     view: str
     title: str
     question: str
     source: str
-    """Where such a figure was first published."""
+    """Publication of such a figure."""
     panels: tuple[Panel, ...]
     caption: str
-    """What is to be seen, in words and numbers computed from the data."""
+    """Caption with numbers computed from the data."""
     provenance: Provenance = field(repr=False)
     across: int = 2
-    """How many panels stand side by side."""
+    """Number of panels side by side."""
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """All values as rows of :data:`COLUMNS`."""

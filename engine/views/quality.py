@@ -1,4 +1,4 @@
-"""How good several ways of speaking are: sentences spoken, compared with others and judged."""
+"""Quality of several ways of speaking: sentences spoken, compared with others and judged."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def judge_of(utterances: Sequence[Utterance]) -> Judge | None:
 
 
 def word_errors(judge: Judge, utterances: Sequence[Utterance], spoken: Sequence[Synthesis]) -> WordErrors:
-    """What the judge gets wrong."""
+    """Errors of the judge."""
     recordings = [(one.samples, one.sample_rate) for one in spoken]
     return judge.word_errors([one.text for one in utterances], recordings)
 

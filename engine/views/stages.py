@@ -22,7 +22,7 @@ class Stages:
         self._observer.check()
 
     def done(self, units: float) -> None:
-        """So many more are done."""
+        """Report finished work."""
         self._begun += units
         self._tell(self._begun)
 

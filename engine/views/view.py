@@ -1,4 +1,4 @@
-"""How a view presents itself, and what it is computed on. Torch-free."""
+"""Declaration of views, and the task that they are computed on. Torch-free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.views.figure import Panel
 
 @dataclass(frozen=True)
 class Task:
-    """What a view is computed on."""
+    """Input of a view's computation."""
 
     model: SpeechModel
     utterance: Utterance
@@ -37,7 +37,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Findings:
-    """What computing a view gave."""
+    """Result of computing a view."""
 
     panels: tuple[Panel, ...]
     caption: str
@@ -57,9 +57,9 @@ class View:
     name: str
     title: str
     question: str
-    """What it answers."""
+    """Question that it answers."""
     source: str
-    """Where such a figure was first published."""
+    """Publication of such a figure."""
     families: tuple[str, ...]
     compute: Callable[[Task], Findings]
     knobs: Callable[[int], tuple[Knob, ...]] = lambda layers: ()

@@ -138,7 +138,7 @@ def test_a_search_is_answered(tmp_path: Path, file: Path, capsys: pytest.Capture
     code, out, err = run(capsys, "run", str(path))
     assert code == 0, err
     assert "The setting with the lowest Ops ratio whose Log-mel distance is at most 1." in out
-    assert re.search(r"4 trials were evaluated, of which \d keep to it\.", out)
+    assert re.search(r"4 trials were evaluated, of which \d meet the constraints\.", out)
     assert "of computing" in out
     assert not re.search(r"\([\d.]+–[\d.]+\)", out), "one sentence has no interval"
     _, out, _ = run(capsys, "status", str(path), "--json")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.locks import TakenError, held
+from engine.locks import LockedError, held
 
 HOLDER = """
 import sys
@@ -32,7 +32,7 @@ def start(path: Path) -> subprocess.Popen:
 def test_what_another_process_holds_is_taken_until_it_lets_go(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     other = start(path)
-    with pytest.raises(TakenError), held(path):
+    with pytest.raises(LockedError), held(path):
         pass
     waited: list[int] = []
 

@@ -120,7 +120,7 @@ def test_an_environment_that_cannot_be_used_is_replaced(dev: ModuleType, install
 def test_a_folder_that_is_no_environment_is_left_alone(dev: ModuleType, installed: list[list[str]]) -> None:
     dev.ENVIRONMENT.mkdir()
     (dev.ENVIRONMENT / "thesis.txt").write_text("mine")
-    with pytest.raises(dev.SetUpError, match="is no virtual environment; move it away"):
+    with pytest.raises(dev.SetUpError, match="is not a virtual environment; move it away"):
         dev.create_environment()
     assert (dev.ENVIRONMENT / "thesis.txt").exists()
     assert installed == []

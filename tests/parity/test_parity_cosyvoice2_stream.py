@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.models.cosyvoice2.hift import AudioStream, Hift
-from engine.models.cosyvoice2.streaming import CosyDecoder, hurried
+from engine.models.cosyvoice2.streaming import CosyDecoder, sped_up
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
 from tests.engine.models.cosyvoice2.no_noise import NoNoise
 from tests.parity.fixtures import Fixture, assert_close, cases, fixtures, full_precision
@@ -94,5 +94,5 @@ def test_parity_cosyvoice2_stream_not_streamed(fixture: Fixture, name: str) -> N
     speed = int(percent) / 100 if percent else 1.0
     flow, vocoder = build(fixture)
     mel = MelStream(flow, prompt_of(fixture), chunked=False).whole(fixture["token"].tolist())
-    audio = AudioStream(vocoder, NoNoise(vocoder.config)).push(hurried(mel, speed), last=True)
+    audio = AudioStream(vocoder, NoNoise(vocoder.config)).push(sped_up(mel, speed), last=True)
     assert_close(audio, fixture[name], TOLERANCE, name)

@@ -54,9 +54,9 @@ def test_parity_higgs_v2_windows_are_exact(fixture: Fixture, sizes: tuple[int, .
     entries = fixture.description["config"]["codebook_size"]
     codes = torch.randint(entries, (config.codebooks, sum(sizes)), generator=torch.Generator().manual_seed(1))
     windowed = WindowedHiggs(decoder)
-    _, behind = reach(config.ratios)
+    _, after = reach(config.ratios)
     pieces = [windowed.push(part) for part in codes.split(list(sizes), dim=1)]
-    assert sum(map(len, pieces)) == (sum(sizes) - behind) * config.hop
+    assert sum(map(len, pieces)) == (sum(sizes) - after) * config.hop
     streamed = np.concatenate([*pieces, windowed.finish()])
     whole = windowed.whole(codes).samples
     assert streamed.shape == whole.shape == (sum(sizes) * config.hop,)
@@ -68,17 +68,17 @@ def test_parity_higgs_v2_windows_are_exact(fixture: Fixture, sizes: tuple[int, .
 def test_parity_higgs_v2_codes_reach_as_far_as_is_said(fixture: Fixture) -> None:
     """A changed frame changes what the official ratios let it, no more and not much less."""
     decoder = decoder_of(fixture).double()
-    before, behind = reach(decoder.config.ratios)
+    before, after = reach(decoder.config.ratios)
     context = fixture.description["decode_context"]
     hop = decoder.config.hop
     assert before == -(-context["left_samples"] // hop)
-    assert behind == -(-context["right_samples"] // hop)
+    assert after == -(-context["right_samples"] // hop)
     codes = torch.zeros(1, decoder.config.codebooks, 60, dtype=torch.long)
     changed = codes.clone()
     changed[:, :, 30] = 7
     different = (decoder(codes) - decoder(changed))[0].abs().view(60, hop).amax(1) > 0
     # Sound before frame 30 depends on it where it lies within the reach behind.
-    assert different.nonzero().flatten().tolist() == list(range(30 - behind, 30 + before + 1))
+    assert different.nonzero().flatten().tolist() == list(range(30 - after, 30 + before + 1))
 
 
 @codecs

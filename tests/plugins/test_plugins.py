@@ -206,7 +206,7 @@ def test_plug_ins_that_cannot_be_imported_are_named_and_the_rest_goes_on(
     assert find("ditreducio") is not None and find("steps") is not None
     said = " ".join(problems())
     assert "'broken' of plugin-broken 2.0 was left out: it cannot be imported (RuntimeError: no luck)." in said
-    assert "plugin_other:TECHNIQUE is no Technique" in said
+    assert "plugin_other:TECHNIQUE is not a Technique" in said
     assert "'twice' of plugin-twice 2.0 brings a technique named 'steps', which is there already" in said
     assert len(problems()) == 3
     assert cli.main(["models", "--techniques"]) == 0

@@ -96,8 +96,7 @@ class AttentionPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_layout(self, layers: int, steps: int) -> None:
-        """How many layers and steps there are to choose from, before anything is measured. Forgets similarities of
-        another shape."""
+        """Set the number of layers and steps, before anything is measured. Forgets similarities of another shape."""
         self.grid.set_layout(layers, steps)
         self._show_similarity_scale()
 

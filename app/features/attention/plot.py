@@ -65,8 +65,8 @@ class AttentionPlot(ZoomChart):
         """How far the map reaches along both axes, where the prompt ends, and in what unit; ``titled``: whether the
         upright axis has a title."""
         self.extent, self.boundary, self._unit = extent, boundary, unit
-        self.frame.bottom.entitle(Dimension(f"Key, {unit}", "Key"))
-        self.frame.left.entitle(Dimension(f"Query, {unit}", "Query") if titled else Dimension(""))
+        self.frame.bottom.set_title(Dimension(f"Key, {unit}", "Key"))
+        self.frame.left.set_title(Dimension(f"Query, {unit}", "Query") if titled else Dimension(""))
         self._place()
 
     def _place(self) -> None:

@@ -18,7 +18,7 @@ def similarity_map(colours: Colours) -> pg.ColorMap:
 
 
 class SimilarityGrid(CellGrid):
-    """How diagonal the attention of every layer is at every step; marked cells are outlined."""
+    """Diagonal similarity of the attention per layer and step; marked cells are outlined."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
@@ -44,7 +44,7 @@ class SimilarityGrid(CellGrid):
             self.show_similarities(np.full((layers, steps), np.nan), None)
 
     def show_captured(self, cell: tuple[int, int] | None) -> None:
-        """Ring the cell whose attention is shown beside."""
+        """Outline the cell whose attention is shown."""
         self._captured = cell
         self.update()
 

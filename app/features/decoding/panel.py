@@ -1,4 +1,4 @@
-"""Decoding: how the speech tokens of a take came to be, and what drafting them brought.
+"""Decoding: the outcome of every speech token of a take, and the effect of drafting.
 
 The panel knows neither the application's state nor the engine: methods in, signals out.
 """
@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.decoding.plots import AcceptancePlot, RunningPlot
-from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, fate_colours
+from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
 from app.shell.theme import Colours
 from app.widgets import build
 from app.widgets.invitation import Invited
@@ -182,7 +182,7 @@ class DecodingPanel(TakePanel):
         run_away = sum(trace.run_away)
         self.headline.setText(
             f"{label or 'Take'}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
-            + (f". {run_away} of {len(trace.run_away)} passages did not end by themselves" if run_away else "")
+            + (f". {run_away} of {len(trace.run_away)} passages did not stop by themselves" if run_away else "")
         )
         values = {"tokens": f"{found.tokens_per_pass:.2f}"}
         if found.drafted:
@@ -214,22 +214,22 @@ class DecodingPanel(TakePanel):
         return None if theirs.drafted else theirs
 
     def _show_legend(self) -> None:
-        trace, fills = self._trace(self._side), fate_colours(self._colours)
+        trace, fills = self._trace(self._side), outcome_colours(self._colours)
         if trace is None:
             return
-        counts: Counter[str] = Counter(trace.fates)
+        counts: Counter[str] = Counter(trace.outcomes)
         rejected = sum(len(one.drafted) - one.accepted for one in trace.cycles)
         total = max(1, sum(counts.values()))
         parts = [
-            f'<span style="color:{fills[fate]}">■</span>&nbsp;{fate}&nbsp;{counts[fate]}'
-            f"&nbsp;({counts[fate] / total:.0%})"
-            for fate in MEANINGS
-            if counts[fate]
+            f'<span style="color:{fills[outcome]}">■</span>&nbsp;{outcome}&nbsp;{counts[outcome]}'
+            f"&nbsp;({counts[outcome] / total:.0%})"
+            for outcome in MEANINGS
+            if counts[outcome]
         ]
         if rejected:
             parts.append(f'<span style="color:{fills[REJECTED]}">■</span>&nbsp;rejected&nbsp;drafts&nbsp;{rejected}')
         self.legend.setText(" &nbsp; ".join(parts))
-        meanings = {fate: f"{fate}: {MEANINGS[fate]}" for fate in MEANINGS if counts[fate]}
+        meanings = {outcome: f"{outcome}: {MEANINGS[outcome]}" for outcome in MEANINGS if counts[outcome]}
         told = [*meanings.values(), *([f"{REJECTED} drafts: {REJECTED_MEANING}"] if rejected else [])]
         self.legend.setToolTip("<br>".join(told))
 
@@ -252,7 +252,7 @@ class DecodingPanel(TakePanel):
 
 
 def _said(take: Take) -> tuple[object, ...]:
-    """What is said, and by what, drafts left aside."""
+    """Text, voice, model and techniques other than drafts: two takes with the same can be compared in speed."""
     setting = take.setting
     others = {one for one in setting.techniques if one.technique != speculative.NAME}
     return take.text, take.voice, setting.model, others

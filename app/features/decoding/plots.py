@@ -45,7 +45,7 @@ class AcceptancePlot(Chart):
         frame = self.frame
         frame.margins = QMarginsF(0.0, 0.5, 0.5, 2.5)
         frame.set_bordered(False)
-        frame.bottom.entitle(Dimension("position of the draft"))
+        frame.bottom.set_title(Dimension("position of the draft"))
         frame.left.between = 1.3
         self._bars, self._whiskers, self._reached = Blocks(frame, 1), Beams(frame, 2), Points(frame, 3)
         self.set_colours(colours)

@@ -1,4 +1,4 @@
-"""The decoding presenter: how the speech tokens of A and B came to be, and hearing them from any token on."""
+"""The presenter of Decoding: outcomes of the speech tokens of A and B, and playback from any token on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens along time, line below line like text: each with its fate, and beneath it the drafts discarded there.
+"""Tokens along time, line below line like text: each with its outcome, and below it the drafts discarded there.
 
 Mouse: a click hears from a token. Keys: left and right go token by token, up and down line by line, Page Up and Page
 Down cycle by cycle, Home and End to the ends; Space or Enter hears from the token, Ctrl+C copies all as text.
@@ -30,7 +30,7 @@ REJECTED = "rejected"
 REJECTED_MEANING = "drafted but not used: rejected, or after a rejected one"
 _LETTERS = {ACCEPTED: "A", RESAMPLED: "R", BONUS: "B", DECODED: "D"}
 _LINES_OF_SECONDS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0)
-"""How long a line may be."""
+"""Allowed lengths of a line."""
 _LEAST_CELL, _CELL_HEIGHT, _DRAFT_HEIGHT, _LINE_GAP = 0.66, 1.15, 0.42, 1.25
 """In heights of the font: a token's width and height, a rejected draft's height, and the room between lines."""
 _DRAFTS = 2.0
@@ -47,8 +47,8 @@ _MOVES = (
 )
 
 
-def fate_colours(colours: Colours) -> dict[str, str]:
-    """The fill of each fate; letters on them are of the scheme's colour of letters on accents."""
+def outcome_colours(colours: Colours) -> dict[str, str]:
+    """Fill colours of outcomes; letters on them have the colour of text on accents."""
     return {
         ACCEPTED: series_colour(colours, 2),
         RESAMPLED: series_colour(colours, 1),
@@ -65,11 +65,11 @@ class TokenStrip(LineCanvas):
     """
 
     cursor_moved = Signal(int)
-    """The cursor stands on the token of this index."""
+    """The cursor is on the token with this index."""
     height_wanted = Signal(int)
-    """How high the strip is with all its lines, in pixels."""
+    """Height of the strip with all its lines, in pixels."""
     line_shown = Signal(QRectF)
-    """Where the line of the cursor is: it should be in view."""
+    """Place of the cursor's line, to be scrolled into view."""
 
     own_keys = (*_MOVES, *ACTIVATING)
 
@@ -114,10 +114,10 @@ class TokenStrip(LineCanvas):
             self.cursor_moved.emit(index)
 
     def describe(self, index: int, briefly: bool = False) -> str:
-        """A token in words; ``briefly``: without what its fate means."""
+        """A token in words; ``briefly``: without the meaning of its outcome."""
         one = self._tokens[index]
         text = f"Token {index + 1} of {len(self._tokens)}, {one.seconds:.2f} s, id {one.id}, cycle {one.cycle + 1}: "
-        text += one.fate if briefly else f"{one.fate} ({MEANINGS[one.fate]})"
+        text += one.outcome if briefly else f"{one.outcome} ({MEANINGS[one.outcome]})"
         if one.rejected:
             plural = "draft" if len(one.rejected) == 1 else "drafts"
             text += f". Rejected {plural} here: {', '.join(map(str, one.rejected))}"
@@ -131,10 +131,10 @@ class TokenStrip(LineCanvas):
         return None if index is None else (self.describe(index), self.token_rectangle(index))
 
     def as_text(self) -> str:
-        lines = ["token\tseconds\tid\tfate\tcycle\trejected drafts"]
+        lines = ["token\tseconds\tid\toutcome\tcycle\trejected drafts"]
         lines += [
-            f"{index + 1}\t{one.seconds:.3f}\t{one.id}\t{one.fate}\t{one.cycle + 1}\t{' '.join(map(str, one.rejected))}"
-            for index, one in enumerate(self._tokens)
+            f"{number}\t{one.seconds:.3f}\t{one.id}\t{one.outcome}\t{one.cycle + 1}\t{' '.join(map(str, one.rejected))}"
+            for number, one in enumerate(self._tokens, 1)
         ]
         return "\n".join(lines)
 
@@ -170,7 +170,7 @@ class TokenStrip(LineCanvas):
         return next((line for line, (_, end) in enumerate(self._lines) if index < end), 0)
 
     def token_rectangle(self, index: int) -> QRectF:
-        """Where a token is painted, without the drafts beneath it."""
+        """Place of a token, without the drafts below it."""
         em = self.fontMetrics().height()
         line, one = self._line_of(index), self._tokens[index]
         left = self.place(one.seconds, line)
@@ -212,14 +212,14 @@ class TokenStrip(LineCanvas):
                 self.paint_cursor(painter, self.token_rectangle(self._cursor))
 
     def _paint_token(self, painter: QPainter, index: int) -> None:
-        one, cell, fills = self._tokens[index], self.token_rectangle(index), fate_colours(self.colours)
+        one, cell, fills = self._tokens[index], self.token_rectangle(index), outcome_colours(self.colours)
         height = self._draft_height()
-        # The gap is wider between cycles, so that what was verified together stands together.
-        ends = one.fate != DECODED and index + 1 < len(self._tokens) and self._tokens[index + 1].cycle != one.cycle
+        # The gap is wider between cycles, so that tokens verified together are grouped.
+        ends = one.outcome != DECODED and index + 1 < len(self._tokens) and self._tokens[index + 1].cycle != one.cycle
         drawn = cell.adjusted(0, 0, -3 if ends else -1, 0)
-        painter.fillRect(drawn, QColor(fills[one.fate]))
+        painter.fillRect(drawn, QColor(fills[one.outcome]))
         painter.setPen(QColor(self.colours.on_accent))
-        painter.drawText(drawn, Qt.AlignmentFlag.AlignCenter, _LETTERS[one.fate])
+        painter.drawText(drawn, Qt.AlignmentFlag.AlignCenter, _LETTERS[one.outcome])
         for depth in range(len(one.rejected)):
             top = round(cell.bottom() + 1 + depth * height)
             box = QRectF(drawn.left(), top, drawn.width() - 1, max(1, round(height - 2)))

@@ -33,7 +33,7 @@ _ROW, _LEAST_CELL = 0.86, 0.3
 _HIGHEST = 2.2
 """Height of a cell at most."""
 _FAINTEST = 0.28
-"""How strong the colour of a code is that was committed with probability 0."""
+"""Strength of the colour of a code that was committed with probability 0."""
 
 
 class DemaskingGrid(LineCanvas):
@@ -189,7 +189,7 @@ class DemaskingGrid(LineCanvas):
         return QRectF(self.margin * em, top + 0.2 * em, self.room(), self._row() * self._codebooks)
 
     def cell(self, codebook: int, frame: int) -> QRectF:
-        """Where a cell is painted."""
+        """Place of a cell."""
         line = frame // self.per_line
         around, height = self._cells_of(line), self._row()
         left, right = self.place(frame, line), self.place(frame + 1, line)

@@ -27,7 +27,7 @@ from app.widgets.side_panel import TakePanel
 from engine.setting.take import DemaskedPassage, DemaskingTrace
 
 PLAY_MILLISECONDS = 160
-"""How long each step is shown."""
+"""Time per step."""
 _NOTHING = (
     "No canvas yet. Load a masked model, such as Omni mini or OmniVoice, and speak: this panel shows how "
     "its canvas of codes was filled in, step by step."
@@ -35,7 +35,7 @@ _NOTHING = (
 
 
 class StepBars(QWidget):
-    """How many codes each step committed, as bars; and how many in all, as a line. A click goes to a step."""
+    """Codes committed per step, as bars, and in total, as a line. A click goes to a step."""
 
     step_wanted = Signal(int)
 
@@ -318,6 +318,6 @@ class DemaskingPanel(TakePanel):
 
 
 def committed(passage: DemaskedPassage) -> tuple[int, ...]:
-    """How many codes each step committed."""
+    """Codes committed per step."""
     order = passage.order[passage.order >= 0]
     return tuple(np.bincount(order.astype(np.int64), minlength=passage.steps).tolist())

@@ -1,4 +1,4 @@
-"""What an export holds: the selected setting with its artefact and its evidence."""
+"""Contents of an export: the selected setting with its artefact and its evidence."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class ProfileDialog(DestinationDialog):
             return f"{self.path.text()} cannot be read: {files.reason(error)}.", ""
 
     def _file(self) -> tuple[str, str]:
-        """What forbids the chosen file, and what is to be known of it."""
+        """Why the chosen file cannot be used, and a remark on it."""
         path = Path(self.typed)
         if not self.typed:
             return "Type a file name.", ""
@@ -116,7 +116,7 @@ class ProfileDialog(DestinationDialog):
         return "", f"{path.name} exists and will be replaced." if path.exists() else ""
 
     def _folder(self, target: Target) -> tuple[str, str]:
-        """What forbids the target and the chosen folder, and what is to be known of it."""
+        """Why target or folder cannot be used, and a remark on them."""
         reason = self._export.why_not(target)
         return (reason, "") if reason else folder_problem(self.path.text())
 

@@ -15,8 +15,8 @@ METHODS = (
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
 MEASURED_MINUTES, MEASURED_PARAMETERS = 20.0, 8_200_000
-"""What the shipped weights of the bundled model for w = 0.5 took on one processor core with bfloat16; a step's work
-grows with the number of parameters."""
+"""Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16; a step's work grows
+with the number of parameters."""
 
 
 def _request(place: Place, plan: Plan) -> GuidanceFreeRequest:
@@ -30,7 +30,7 @@ def _minutes(info: ModelInfo) -> float:
 
 def _guidance(knobs: Values) -> str:
     weight = float(knobs["weight"])
-    return f"Stands for guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
+    return f"Equals guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
 
 
 def _why_not(info: ModelInfo) -> str:

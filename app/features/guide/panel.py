@@ -16,7 +16,7 @@ from engine.techniques import techniques
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the main job: what it does, whether it is done, and what to tell a newcomer about it."""
+    """One step of the main job: action, whether it is done, and a hint for newcomers."""
 
     action: QAction
     title: str

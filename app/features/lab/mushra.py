@@ -73,13 +73,13 @@ class MushraPage(TrialPage):
         return (
             ("R", lambda: self.hear(REFERENCE)),
             *hearing,
-            ("Left", lambda: self._hear_beside(-1)),
-            ("Right", lambda: self._hear_beside(1)),
+            ("Left", lambda: self._hear_neighbour(-1)),
+            ("Right", lambda: self._hear_neighbour(1)),
             ("Return", self.done),
             ("Enter", self.done),
         )
 
-    def _hear_beside(self, by: int) -> None:
+    def _hear_neighbour(self, by: int) -> None:
         """The sound to the left or right of the one that is heard, the reference being the leftmost."""
         sounding = self.session.sounding
         self.hear(REFERENCE if sounding is None else (sounding + by) % len(self.session.trial.order))

@@ -1,4 +1,4 @@
-"""Lab: can a difference be heard, blindly? Set a test up, go through its trials, read what it came to."""
+"""Lab: blind listening tests: set up, trials, results."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class LabPanel(QWidget):
 
 
 class WaitingPage(QWidget):
-    """What is being done before a test can begin."""
+    """Progress of the preparation of a test."""
 
     cancel_wanted = Signal()
 
@@ -147,6 +147,6 @@ class WaitingPage(QWidget):
         layout.addStretch(1)
 
     def say(self, sentence: str, can_cancel: bool) -> None:
-        """Show ``sentence``; ``can_cancel``: whether waiting can be given up."""
+        """Show ``sentence``; ``can_cancel``: whether the user can stop waiting."""
         self._words.setText(sentence)
         self.cancel_button.setVisible(can_cancel)

@@ -50,7 +50,7 @@ class PreferencePage(TrialPage):
         return (("A", lambda: self.hear(FIRST)), ("B", lambda: self.hear(SECOND)), *voting)
 
     def vote(self, vote: int) -> None:
-        """How much better the second is than the first."""
+        """Vote: how much better the second is than the first."""
         self._answer(lambda around: self.session.answer(vote, around))
 
     def _show(self) -> None:

@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 
 TRIALS = "listening"
-"""Where trials are kept, in the user's data folder."""
+"""Folder of trials in the user's data folder."""
 
 
 class LabPresenter(Presenter):
     """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
 
     carried_through = Signal()
-    """A test has come to its end, so that there are new results."""
+    """A test has ended: there are new results."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -59,8 +59,8 @@ class LabPresenter(Presenter):
         self._folder = services.folder / TRIALS
         self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()
-        self._guests: tuple[TakeSummary, ...] = ()
-        self._load_guest: Callable[[str], tuple[np.ndarray, int]] | None = None
+        self._offered_takes: tuple[TakeSummary, ...] = ()
+        self._load_offered: Callable[[str], tuple[np.ndarray, int]] | None = None
         self._conditions: tuple[Condition, ...] = ()
         self._preparing = False
         self._coming: Callable[[], None] | None = None
@@ -70,7 +70,7 @@ class LabPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
         self._actions.bind(self._actions.listening_test, self._open)
         self._state.jobs.began.connect(self._job_began)
-        self._state.jobs.rests.connect(self._engine_rests)
+        self._state.jobs.rests.connect(self._engine_held)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
@@ -114,7 +114,7 @@ class LabPresenter(Presenter):
     def offer(self, takes: Sequence[TakeSummary], load: Callable[[str], tuple[np.ndarray, int]]) -> None:
         """Let takes from elsewhere, a study for instance, be compared with the library's, instead of those offered
         before. ``load`` gives their samples and rate by their ids, in any thread."""
-        self._guests, self._load_guest = tuple(takes), load
+        self._offered_takes, self._load_offered = tuple(takes), load
         self._forget_takes()
 
     @Slot()
@@ -130,9 +130,9 @@ class LabPresenter(Presenter):
             return
         self._stale = False
         try:
-            self._takes = (*self._guests, *self._kept.library.summaries())
+            self._takes = (*self._offered_takes, *self._kept.library.summaries())
         except PlainError as error:
-            self._takes = self._guests
+            self._takes = self._offered_takes
             self._notices.warn(str(error))
         found = conditions(one.setting for one in self._takes)
         self._conditions = tuple(sorted(found, key=lambda one: (one.accelerated, one.title)))
@@ -175,7 +175,7 @@ class LabPresenter(Presenter):
         )
 
     def _why_not_now(self) -> str:
-        """Why no test can begin at the moment, whatever it is, as a sentence, or ``""``."""
+        """Why no test of any kind can begin now, as a sentence, or ``""``."""
         if self._preparing or self._coming is not None:
             return "Preparing the sounds."
         if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):
@@ -211,8 +211,8 @@ class LabPresenter(Presenter):
         known = {
             one.id: one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None
         }
-        load_guest, library = self._load_guest, self._kept.library
-        guests = {one.id for one in self._guests} if load_guest is not None else set()
+        load_guest, library = self._load_offered, self._kept.library
+        guests = {one.id for one in self._offered_takes} if load_guest is not None else set()
 
         def load(take: str) -> tuple[np.ndarray, int]:
             if take in known:
@@ -249,7 +249,7 @@ class LabPresenter(Presenter):
         self._state.jobs.hold()
 
     @Slot()
-    def _engine_rests(self) -> None:
+    def _engine_held(self) -> None:
         """Go on with the test that waited for it."""
         coming, self._coming = self._coming, None
         if coming is not None:

@@ -51,7 +51,7 @@ class Choice:
     """Keys of conditions."""
     length: int
     listener: str
-    """``""`` for somebody new."""
+    """``""`` for a new listener."""
     practice: int
     """Trials that come first and count for nothing."""
 

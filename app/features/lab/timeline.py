@@ -1,4 +1,4 @@
-"""A line that shows where a sound is and what repeats, and nothing of the sound itself, which would tell it apart."""
+"""Timeline with position and loop. It shows nothing of the sound itself, which could identify it."""
 
 from __future__ import annotations
 

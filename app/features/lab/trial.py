@@ -1,6 +1,6 @@
-"""What the pages of all listening tests have in common: hearing sounds by button and key, loops, what voids a trial.
+"""Common part of the pages of all listening tests: sounds by button and key, loops, void trials.
 
-A page shows nothing that tells the sounds apart: no waveform, no gain of what is hidden, no score.
+A page shows nothing that identifies sounds: no waveform, no gain of what is hidden, no score.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from app.features.lab.timeline import TimeLine
 from app.listening.mushra import SHORTEST_LOOP_SECONDS
 from app.listening.session import Session
 from app.listening.stimuli import TOLERANCE_DECIBELS
-from app.listening.trials import Circumstances, TrialRecord
+from app.listening.trials import TrialConditions, TrialRecord
 from app.listening.wording import signed
 from app.shell.theme import Colours, set_look
 from app.widgets import build
@@ -218,7 +218,7 @@ class TrialPage(QWidget):
         self._show_taught()
 
     def _show_taught(self) -> None:
-        """What the last trial taught, and where practice ends."""
+        """Show the result of the last practice trial, and when practice ends."""
         session = self.session
         words = [session.taught] if session.taught else []
         if session.practising:
@@ -235,11 +235,11 @@ class TrialPage(QWidget):
         text = f"{self.name} · {session.valid + 1} of {session.planned}"
         return text + (f" · {session.void} void, repeated" if session.void else "")
 
-    def _around(self) -> Circumstances:
+    def _around(self) -> TrialConditions:
         underruns = self.player.underruns - self._underruns
         if self.player.problem or underruns < 0:
             underruns = max(1, underruns)  # The device went away, or came back and counts from the start.
-        return Circumstances(
+        return TrialConditions(
             round(1000 * (time.monotonic() - self._began)),
             underruns,
             self.player.device_name,
@@ -247,7 +247,7 @@ class TrialPage(QWidget):
             self.player.comparison.mode.value,
         )
 
-    def _answer(self, give: Callable[[Circumstances], TrialRecord | None]) -> None:
+    def _answer(self, give: Callable[[TrialConditions], TrialRecord | None]) -> None:
         """Give an answer, unless something is still to be heard; continue with the next trial."""
         self._note_end()
         if self.session.why_not_answer():
@@ -266,7 +266,7 @@ class TrialPage(QWidget):
     def follow(self) -> None:
         """Follow the player. Called 30 times a second."""
         if self.player.comparison.mode is Mode.SYNC:
-            # Where sounds end at different places, their places would tell them apart.
+            # Sounds of different lengths could be identified by their positions.
             self.time_line.show_position(self.player.position)
         self._note_end()
         if self.player.problem != self._problem:

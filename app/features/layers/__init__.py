@@ -1,4 +1,4 @@
-"""Layers: what each layer is worth, and which ones stay."""
+"""Layers: importance of each layer, and the choice of kept ones."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class LayerBars(Chart):
         self._place_cursor()
 
     def _bare_middle(self) -> float:
-        """Where words above the cut hide least, as a layer: in the middle of the longest run of layers that go, whose
+        """Layer above which the label of the cut hides least: the middle of the longest run of removed layers, whose
         bars end below it."""
         runs: list[list[int]] = [[]]
         for layer in range(self._layers):
@@ -241,8 +241,8 @@ class LayerBars(Chart):
             event.ignore()
         elif key in _MOVES:
             ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: self._layers - 1}
-            beside = self._cursor + (1 if key == Qt.Key.Key_Right else -1)
-            self.move_cursor(ends.get(key, beside))
+            following = self._cursor + (1 if key == Qt.Key.Key_Right else -1)
+            self.move_cursor(ends.get(key, following))
         elif key in _DEPTH_KEYS:
             self.depth_wanted.emit(_DEPTH_KEYS[key])
         elif key in ACTIVATING:
@@ -267,7 +267,7 @@ class _Lane:
         self._shown: LayerImportance | None = None
         self._cut: tuple[float, str] | None = None
         self.middle = 0.0
-        """Where words about the cut stand, as a layer."""
+        """Layer at which the label of the cut is centred."""
         frame.changed.connect(self._measure_beams)
 
     def show(
@@ -281,7 +281,7 @@ class _Lane:
         """Draw a measure; ``cut`` is a value that parts layers, and what is said of it."""
         frame, colours, up = self.frame, self.frame.colours, _scale(one, logarithmic)
         self._shown, self._cut = one, cut
-        frame.entitle(LANES[one.measure] + (f" · {one.utterances} utterances" if one.utterances else ""))
+        frame.set_title(LANES[one.measure] + (f" · {one.utterances} utterances" if one.utterances else ""))
         frame.left.spell = lambda value: _number(one, value)
         kept = QColor(colours.accent)
         hatch, outline = QBrush(QColor(colours.disabled), Qt.BrushStyle.BDiagPattern), pen(colours.disabled)
@@ -374,7 +374,7 @@ def _short(one: LayerImportance) -> str:
 
 
 def _number(one: LayerImportance, value: float) -> str:
-    """As it stands at an axis, whose title names the unit; word error rates in per cent."""
+    """As at an axis whose title names the unit; word error rates in per cent."""
     return f"{100 * value:.4g} %" if one.measure == WORD_ERROR else f"{value:.3g}"
 
 

@@ -1,7 +1,7 @@
-"""Which layers stay: the most important ones by measurement, as many as the depth knob says, or those chosen by hand.
+"""Choice of kept layers: the most important ones by measurement, as many as the depth knob says, or those chosen by
+hand.
 
-The choice lives in SPADE's knobs, so that the techniques' controls, takes and profiles have the same; every change can
-be undone.
+The choice is kept in SPADE's knobs, so that controls, takes and profiles agree; every change can be undone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _DEPTH_EDIT = 2
 
 
 def layers_of(info: ModelInfo | None) -> int:
-    """How many layers the model has, if it is one whose layers can be left out; else 0."""
+    """Number of layers of a model whose layers can be removed; else 0."""
     return info.layers if info is not None and info.family in spade.TECHNIQUE.families else 0
 
 
 class LayerChoice(QObject):
-    """What was measured of the loaded model's layers, and which of them stay."""
+    """Measurement of the loaded model's layers, and the choice of kept layers."""
 
     measured = Signal()
     """Another record is at hand, or none any more."""
@@ -42,22 +42,22 @@ class LayerChoice(QObject):
 
     @property
     def layers(self) -> int:
-        """How many the loaded model has, if it is one whose layers can be left out; else 0."""
+        """Number of layers of the loaded model if they can be removed; else 0."""
         return layers_of(self._state.selection.info)
 
     @property
     def depth(self) -> int:
-        """How many are to stay if they are not chosen by hand."""
+        """Number of kept layers if they are not chosen by hand."""
         return min(int(self._state.selection.knobs(spade.NAME)["depth"]), self.layers)
 
     @property
     def by_hand(self) -> bool:
-        """Whether layers were chosen by hand."""
+        """Whether layers are chosen by hand."""
         return bool(self._state.selection.knobs(spade.NAME)["layers"])
 
     @property
     def retained(self) -> tuple[int, ...]:
-        """The layers that stay, in order; all of them where nothing says which to leave out."""
+        """Kept layers, in order; all if nothing says which to remove."""
         if self.by_hand:
             listed = spade.parsed_layers(str(self._state.selection.knobs(spade.NAME)["layers"]))
             return tuple(layer for layer in listed if layer < self.layers)
@@ -66,7 +66,7 @@ class LayerChoice(QObject):
         return self.record.retained(self.depth)
 
     def toggle(self, layer: int) -> None:
-        """Keep ``layer``, or remove it where it stays. Raises :class:`SettingError` for the last one that is left."""
+        """Keep ``layer``, or remove it if it is kept. Raises :class:`SettingError` for the last one that is left."""
         kept = set(self.retained) ^ {layer}
         if not kept:
             raise SettingError("Keep at least one layer.")
@@ -75,31 +75,31 @@ class LayerChoice(QObject):
         self._edit(f"{verb} layer {layer}", layers=listed)
 
     def set_depth(self, depth: int) -> None:
-        """Keep the ``depth`` most important layers; what was chosen by hand goes."""
+        """Keep the ``depth`` most important layers; discards manual selection."""
         depth = max(1, min(depth, self.layers))
         if self.layers and (depth != self.depth or self.by_hand):
             self._edit("keep more or fewer layers", _DEPTH_EDIT, depth=depth, layers="")
 
     def choose_by_importance(self) -> None:
-        """Give up what was chosen by hand."""
+        """Discard manual selection."""
         if self.by_hand:
             self._edit("keep the most important layers", layers="")
 
     def take_up(self, record: ImportanceRecord) -> None:
-        """Use what was just measured, if it is of the loaded checkpoint."""
+        """Use a new measurement, if it is of the loaded checkpoint."""
         info = self._state.selection.info
         if info is not None and record.checkpoint == info.fingerprint:
             self.record = record
             self.measured.emit()
 
     def look(self) -> None:
-        """Look for what was measured of the loaded checkpoint."""
+        """Read the measurement of the loaded checkpoint, if there is one."""
         info = self._state.selection.info
         before, self.record = self.record, None
         if info is not None and self.layers:
             checkpoint = Path(info.checkpoint)
-            beside = checkpoint if checkpoint.is_dir() else checkpoint.parent
-            folders = beside, data_folder() / "models" / info.id
+            folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
+            folders = folder, data_folder() / "models" / info.id
             try:
                 self.record = read_record(folders, info.fingerprint)
             except PlainError as error:

@@ -1,4 +1,4 @@
-"""Layers: which layers of a speech language model matter, and which of them stay.
+"""Layers: importance of the layers of a speech language model, and the choice of kept ones.
 
 The panel knows neither the application's state nor the engine: methods in, signals out.
 """
@@ -34,13 +34,13 @@ STAGES = {
     spade.RECOVERED: ("Rec&overed", "Hear the fully trained student"),
 }
 _SPREAD = 12.0
-"""From how many times the median on the greatest value asks for logarithmic axes."""
+"""Ratio of the greatest value to the median from which axes are logarithmic."""
 _MEASURED = {WORD_ERROR: "word errors", DIVERGENCE: "the divergence", COSINE: "the cosine"}
 
 
 @dataclass(frozen=True)
 class MeasurePlan:
-    """What is to be measured of every layer."""
+    """Measurements to make of every layer."""
 
     word_errors: bool
     """Speak and recognise sentences without each layer, in addition to the quick measures."""
@@ -48,16 +48,16 @@ class MeasurePlan:
 
 
 class LayersPanel(QWidget):
-    """Left: how many stay, hearing them, and measuring. Right: the bars."""
+    """Left: number of kept layers, listening, measuring. Right: the bars."""
 
     toggled = Signal(int)
-    """The user wants to keep this layer, or to remove it where it stays."""
+    """The user wants to keep this layer, or to remove it if it is kept."""
     depth_wanted = Signal(int)
     """The user wants this many layers."""
     importance_wanted = Signal()
     """The user wants the most important layers again, not those chosen by hand."""
     hear_wanted = Signal(str)
-    """The user wants to hear the layers that stay, at this stage of recovery (a value of SPADE's knob)."""
+    """The user wants to hear the kept layers at this stage of recovery (a value of SPADE's knob)."""
     training_wanted = Signal()
     """The user wants a student of these layers trained."""
     measure_wanted = Signal(object)
@@ -66,7 +66,7 @@ class LayersPanel(QWidget):
     """The user wants word errors on a number of sentences measured by a study."""
     cancel_wanted = Signal()
     saving_wanted = Signal()
-    """The user wants to see what memory and time fewer layers save."""
+    """The user wants to see memory and time by depth."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -179,7 +179,7 @@ class LayersPanel(QWidget):
         depth: int,
         by_hand: bool,
     ) -> None:
-        """How many layers there are (0: none that could go), what was measured, and which of them stay."""
+        """Set the number of layers (0: none can be removed), the measurement, and the kept layers."""
         if record is not self._record and record is not None:
             self.logarithmic.setChecked(_spreads(record))
         self._layers, self._record, self._retained, self._by_hand = layers, record, tuple(retained), by_hand
@@ -203,7 +203,7 @@ class LayersPanel(QWidget):
         self._say("")
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        """How far the measurement is."""
+        """Progress of the measurement."""
         if self._measuring:
             self.progress.show_progress(done, total, seconds_left)
 
@@ -227,7 +227,7 @@ class LayersPanel(QWidget):
 
     @property
     def state(self) -> str:
-        """The sentence that says what is the matter."""
+        """The sentence shown about the state."""
         return self._state.text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------

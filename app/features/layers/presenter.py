@@ -1,5 +1,4 @@
-"""The layers presenter: what each layer of a speech language model is worth, which of them stay, and hearing the
-rest."""
+"""The presenter of Layers: importance of layers, the choice of kept ones, and hearing them."""
 
 from __future__ import annotations
 
@@ -89,24 +88,24 @@ class LayersPresenter(Presenter):
 
     @Slot()
     def _train(self) -> None:
-        """Have Training propose a student of the layers that stay."""
+        """Have Training propose a student of the kept layers."""
         kept = self.choice.retained
         training = self._features.find(TrainingPresenter)
         training.propose(spade.NAME, layers=",".join(map(str, kept)), depth=len(kept))
 
     def follow(self, event: Event) -> None:
-        """Show what was measured."""
+        """Show the measurement."""
         if isinstance(event, Prepared) and isinstance(event.result, LayersMeasured):
             self.choice.take_up(event.result.record)
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
-        """Show how far the measurement is."""
+        """Show progress of the measurement."""
         if self.layers is not None and event.job == self._job and self._state.jobs.find(event.job) is not None:
             self.layers.show_progress(event.done, event.total, event.seconds_left)
 
     def measure(self, plan: MeasurePlan) -> None:
-        """Measure what each layer is worth. Raises :class:`PlainError` when it cannot be done."""
+        """Measure the importance of each layer. Raises :class:`PlainError` when it cannot be done."""
         state = self._state
         reason = self.why_not() or state.availability.why_not_synthesise()
         if reason:
@@ -128,8 +127,7 @@ class LayersPresenter(Presenter):
             self.layers.end(said.get(outcome, ""), failed=outcome is Outcome.FAILED)
 
     def hear(self, stage: str) -> None:
-        """Speak with the layers that stay, at this stage of recovery. Raises :class:`PlainError` when it cannot be
-        done."""
+        """Speak with the kept layers, at this stage of recovery. Raises :class:`PlainError` when it cannot be done."""
         state = self._state
         state.selection.set_knob(spade.NAME, "recovery", stage)
         state.selection.engage(spade.NAME, True)

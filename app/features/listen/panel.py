@@ -74,7 +74,7 @@ class ListenPanel(QWidget):
         self._caution.say(text)
 
     def set_difference(self, text: str) -> None:
-        """What differs between A and B, or ``""``."""
+        """Show the differences between A and B, as a sentence, or ``""``."""
         self._difference.setText(text)
         self._difference.setVisible(bool(text))
 

@@ -35,7 +35,7 @@ _FRAME_SECONDS = HOP / RATE
 
 @dataclass(frozen=True)
 class Picture:
-    """What is shown of one take: its samples (gain applied) and its log-mel spectrogram."""
+    """The shown data of one take: its samples (gain applied) and its log-mel spectrogram."""
 
     samples: np.ndarray
     rate: int
@@ -68,7 +68,7 @@ class ComparisonPlots(QWidget):
     region_drawn = Signal(float, float)
     """The user drew a region to be repeated, or moved one: start and end in seconds."""
     read_out = Signal(str)
-    """What is under the mouse, as text; empty when it left."""
+    """Values under the mouse, as text; empty when it left."""
 
     ROWS = ("A", "B", "A − B")
 
@@ -162,7 +162,7 @@ class ComparisonPlots(QWidget):
         self._draw_outlines()
 
     def set_names(self, name_a: str, name_b: str) -> None:
-        """Titles that tell screen readers and tooltips what A and B are."""
+        """Titles of A and B for screen readers and tooltips."""
         for row, name in enumerate((name_a, name_b)):
             self._titles[row].setToolTip(name)
             self._waves[row].setToolTip(name)
@@ -208,7 +208,7 @@ class ComparisonPlots(QWidget):
         return start, end
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme; pyqtgraph does not do it by itself."""
+        """Follow the theme, which pyqtgraph does not do automatically."""
         self._colours = colours
         dark = colours == DARK
         # Perceptually uniform, with silence in the colour of the ground: from black, or from white over red to blue.

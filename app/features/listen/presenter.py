@@ -36,12 +36,12 @@ class ListenPresenter(Presenter):
         self._sounding = False
         """Whether a sound is heard that is neither A nor B."""
         self._name = ""
-        """What the sound is called."""
+        """Name of the sound."""
         self._part_of: tuple[str, float, float] | None = None
         """The side that this sound is a part of, where in it the part begins, and how far in its last sample lies, in
         seconds."""
         self._failures: dict[str, str] = {}
-        """Why the last take for a side came to nothing, by side."""
+        """Why the last take of a side failed, by side."""
         self.compared = False
         """Whether A and B have been listened to."""
         self.listen: ListenPanel | None = None

@@ -51,11 +51,11 @@ _STEPS = {
     False: ("Step", "Solver step of the current chunk"),
     True: ("Token", "Speech tokens of the current chunk, of the expected number"),
 }
-"""What models with tokens (True) and without (False) are measured in."""
+"""Meters of models with tokens (True) and without (False)."""
 
 
 class PartsBar(QWidget):
-    """Where the seconds of one take went: text, backbone, decoder and the rest, on a scale shared by A and B."""
+    """Seconds of one take by part: text, backbone, decoder and the rest, on a scale shared by A and B."""
 
     def __init__(self, title: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Where the time goes: a waterfall of components, A's above B's, each beginning where the one before it ended."""
+"""Waterfall of the time per component, A's above B's, each beginning where the one before it ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
 """Heights of a component and of title, legend and axis, in heights of the font."""
 _THICKEST = 1.1
 _NUMBERS = 6.8
-"""Room for what stands after the longest bar."""
+"""Room for the label after the longest bar."""
 
 
 class Waterfall(Chart):
@@ -95,14 +95,14 @@ class Waterfall(Chart):
         if len(measured) == len(SIDES) and measured[1][1].measured:
             compared = speed_of_b(measured[0][1].measured / measured[1][1].measured)
         words = "Where the time goes"
-        self.frame.entitle(*filter(None, [f"{words}: {compared}" if compared else words, compared]))
+        self.frame.set_title(*filter(None, [f"{words}: {compared}" if compared else words, compared]))
         for side, report in measured:
             legend.append(Entry(f"{side} {milliseconds(report.measured)}", QColor(self._fill(side))))
         if measured:
             legend.append(Entry("the floor", QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern)))
             # A clock's name says seconds; along the axis there are thousandths of them.
             clock = measured[0][1].ceilings.clock.replace("seconds", "time", 1)
-            self.frame.bottom.entitle(Dimension(f"ms ({clock})", "ms"))
+            self.frame.bottom.set_title(Dimension(f"ms ({clock})", "ms"))
         self._legend.entries = legend
         self.frame.left.set_names([(len(names) - 1.0 - row, TITLES[name]) for row, name in enumerate(names)])
         ends = [end for _, report in measured for span in _spans(report).values() for end in span]
@@ -140,21 +140,21 @@ class Waterfall(Chart):
             layer.redraw()
 
     def _labels(self) -> Iterator[Label]:
-        """How long each takes, after its bar, or before it if there is no room after it."""
+        """Time of each component, after its bar, or before it if there is no room after it."""
         for _, report, name, bar in self._bars_of():
             seconds = report.by_component()[name]
             share = seconds / report.measured if report.measured else 0.0
             words = milliseconds(seconds) + (f", {share:.0%}" if share >= 0.005 else "")
             if name == REST and report.rest_is_noise:
                 words = f"{milliseconds(seconds)}, noise"
-            where = partial(self._beside, self._bars.rectangle(bar))
+            where = partial(self._next_to, self._bars.rectangle(bar))
             yield Label(words, self.colours.muted, where, always=True)
 
-    def _beside(self, bar: QRectF, size: QSizeF) -> Iterable[QRectF]:
+    def _next_to(self, bar: QRectF, size: QSizeF) -> Iterable[QRectF]:
         gap, top = 0.25 * self.em, bar.center().y() - size.height() / 2
-        behind = bar.right() + gap
-        if behind + size.width() <= self.frame.rect().right():
-            yield QRectF(behind, top, size.width(), size.height())
+        after = bar.right() + gap
+        if after + size.width() <= self.frame.rect().right():
+            yield QRectF(after, top, size.width(), size.height())
         else:
             yield QRectF(bar.left() - gap - size.width(), top, size.width(), size.height())
 

@@ -124,18 +124,18 @@ class RooflinePanel(SidePanel):
         self._show_state()
 
     def say(self, text: str) -> None:
-        """What the measurement is at."""
+        """Show the present activity of the measurement."""
         if self._running is not None:
             self._said, self._look = text, "muted"
             self._show_state()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        """How far the measurement is."""
+        """Show progress of the measurement."""
         if self._running is not None:
             self.progress.show_progress(done, total, seconds_left)
 
     def show_report(self, side: str, report: RooflineReport) -> None:
-        """What was measured of this side."""
+        """Show the report of a side."""
         self._reports[side] = report
         self._side = side
         self._show()
@@ -159,7 +159,7 @@ class RooflinePanel(SidePanel):
 
     @property
     def reports(self) -> dict[str, RooflineReport | None]:
-        """What was measured."""
+        """The measured reports."""
         return dict(self._reports)
 
     @property

@@ -20,7 +20,7 @@ from app.plotting.chart import Chart
 from app.plotting.frame import pen
 from app.plotting.layers import Shape, Shapes
 from app.plotting.points import Points, Rings
-from app.plotting.words import Label, Labels, beside
+from app.plotting.words import Label, Labels, next_to
 from app.shell.theme import Colours
 from app.widgets.side_buttons import SIDES
 from engine.figures.glyphs import Glyph
@@ -98,12 +98,12 @@ class RooflinePlot(Chart):
         self._at = -1
         frame = self.frame
         frame.margins = QMarginsF(4.6, 1.9, 1.5, 2.9)
-        frame.entitle("Components under their roofs", "Components and roofs")
-        frame.bottom.entitle(Dimension("Operations per byte (FLOP/B)"))
+        frame.set_title("Components under their roofs", "Components and roofs")
+        frame.bottom.set_title(Dimension("Operations per byte (FLOP/B)"))
         frame.bottom.spell = _power
         # Decades say enough.
         frame.bottom.between, frame.left.between = 4.5, 5.0
-        frame.left.entitle(Dimension("FLOP/s"))
+        frame.left.set_title(Dimension("FLOP/s"))
         frame.left.spell = lambda value: rate(value).removesuffix("FLOP/s")
         self._roofs, self._drop = Shapes(frame, 1), Shapes(frame, 2)
         self._roof_words, self._names = Labels(frame, 3), Labels(frame, 6)
@@ -262,7 +262,7 @@ class RooflinePlot(Chart):
             yield Label(
                 label(point.report, point.phase, point.component),
                 self._colour(point.side),
-                partial(beside, place, away, far=True),
+                partial(next_to, place, away, far=True),
                 ground=True,
                 leader=place,
             )

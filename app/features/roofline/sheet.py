@@ -1,4 +1,4 @@
-"""Rooflines that stand by themselves: both plots with their table as SVG or PNG, and all figures as CSV."""
+"""Rooflines for export: both plots with their table as SVG or PNG, and all figures as CSV."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class RooflineTable(QTableWidget):
         super().__init__(0, len(COLUMNS), parent)
         self._report: RooflineReport | None = None
         self._lines: dict[int, int] = {}
-        """Where each component stands."""
+        """Row of each component."""
         self.setAccessibleName("Components")
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
 from app.shell import file_dialogs
-from app.shell.tab_order import come_after
+from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
 from app.state.selection import SEED_LIMIT
@@ -195,7 +195,7 @@ class SetupPanel(QWidget):
     def _order_tabs(self) -> None:
         """Tab follows reading order, though controls are made when they are first wanted."""
         added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
-        come_after(self.sentences, added)
+        insert_after(self.sentences, added)
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
@@ -363,7 +363,7 @@ class SetupPanel(QWidget):
 
 
 def _token_cost(state: AppState) -> str:
-    """What a token costs as things are selected, as a sentence."""
+    """Cost of a token under the selected setting, as a sentence."""
     if not state.selection.setting.techniques:
         return "one pass of the whole language model for each token; no technique engaged."
     problem, plan = state.availability.why_not_accelerate(), state.cost.plan

@@ -1,4 +1,5 @@
-"""The techniques to engage: built from their declarations, each with its knobs, what they come to, and what forbids it.
+"""The techniques to engage: built from their declarations, each with its knobs, their meaning, and why it cannot be
+used.
 
 A technique that is not engaged takes one line.
 """

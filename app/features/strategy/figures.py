@@ -46,7 +46,7 @@ class TableModel(QAbstractTableModel):
 
 
 class Figures(QWidget):
-    """Counts of the shown table, and under them those of the other."""
+    """Counts of the shown table, and below them those of the reference table."""
 
     COLUMNS = (
         ("Compute", "Cells that compute both modules for all branches."),

@@ -1,4 +1,4 @@
-"""The coloured strategy table and its legend: blue, orange and grey, told apart by letters or hatches as well."""
+"""The coloured strategy table and its legend: blue, orange and grey, marked by letters or hatches as well."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def action_colours(colours: Colours) -> dict[SkipAction, tuple[str, str]]:
 
 
 class StrategyGrid(CellGrid):
-    """The coloured table. Shows a table, a table compared with another, or a calibration at work."""
+    """The coloured table. Shows a table, its differences from a reference table, or a running calibration."""
 
     action_wanted = Signal(object)
     """The user pressed T, B or C: the action for the whole range."""
@@ -62,7 +62,8 @@ class StrategyGrid(CellGrid):
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)
         self._actions = np.zeros((0, 0), np.int8)
-        self._other: np.ndarray | None = None
+        self._reference: np.ndarray | None = None
+        self._reference_name = ""
         self._lit: tuple[int, int] | None = None
         self.setAccessibleName("Strategy table: layers down, steps to the right")
 
@@ -77,9 +78,9 @@ class StrategyGrid(CellGrid):
         self._actions = actions
         self.set_shape(*actions.shape)
 
-    def show_other(self, actions: np.ndarray | None) -> None:
-        """Mark what differs from another table of the same shape, or nothing."""
-        self._other = actions
+    def show_reference(self, actions: np.ndarray | None, name: str = "") -> None:
+        """Mark cells that differ from a reference table of the same shape, called ``name``; none without one."""
+        self._reference, self._reference_name = actions, name
         self.refresh()
 
     def light(self, cell: tuple[int, int] | None) -> None:
@@ -97,15 +98,15 @@ class StrategyGrid(CellGrid):
         return int(self._actions[layer, step])
 
     def differing(self) -> int:
-        """How many cells differ from the other table."""
-        return 0 if self._other is None else int(np.count_nonzero(self._other != self._actions))
+        """Number of cells that differ from the reference table."""
+        return 0 if self._reference is None else int(np.count_nonzero(self._reference != self._actions))
 
     def describe(self, layer: int, step: int) -> str:
         value = self.value(layer, step)
         what = "not tried yet" if value == UNTRIED else NAMES[SkipAction(value)]
         text = f"{self.place_text(layer, step)}: {what}"
-        if self._other is not None and self._other[layer, step] != value:
-            text += f", in the other table {NAMES[SkipAction(int(self._other[layer, step]))]}"
+        if self._reference is not None and self._reference[layer, step] != value:
+            text += f"; {self._reference_name.lower()}: {NAMES[SkipAction(int(self._reference[layer, step]))]}"
         return f"{text}. {FIRST_STEP_REASON}" if step == 0 else f"{text}."
 
     def cell_text(self, layer: int, step: int) -> str:
@@ -146,14 +147,14 @@ class StrategyGrid(CellGrid):
             painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.Dense7Pattern))
             return
         action = SkipAction(value)
-        if self._other is None:
+        if self._reference is None:
             paint_action(painter, cell, action, fills, letters)
-        elif self._other[layer, step] == value:
+        elif self._reference[layer, step] == value:
             painter.setOpacity(0.28)
             paint_action(painter, cell, action, fills, letters=False)
             painter.setOpacity(1.0)
         else:
-            _paint_difference(painter, cell, action, SkipAction(int(self._other[layer, step])), fills, self.colours)
+            _paint_difference(painter, cell, action, SkipAction(int(self._reference[layer, step])), fills, self.colours)
         if step == 0:
             painter.fillRect(cell, QBrush(QColor(self.colours.border), Qt.BrushStyle.BDiagPattern))
 
@@ -169,7 +170,7 @@ class StrategyGrid(CellGrid):
 def paint_action(
     painter: QPainter, cell: QRect, action: SkipAction, fills: dict[SkipAction, tuple[str, str]], letters: bool
 ) -> None:
-    """One cell or legend swatch: filled, and lettered or hatched so that it can be told without colour."""
+    """One cell or legend swatch: filled, and lettered or hatched so that it can be read without colour."""
     fill, ink = (QColor(one) for one in fills[action])
     painter.fillRect(cell, fill)
     if letters and _LETTERS[action]:
@@ -183,7 +184,7 @@ def paint_action(
 def _paint_difference(
     painter: QPainter, cell: QRect, action: SkipAction, other: SkipAction, fills: dict, colours: Colours
 ) -> None:
-    """The shown table's action in the upper left half, the other's in the lower right."""
+    """The shown table's action in the upper left half, the reference table's in the lower right."""
     left, top, right, bottom = cell.left(), cell.top(), cell.right() + 1, cell.bottom() + 1
     painter.setPen(Qt.PenStyle.NoPen)
     for corner, one in (((left, top), action), ((right, bottom), other)):

@@ -52,7 +52,7 @@ _PASSES = {
 
 
 class StrategyPanel(QWidget):
-    """The strategy table: seen, edited with undo, compared with another, filled in while a calibration runs."""
+    """Strategy table: view, edit with undo, compare with a reference table, follow a running calibration."""
 
     table_edited = Signal(object)
     """The user changed the table, or took a change back: the new :class:`StrategyTable`."""
@@ -67,8 +67,8 @@ class StrategyPanel(QWidget):
         super().__init__(parent)
         self._colours = colours
         self._table: StrategyTable | None = None
-        self._other: StrategyTable | None = None
-        self._other_name = ""
+        self._reference: StrategyTable | None = None
+        self._reference_name = ""
         self._operations: OperationCounts | None = None
         self._live: np.ndarray | None = None
         self._trials = 0
@@ -100,7 +100,7 @@ class StrategyPanel(QWidget):
             for action in (self.undo_action, self.redo_action, self.import_action, self.export_action)
         ]
         self.difference_box = QCheckBox("Difference")
-        self.difference_box.setToolTip("Mark cells that differ in the other table")
+        self.difference_box.setToolTip("Mark cells that differ from the compared table")
         self.difference_box.toggled.connect(self._show)
         self.text_box = QCheckBox("As text")
         self.text_box.setToolTip("The cells as a text table, for screen readers and for copying")
@@ -162,10 +162,9 @@ class StrategyPanel(QWidget):
         self._table = table
         self._show()
 
-    def set_other(self, table: StrategyTable | None, name: str = "Other table") -> None:
-        """The table to compare with, if any, and its name. One of another shape is counted, but cells cannot be
-        compared."""
-        self._other, self._other_name = table, name
+    def set_reference(self, table: StrategyTable | None, name: str = "Calibrated table") -> None:
+        """The table to compare with, if any, and its name. Only counts are compared with one of another shape."""
+        self._reference, self._reference_name = table, name
         self._show()
 
     def set_reason(self, reason: str) -> None:
@@ -284,24 +283,24 @@ class StrategyPanel(QWidget):
         comparable = (
             live is None
             and table is not None
-            and self._other is not None
-            and (table.layers, table.steps) == (self._other.layers, self._other.steps)
+            and self._reference is not None
+            and (table.layers, table.steps) == (self._reference.layers, self._reference.steps)
         )
         self.difference_box.setEnabled(comparable)
         self.difference_box.setVisible(live is None)
         difference = comparable and self.difference_box.isChecked()
-        # The other table goes first: it must never meet a table of another shape.
-        self.grid.show_other(None)
+        # The reference table is removed first: it must never meet a table of another shape.
+        self.grid.show_reference(None)
         # Without a table in use, the one that was chosen elsewhere can at least be looked at.
-        seen = table if table is not None else self._other
+        seen = table if table is not None else self._reference
         self.grid.show_actions(_values(seen) if live is None else live)
         if difference:
-            self.grid.show_other(_values(self._other))
+            self.grid.show_reference(_values(self._reference), self._reference_name)
         self.legend.show_kinds(live is not None, difference)
         self.export_action.setEnabled(self.editable)
         self.import_action.setEnabled(live is None)
         if live is None:
-            whose = "" if table is not None else f"{self._other_name}, not in use: "
+            whose = "" if table is not None else f"{self._reference_name}, not in use: "
             self._headline.setText(
                 "" if seen is None else f"{whose}{seen.layers} layers × {seen.steps} steps, {seen.origin}"
             )
@@ -326,14 +325,19 @@ class StrategyPanel(QWidget):
             self._figures.show_row(1, None)
             return
         self._figures.show_row(0, self._counted("This table", self._table))
-        name = self._other_name
-        if self._other is not None and self._table is not None and self.grid.steps:
-            differ = np.count_nonzero(_values(self._table) != _values(self._other)) if self._alike() else None
-            name += " (another shape)" if differ is None else f" ({differ} cells differ)"
-        self._figures.show_row(1, None if self._other is None else self._counted(name, self._other))
+        name = self._reference_name
+        if self._reference is not None and self._table is not None and self.grid.steps:
+            name = f"{name}: {self._difference()}"
+        self._figures.show_row(1, None if self._reference is None else self._counted(name, self._reference))
 
-    def _alike(self) -> bool:
-        return (self._table.layers, self._table.steps) == (self._other.layers, self._other.steps)
+    def _difference(self) -> str:
+        table, reference = self._table, self._reference
+        if (table.layers, table.steps) != (reference.layers, reference.steps):
+            return f"{reference.layers} layers × {reference.steps} steps"
+        differ = np.count_nonzero(_values(table) != _values(reference))
+        if differ == 0:
+            return "identical"
+        return "1 cell differs" if differ == 1 else f"{differ} cells differ"
 
     def _counted(self, name: str, table: StrategyTable | None) -> list[str]:
         if table is None:

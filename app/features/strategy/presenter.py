@@ -82,10 +82,12 @@ class StrategyPresenter(Presenter):
         self.strategy.set_operations(state.cost.operations)
         self.strategy.set_times(state.selection.step_times)
         self.strategy.set_table(strategy.table if has_one else None)
-        if strategy.beside is not None:
-            self.strategy.set_other(strategy.beside, "Chosen point")
+        if strategy.compared is not None:
+            self.strategy.set_reference(strategy.compared, "Chosen point")
+        elif has_one and strategy.is_edited:
+            self.strategy.set_reference(strategy.reference, "Table at δ")
         else:
-            self.strategy.set_other(strategy.other_table if has_one else None)
+            self.strategy.set_reference(strategy.reference if has_one else None)
 
     def follow(self, event: Event) -> None:
         """Take up a finished calibration, and log what it found."""

@@ -1,6 +1,6 @@
 """The strategy table in use: calibrated or imported, derived new for every threshold, edited, undone.
 
-One object holds the table, the calibration it comes from and δ; whatever changes, ``changed`` says so once.
+One object holds the table, its calibration and δ; every change is announced by one ``changed``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StrategyState(QObject):
     """The source of strategy tables; see :class:`app.state.artefacts.ArtefactSource`."""
 
     changed = Signal()
-    """The table, its calibration, δ, or what the table is compared with changed."""
+    """The table, its calibration, δ, or the table to compare with changed."""
     trouble = Signal(str)
     """A sentence about a calibration that could not be kept."""
 
@@ -48,8 +48,8 @@ class StrategyState(QObject):
         self.calibrations = calibrations
         self.record: CalibrationRecord | None = None
         self.table: StrategyTable | None = None
-        self.beside: StrategyTable | None = None
-        """The table of a point that was chosen elsewhere, to compare with."""
+        self.compared: StrategyTable | None = None
+        """Table of a point chosen elsewhere, to compare with."""
         self._derived: tuple[str, float, Derivation] | None = None
         state.artefacts.add(NAME, self)
         state.selection.conditions_changed.connect(self._find)
@@ -99,8 +99,8 @@ class StrategyState(QObject):
 
     def compare_with(self, artefact: Artefact | None) -> None:
         """Show the table of a point that was chosen elsewhere next to the one in use; ``None`` for the usual one."""
-        if artefact is not self.beside:
-            self.beside = artefact if isinstance(artefact, StrategyTable) else None
+        if artefact is not self.compared:
+            self.compared = artefact if isinstance(artefact, StrategyTable) else None
             self.changed.emit()
 
     def set_knob(self, knob: str, value: object) -> bool:
@@ -135,8 +135,8 @@ class StrategyState(QObject):
         return self._state.availability.why_not_accelerate()
 
     def compatibility(self) -> Compatibility | None:
-        """What a strategy table for the present selection would belong to; ``None`` without a loaded model that can
-        have one."""
+        """Compatibility of a strategy table for the present selection; ``None`` without a loaded model that can have
+        one."""
         info = self._selection.info
         if not self._selection.ready or info is None or info.family not in TECHNIQUE.families:
             return None
@@ -147,7 +147,7 @@ class StrategyState(QObject):
 
     @property
     def calibrated_on(self) -> tuple[Utterance, ...]:
-        """What the strategy table was calibrated on, as far as that is known and its voices are there."""
+        """Utterances that the strategy table was calibrated on, as far as they are known and their voices are there."""
         record, table = self.record, self.table
         if record is None or table is None or table.compatibility != record.table.compatibility:
             return ()
@@ -194,7 +194,7 @@ class StrategyState(QObject):
         return float(self._selection.knobs(NAME)[_THRESHOLD.name])
 
     def derive(self, threshold: float) -> Derivation | None:
-        """What the calibration at hand gives at ``threshold``; ``None`` without one. The last one is kept."""
+        """Table of the calibration at hand at ``threshold``; ``None`` without one. The last one is cached."""
         if self.record is None:
             return None
         if self._derived is None or self._derived[:2] != (self.record.fingerprint, threshold):
@@ -202,14 +202,20 @@ class StrategyState(QObject):
         return self._derived[2]
 
     @property
-    def other_table(self) -> StrategyTable | None:
-        """What the strategy table is compared with: the one that the threshold gives where cells were edited by hand,
-        else the one that was calibrated."""
-        derivation = self.derive(self.threshold)
-        if self.record is None or derivation is None:
+    def reference(self) -> StrategyTable | None:
+        """Table to compare with: of an edited table, the one that the threshold gives; else the calibrated one."""
+        if self.record is None:
             return None
-        edited = self.table is not None and derivation.table.fingerprint != self.table.fingerprint
-        return derivation.table if edited else self.record.table
+        derivation = self.derive(self.threshold)
+        return derivation.table if derivation is not None and self.is_edited else self.record.table
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the table differs from the one that the threshold gives, as after editing cells by hand."""
+        derivation = self.derive(self.threshold)
+        return (
+            self.table is not None and derivation is not None and derivation.table.fingerprint != self.table.fingerprint
+        )
 
     def set_threshold(self, threshold: float) -> None:
         """Move δ; with a calibration at hand the table follows at once."""
@@ -286,7 +292,7 @@ class StrategyState(QObject):
 
 
 def running_reports(events: Sequence[Event], jobs: Jobs) -> list[object]:
-    """What running preparations of the technique reported; that of one that has ended is passed over."""
+    """Reports of running preparations of the technique; those of ended ones are ignored."""
     return [
         one.report
         for one in events

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.studies.forms import Varied, example
-from app.shell.tab_order import come_before
+from app.shell.tab_order import insert_before
 from app.widgets import build
 from app.widgets.cross_button import cross_button
 from engine.models import catalogue
@@ -142,7 +142,7 @@ class AxesEditor(QWidget):
         self._column.addWidget(line)
         line.changed.connect(self.changed)
         line.removed.connect(lambda: self._remove(line))
-        come_before(self.add_button, (line.owner, line.knob, line.values, line.without, line.remove))
+        insert_before(self.add_button, (line.owner, line.knob, line.values, line.without, line.remove))
         self.changed.emit()
         return line
 

@@ -1,4 +1,4 @@
-"""What the user fills in to make a study, and the definition that results. No widgets.
+"""Fields that make a study, and the resulting definition. No widgets.
 
 Values are typed: ``4, 8, 12``; ``4..12`` is every whole number, ``0.1..0.5 by 0.1`` every tenth; a search draws from
 ``0.1..0.5``, with ``log`` after it evenly over orders of magnitude.
@@ -29,7 +29,7 @@ KINDS = {
     "above_baseline": "above the baseline, at most by",
     "below_baseline": "below the baseline, at most by",
 }
-"""How a constraint bounds its metric, as a study's file has it and in words."""
+"""Kinds of bounds on a metric: as in a study's file, and in words."""
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _DOTS = r"\s*(?:\.\.|…)\s*"
 _RANGE = re.compile(rf"({_NUMBER}){_DOTS}({_NUMBER})(?:\s*by\s*({_NUMBER}))?(\s*log)?")
@@ -61,7 +61,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Goals:
-    """What a search looks for."""
+    """Goals and constraints of a search."""
 
     objectives: tuple[str, ...]
     bounds: tuple[Bound, ...]
@@ -75,7 +75,7 @@ class Layers:
 
     count: int
     folder: str = ""
-    """Where this model's files lie, if not where the catalogue has them."""
+    """Folder of this model's files, if not the catalogue's."""
     variant: str = ""
 
 
@@ -181,7 +181,7 @@ def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str
 
 
 def example(knob: Knob) -> str:
-    """What may be typed for ``knob``."""
+    """Example input for ``knob``."""
     if isinstance(knob, Switch):
         return "yes, no"
     if isinstance(knob, Choice):
@@ -235,7 +235,7 @@ def _axes(form: StudyForm) -> dict[str, object]:
         elif line.without:
             found[ENGAGED] = [OFF, ON]
         if line.technique in options:
-            # An option has the technique's name: its knobs stand next to that by their whole names.
+            # An option has the technique's name: its knobs are written by their full names.
             made |= {f"{line.technique}.{name}": one for name, one in found.items()}
         else:
             made[line.technique] = made.get(line.technique, {}) | found

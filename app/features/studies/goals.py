@@ -14,13 +14,13 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.studies.forms import KINDS, Bound, Goals, objectives
-from app.shell.tab_order import come_before
+from app.shell.tab_order import insert_before
 from app.widgets import build
 from app.widgets.cross_button import cross_button
 from engine.measure.metrics import HIGHER, METRICS, NEITHER
 
 _USUAL = (Bound("word_error_rate", "above_baseline", 0.01), Bound("speaker_similarity", "below_baseline", 0.02))
-"""What "as good as the baseline" means where the judges are there; the issue of the trade-off's own example."""
+"""Default bounds for "as good as the baseline", for installed judges."""
 
 
 class _BoundLine(QWidget):
@@ -100,7 +100,7 @@ class GoalsEditor(QWidget):
         line = _BoundLine(bound)
         self.bounds.append(line)
         self._column.addWidget(line)
-        come_before(self.add_button, (line.metric, line.kind, line.bound, line.remove))
+        insert_before(self.add_button, (line.metric, line.kind, line.bound, line.remove))
         line.changed.connect(self.changed)
         line.removed.connect(lambda: self._remove(line))
         self.changed.emit()

@@ -41,7 +41,7 @@ from engine.setting.setting import Setting
 from engine.techniques import applying_to
 
 EVERY, SEARCH, LAYERS = "every", "search", "layers"
-"""How settings are chosen: every combination, by a search, or the model without each of its layers."""
+"""Choices of settings: every combination, a search, or the model without each of its layers."""
 _LISTS = (("Harvard sentences", "harvard"), ("Demonstration sentences", "demo"))
 _OWN = "own"
 _TEXT = "Text (*.txt)"
@@ -74,7 +74,7 @@ class StudyMaker(QDialog):
         self._setting, self._own, self._folder, self._no_search = setting, tuple(own_voices), folder, no_search
         self._layers = layers
         self.definition: dict[str, object] | None = None
-        """What is filled in, as far as it can be."""
+        """The definition as far as the form is filled in; ``None`` before the first check."""
         self._proposed = ""
         self._replaced: Path | None = None
         """The file that the user agreed to replace."""

@@ -88,13 +88,13 @@ class StudyMaking(QObject):
         from engine.studies import definition, estimating
 
         maker = self.maker
-        pace, beside = self._pace(), Path(maker.path.text()).parent
+        pace, root = self._pace(), Path(maker.path.text()).parent
 
         def checked() -> tuple[Study, float | None]:
-            planned = definition.parse(given, "This study", beside)
+            planned = definition.parse(given, "This study", root)
             return planned, estimating.seconds(planned, pace(planned.model))
 
-        def told(found: object) -> None:
+        def shown(found: object) -> None:
             if self.maker is not maker or maker.definition != given:
                 return
             if isinstance(found, PlainError):
@@ -104,7 +104,7 @@ class StudyMaking(QObject):
             else:
                 maker.show_verdict(plan_words(*found), ok=True)
 
-        self._background.run(checked, told)
+        self._background.run(checked, shown)
 
     @Slot(object, object, bool)
     def _keep(self, given: dict, path: Path, start: bool) -> None:

@@ -36,8 +36,8 @@ class StudiesMemory:
         self._settings.sync()
 
     def places(self) -> Iterator[Path]:
-        """What to open for the studies that were open last, the one that was shown first: the folder, or the file of
-        one that was never run."""
+        """Places of the studies that were open last, the shown one first: the folder, or the file of one that was never
+        run."""
         from engine.studies.store import DATABASE
         from engine.studies.study import results_folder
 

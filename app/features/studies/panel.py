@@ -95,7 +95,7 @@ class StudiesPanel(QWidget):
         self.recent_button = QPushButton("Recen&t")
         # Of the panel itself it would part the panel, which has a focus proxy, from what Tab goes through.
         self.recent_menu = QMenu(self.recent_button)
-        # As many as there will ever be: actions that come and go leave wrappers behind that later ones are taken for.
+        # All are made at once: deleted actions leave Python wrappers that later ones are mistaken for.
         self._recent = [QAction(self.recent_menu) for _ in range(MOST_RECENT)]
         self.recent_menu.addActions(self._recent)
         self.recent_menu.triggered.connect(lambda action: self.recent_wanted.emit(action.data()))
@@ -210,7 +210,7 @@ class StudiesPanel(QWidget):
         self.recent_button.setToolTip("Recent studies" if places else "No recent studies.")
 
     def show_summary(self, summary: StudySummary | None) -> None:
-        """What there is to see of the chosen study."""
+        """Show the summary of the chosen study."""
         other = summary is None or self._summary is None or summary.folder != self._summary.folder
         self._summary = summary
         if other and (summary is None or summary.folder != self._running):
@@ -270,7 +270,7 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None, text: str) -> None:
-        """How far the running study is."""
+        """Show progress of the running study."""
         if self._running is None:
             return
         self.progress.setRange(0, max(1, total))
@@ -282,7 +282,7 @@ class StudiesPanel(QWidget):
         self._show_state()
 
     def end(self, said: str = "", failed: bool = False) -> None:
-        """The study came to its end, or stopped; ``said`` says how."""
+        """The study ended or stopped; ``said`` says how."""
         self._running, self._said, self._tone = None, said, "warning" if failed else "muted"
         self._show()
 

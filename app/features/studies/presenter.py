@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _KINDS = "Study (*.toml *.json)"
 _LOOK_MILLISECONDS = 1000
-"""A study that runs is looked at so often."""
+"""Polling interval while a study runs, in milliseconds."""
 
 
 class StudiesPresenter(Presenter):
@@ -108,7 +108,7 @@ class StudiesPresenter(Presenter):
 
     @property
     def summary(self) -> StudySummary | None:
-        """What there is to see of the study that is shown."""
+        """Summary of the shown study."""
         return self.opened.summary
 
     @property

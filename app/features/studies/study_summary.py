@@ -1,6 +1,6 @@
-"""What there is to see of a study: what its file plans, what its folder holds, and what is wrong with either.
+"""Summary of a study: the plan in its file, the results in its folder, and problems of both.
 
-Reading takes longer than the window may stand still: :func:`summary` is for a thread.
+Reading is too slow for the window's thread: call :func:`summary` in another one.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class FailedTake:
 
 @dataclass(frozen=True)
 class StudySummary:
-    """What there is to see of one study."""
+    """Summary of one study."""
 
     folder: Path
     file: Path
-    """What describes it; it need not be there any more."""
+    """File that describes it; may be missing."""
     study: Study | None = field(default=None, repr=False)
     """As its file says now."""
     results: Results | None = field(default=None, repr=False)
@@ -73,17 +73,17 @@ class StudySummary:
     rows: tuple[Row, ...] = field(default=(), repr=False)
     """All settings: those in the folder, then those that the file adds."""
     failures: tuple[FailedTake, ...] = field(default=(), repr=False)
-    """What could not be made, settings as a whole first."""
+    """Failures, whole settings first."""
     findings: tuple[str, ...] = ()
-    """What the search and the judges found, in sentences."""
+    """Findings of search and judges, in sentences."""
     left: int = 0
     """Takes to be made, those of a search included."""
     seconds: float | None = None
-    """What is left will take about so long; ``None`` if nobody can tell."""
+    """Estimated time of the remaining takes; ``None`` if unknown."""
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Its title."""
         known = self.study or self.results
         return known.title if known is not None and known.title else self.folder.stem
 
@@ -100,7 +100,7 @@ class StudySummary:
 
     @property
     def reference(self) -> Row | None:
-        """What the judges make of the reference speech, to stand next to the settings; ``None`` without any."""
+        """The judges' scores of the reference speech, shown with the settings; ``None`` without any."""
         references = self.results.references if self.results is not None else {}
         return Row("", REFERENCE, None, False, 0, None, references) if references else None
 
@@ -112,9 +112,9 @@ class StudySummary:
 
 
 def summary(folder: Path, file: Path, pace: Callable[[str], float | None] = lambda model: None) -> StudySummary:
-    """What there is to see of the study that ``file`` describes and whose results are in ``folder``.
+    """Summary of the study that ``file`` describes, with results in ``folder``.
 
-    ``pace`` gives the seconds that a model takes for a character of text; see :mod:`engine.studies.estimating`.
+    ``pace`` gives a model's seconds per character of text; see :mod:`engine.studies.estimating`.
     """
     study, file_problem = _planned(file)
     results, folder_problem, damaged = _found(folder)
@@ -137,8 +137,8 @@ def summary(folder: Path, file: Path, pace: Callable[[str], float | None] = lamb
 
 
 def summary_at(place: Path, pace: Callable[[str], float | None]) -> StudySummary:
-    """What there is to see of the study that the file ``place`` describes, or whose results are in the folder
-    ``place``. Raises :class:`StudyError` for a folder without any."""
+    """Summary of the study at ``place``, its file or the folder of its results. Raises :class:`StudyError` for a folder
+    without any."""
     if not place.is_dir():
         return summary(results_folder(place), place, pace)
     if not (place / DATABASE).exists():

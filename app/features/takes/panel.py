@@ -49,7 +49,7 @@ class TakesPanel(QWidget):
     b_chosen = Signal(object)
     """A :class:`Take` shall be B."""
     rerun_wanted = Signal(object)
-    """What made a take, a :class:`TakeSummary`, shall be loaded into Setup."""
+    """Load the setting of a take, a :class:`TakeSummary`, into Setup."""
     changed = Signal()
     """Takes have come or gone, or the library is another one."""
     problem = Signal(str)
@@ -172,7 +172,7 @@ class TakesPanel(QWidget):
         return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]
 
     def _selected_rows(self) -> list[int]:
-        """In order. Rows are selected whole, so their ranges tell them, sooner than the selection model does."""
+        """Selected rows, in order. Read from ranges of whole rows, which is faster than the selection model's list."""
         ranges = self.table.selectionModel().selection()
         return sorted({row for one in ranges for row in range(one.top(), one.bottom() + 1)})
 
@@ -197,7 +197,7 @@ class TakesPanel(QWidget):
 
     @Slot()
     def _restore_selection(self) -> None:
-        """What was selected and is still shown stays so, wherever it went."""
+        """Keep the selection of takes that are still shown."""
         if self._remembered:
             self.select(self._remembered)
         self._enable()

@@ -49,7 +49,7 @@ class TakesPresenter(Presenter):
 
     @property
     def library(self) -> Library:
-        """Where takes are kept."""
+        """Folder of the takes."""
         return self._opened.library
 
     def engine_starts(self) -> None:

@@ -23,14 +23,14 @@ NOT_MEASURED = "–"
 
 @dataclass(frozen=True)
 class FailedTake(TakeSummary):
-    """A take that came to nothing: without audio and figures, and in no library."""
+    """A failed take: without audio and figures, and not in the library."""
 
     reason: str = ""
     """Why, as a sentence."""
 
     @classmethod
     def of(cls, command: Synthesise, reason: str) -> FailedTake:
-        """What ``command`` should have become."""
+        """The take that ``command`` failed to make."""
         created = datetime.now(UTC).isoformat(timespec="milliseconds")
         label = f"Failed: {command.label or 'take'}"
         voice, setting = command.voice.id, command.setting
@@ -130,8 +130,8 @@ TAKE_ROLE = Qt.ItemDataRole.UserRole
 class TakesModel(QAbstractTableModel):
     """The library's takes as rows, filtered and sorted. Holds summaries only: audio is read when a take is listened to.
 
-    It filters and sorts lists by itself. A proxy model would ask Python for every value of every comparison, which
-    takes a second for ten thousand takes.
+    It filters and sorts lists itself. A proxy model would ask Python for every value of every comparison, which takes a
+    second for ten thousand takes.
     """
 
     changed = Signal()
@@ -148,7 +148,7 @@ class TakesModel(QAbstractTableModel):
         self._starred = False
         self._sorted_by, self._descending = len(COLUMNS) - 1, True
         self._described: dict[str, str] = {}
-        """What the filter looks through, by id."""
+        """Text that the filter searches, by id."""
 
     # --- What there is ------------------------------------------------------------------------------------------------
     def set_takes(self, takes: list[TakeSummary]) -> None:
@@ -173,7 +173,7 @@ class TakesModel(QAbstractTableModel):
 
     @property
     def failed(self) -> tuple[FailedTake, ...]:
-        """Takes that came to nothing since the window was opened."""
+        """Takes that failed since the window was opened."""
         return tuple(self._failed)
 
     def forget(self, take: FailedTake) -> None:

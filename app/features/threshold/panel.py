@@ -2,7 +2,7 @@
 
 The panel knows neither the application's state nor the engine: methods in, signals out. Keys in the plots: left and
 right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home returns to the calibrated δ,
-Ctrl+C copies the data behind the plots as tab-separated text.
+Ctrl+C copies the plotted data as tab-separated text.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class ThresholdPanel(QWidget):
         self._label()
 
     def as_text(self) -> str:
-        """The data behind both plots as tab-separated text."""
+        """The plotted data as tab-separated text."""
         head, *rows = self.histogram.as_text().split("\n")
         lines = [f"{head}\t({UNITS[self._metric]})", *rows, "", "threshold\tskipped share"]
         if self._record is not None:
@@ -268,7 +268,7 @@ class ThresholdPanel(QWidget):
 
     def _label(self) -> None:
         unit = UNITS[self._metric]
-        self.share.frame.bottom.entitle(Dimension(f"Error ÷ (l/L) of layer l of L, {unit}", unit))
+        self.share.frame.bottom.set_title(Dimension(f"Error ÷ (l/L) of layer l of L, {unit}", unit))
         self.spin_box.setToolTip(f"{_KNOB.meaning} Unit: {UNITS[self._metric]}.")
 
     def _draw(self) -> None:

@@ -65,7 +65,7 @@ class ErrorPlot(ZoomChart):
         """What screen readers hear."""
         self._dragged = False
         self._exact, self._line = Shapes(self.frame, 1), Shapes(self.frame, 8)
-        self.frame.left.entitle(Dimension(vertical))
+        self.frame.left.set_title(Dimension(vertical))
         self.frame.margins = QMarginsF(_LEFT, 0.5, 0.8, 2.7)
 
     # --- Methods in --------------------------------------------------------------------------------------------------

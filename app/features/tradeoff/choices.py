@@ -28,8 +28,8 @@ from engine.measure.metrics import HIGHER, NEITHER
 _ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}
 
 
-class LookLine(QWidget):
-    """A :class:`PlotOptions` to choose."""
+class PlotOptionsLine(QWidget):
+    """Controls of :class:`PlotOptions`."""
 
     chosen = Signal()
     """The user chose another: see :attr:`options`."""
@@ -77,7 +77,7 @@ class LookLine(QWidget):
 
     @property
     def options(self) -> PlotOptions:
-        """What is chosen."""
+        """The chosen options."""
         on = {name: box.isChecked() for name, box in self.boxes.items()}
         return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
@@ -104,7 +104,7 @@ class LookLine(QWidget):
 
 
 class FilterLine(QWidget):
-    """What a :class:`Filter` leaves out by origin, model, voice and words; techniques are the legend's."""
+    """Controls of a :class:`Filter` by origin, model, voice and words; the legend has those by technique."""
 
     chosen = Signal()
     """The user chose something else: see :meth:`applied_to`."""
@@ -147,11 +147,11 @@ class FilterLine(QWidget):
 
 
 class Choice(QComboBox):
-    """Words that it has no room for end in an ellipsis."""
+    """A combo box that shortens words without room by an ellipsis."""
 
     @property
     def shown(self) -> str:
-        """What is chosen, as far as it is shown."""
+        """The text shown, shortened to the room that there is."""
         return self._elided(self._option())
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.features.tradeoff.model.points import in_order, technique_title
 from app.features.tradeoff.model.scene import BASELINE
-from app.features.tradeoff.styles import Looks
+from app.features.tradeoff.styles import PointStyles
 from app.plotting.glyphs import paint_glyph
 from app.shell.theme import Colours
 from app.widgets import build
@@ -46,7 +46,7 @@ class TradeoffLegend(Flow):
         """The buttons that are shown."""
         return {name: button for name, button in self.buttons.items() if not button.isHidden()}
 
-    def show_techniques(self, counts: Mapping[str, int], looks: Looks, mixed: bool) -> None:
+    def show_techniques(self, counts: Mapping[str, int], looks: PointStyles, mixed: bool) -> None:
         """Offer these techniques, by name, with how many points engage each; what was hidden stays so. ``mixed``: there
         are takes as well as settings of studies."""
         for name in counts:
@@ -81,7 +81,7 @@ class TradeoffLegend(Flow):
         self.buttons[name] = button
         self.add(button)
 
-    def _icon(self, name: str, looks: Looks, side: int) -> QIcon:
+    def _icon(self, name: str, looks: PointStyles, side: int) -> QIcon:
         ratio = self.devicePixelRatioF()
         made = QIcon()
         glyph = looks.glyph((name,) if name != BASELINE else ())

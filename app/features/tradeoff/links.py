@@ -1,5 +1,5 @@
-"""What is chosen in the trade-off view is chosen in Takes and shown in Strategy, and the other way round; what is A, B
-and in Setup is marked there."""
+"""Links between the trade-off view, Takes and Strategy: a selection in one is selected in the others; A, B and the
+setting in Setup are marked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.features.tradeoff.panel import TradeoffPanel
 
 _SETUP = "Setup"
-"""What the points of the setting in Setup are marked with."""
+"""Mark of the points with the setting in Setup."""
 
 
 class TradeoffLinks(QObject):
@@ -53,7 +53,7 @@ class TradeoffLinks(QObject):
 
     @contextmanager
     def _linked(self) -> Iterator[None]:
-        """What is selected elsewhere meanwhile is not selected back here."""
+        """Within the block, selections made in other panels are not sent back here."""
         before, self._linking = self._linking, True
         try:
             yield
@@ -92,7 +92,7 @@ class TradeoffLinks(QObject):
 
     @Slot()
     def show_sides(self) -> None:
-        """Mark A, B and what is in Setup; what stands next to a point is its difference to A."""
+        """Mark A, B and the setting in Setup; the label of a point is its difference from A."""
         from app.features.tradeoff.model.words import Reference
 
         take = self._state.comparison.take_a

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.tradeoff import sheet as tradeoff_sheet
-from app.features.tradeoff.choices import FilterLine, LookLine
+from app.features.tradeoff.choices import FilterLine, PlotOptionsLine
 from app.features.tradeoff.details import TradeoffDetails
 from app.features.tradeoff.legend import TradeoffLegend
 from app.features.tradeoff.model.memory import recalled, remembered
@@ -30,7 +30,7 @@ from app.features.tradeoff.model.points import STUDY, Point
 from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
 from app.features.tradeoff.model.words import Reference, counts, reference_of, remarks
 from app.features.tradeoff.plot import TradeoffPlot
-from app.features.tradeoff.styles import Looks
+from app.features.tradeoff.styles import PointStyles
 from app.shell.file_dialogs import PLOTS
 from app.shell.theme import Colours, set_look
 from app.widgets import build
@@ -75,7 +75,7 @@ class TradeoffPanel(QWidget):
         self._published = tuple(published)
         self._pool = Pool((), self._published)
         self._filter, self._options = Filter(), PlotOptions()
-        self._looks = Looks((), colours)
+        self._looks = PointStyles((), colours)
         self._awaited: dict[str, str] = {}
         """Origins that were filtered by when the application ended, of which there is no point yet."""
         self._read = False
@@ -87,8 +87,8 @@ class TradeoffPanel(QWidget):
 
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
-        self.look_line, self.filter_line = LookLine(), FilterLine()
-        self.look_line.chosen.connect(self._choose_look)
+        self.options_line, self.filter_line = PlotOptionsLine(), FilterLine()
+        self.options_line.chosen.connect(self._choose_look)
         self.filter_line.chosen.connect(self._choose_filter)
         self.filter_line.clear_wanted.connect(self.clear_filter)
         self.open_button = build.button("&Open study…", self.open_wanted, "Open the folder of a finished study")
@@ -127,7 +127,7 @@ class TradeoffPanel(QWidget):
         foot.addWidget(self._counts)
         foot.addWidget(self.everything_button)
         foot.addWidget(self._remarks, 1)
-        body = build.column(self.look_line, second, self.legend, (split, 1), foot)
+        body = build.column(self.options_line, second, self.legend, (split, 1), foot)
 
         self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
         self._pages = Invited(body, below=self.invited_button)
@@ -167,7 +167,7 @@ class TradeoffPanel(QWidget):
         """Show other points, or the same ones with other figures."""
         self._read = True
         self._pool = Pool(points, self._published)
-        if not self.look_line.own_axes:
+        if not self.options_line.own_axes:
             studies = any(one.kind == STUDY for one in points)
             self._options = replace(self._options, x="speed_up" if studies else "real_time_factor")
         self._take_what_was_awaited()
@@ -175,7 +175,7 @@ class TradeoffPanel(QWidget):
         self._show()
 
     def set_a(self, reference: Reference | None, key: str) -> None:
-        """What is compared as A, and the key of its point."""
+        """Set the setting compared as A, and the key of its point."""
         if (reference, key) != (self._a, self._a_key):
             self._a, self._a_key = reference, key
             self._show_point()
@@ -206,7 +206,7 @@ class TradeoffPanel(QWidget):
 
     def set_options(self, options: PlotOptions) -> None:
         """Show points otherwise."""
-        self._options, self.look_line.own_axes = options, True
+        self._options, self.options_line.own_axes = options, True
         self._fill_choices()
         self._show()
 
@@ -223,12 +223,12 @@ class TradeoffPanel(QWidget):
 
     @property
     def remembered(self) -> str:
-        """What is shown and how, in words that :meth:`recall` understands."""
-        return remembered(self._options, self.look_line.own_axes, replace(self._filter, **self._awaited))
+        """Options and filter as text for :meth:`recall`."""
+        return remembered(self._options, self.options_line.own_axes, replace(self._filter, **self._awaited))
 
     def recall(self, text: str) -> None:
         """Show what :attr:`remembered` was, each part as soon as there are points of it."""
-        self._options, self.look_line.own_axes, chosen = recalled(text)
+        self._options, self.options_line.own_axes, chosen = recalled(text)
         self._awaited = {name: value for name in _ORIGINS if (value := getattr(chosen, name))}
         self._filter = replace(chosen, **dict.fromkeys(_ORIGINS, ""))
         self._show_hidden()
@@ -267,7 +267,7 @@ class TradeoffPanel(QWidget):
 
     @property
     def options(self) -> PlotOptions:
-        """How it is shown."""
+        """Options of the plot."""
         return self._options
 
     @property
@@ -282,12 +282,12 @@ class TradeoffPanel(QWidget):
 
     @property
     def counts(self) -> str:
-        """What is shown, in a line."""
+        """Counts of shown points, in a line."""
         return self._counts.text()
 
     @property
     def invitation(self) -> str:
-        """What is said if there is nothing to show; ``""`` if there is."""
+        """Text shown if there are no points; ``""`` otherwise."""
         return "" if self._pages.currentIndex() else self._pages.invitation.text()
 
     # --- What the user asks for --------------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ class TradeoffPanel(QWidget):
             signal.emit(point, sound)
 
     def _choose_look(self) -> None:
-        self._options = self.look_line.options
+        self._options = self.options_line.options
         self._show()
 
     def _choose_filter(self) -> None:
@@ -335,13 +335,13 @@ class TradeoffPanel(QWidget):
 
     @property
     def _origins(self) -> dict[str, tuple[str, ...]]:
-        """What points are from, by the fields of a filter."""
+        """Origins of points, by the fields of a filter."""
         return {"source": self._pool.sources, "model": self._pool.models, "voice": self._pool.voices}
 
     def _fill_choices(self) -> None:
-        self.look_line.show_options(self._options, self._pool.axes)
+        self.options_line.show_options(self._options, self._pool.axes)
         self._filter = self.filter_line.show_filter(self._filter, self._origins)
-        self._looks = Looks(self._pool.techniques, self._colours)
+        self._looks = PointStyles(self._pool.techniques, self._colours)
         mixed = len({one.kind for one in self._pool.points if not one.published}) > 1
         self.legend.show_techniques(self._pool.counts, self._looks, mixed)
 

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QW
 from app.features.tradeoff.model.points import Point
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import plain, tip
-from app.features.tradeoff.styles import Looks, described
+from app.features.tradeoff.styles import PointStyles, described
 from app.features.tradeoff.table import table
 from app.plotting.frame import pen
 from app.plotting.points import Badge, Badges, Rings
@@ -53,7 +53,7 @@ class TradeoffPlot(ZoomChart):
         self._scene = Scene()
         self.frame.left.steady = True
         self.drawn = ScatterLayers(self.frame)
-        """Where everything is."""
+        """Positions of all points."""
         self._current = ""
         self._selected: frozenset[str] = frozenset()
         self._marks: dict[str, str] = {}
@@ -71,7 +71,7 @@ class TradeoffPlot(ZoomChart):
         self.frame.changed.connect(self._mark)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def show_scene(self, shown: Scene, looks: Looks) -> None:
+    def show_scene(self, shown: Scene, looks: PointStyles) -> None:
         """Show other points, or the same ones otherwise. What is chosen stays so if it is still there."""
         before, after = (_axes_of(one) for one in (self._scene, shown))
         across, up = (
@@ -138,7 +138,7 @@ class TradeoffPlot(ZoomChart):
         """Several selected points stand out from all others."""
         index = self._scene.index
         several = len(self._selected) > 1
-        self.drawn.brighten([index[key] for key in self._selected] if several else None)
+        self.drawn.highlight([index[key] for key in self._selected] if several else None)
         self._mark()
 
     def _mark(self) -> None:
@@ -205,7 +205,7 @@ class TradeoffPlot(ZoomChart):
 
     @property
     def in_view(self) -> int:
-        """How many own points lie in the section that is shown."""
+        """Number of own points in the shown section."""
         pairs = zip(self._scene.points, self.drawn.inside.tolist(), strict=True)
         return sum(inside and not point.published for point, inside in pairs)
 
@@ -402,7 +402,7 @@ def _own(event: QKeyEvent) -> bool:
 
 
 def _axes_of(shown: Scene) -> tuple[object, object]:
-    """What both axes are; a section of one is none of another."""
+    """Identity of both axes: a section is valid only for the same axes."""
     options = shown.options
     x, y = (
         (one.name, options.ratios and one.takes_ratios, logarithmic)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.features.tradeoff.reading import Reader
 
 _SHOWN = "tradeoff/shown"
-"""Where it is kept what is shown and how."""
+"""Settings key of options and filter."""
 
 
 class TradeoffPresenter(Presenter):
@@ -45,7 +45,7 @@ class TradeoffPresenter(Presenter):
         self._reader: Reader | None = None
         self._known = KnownPoints(self._state, lambda: self._takes.library)
         self._stale: set[Path | None] = {None}
-        """What has to be read again: folders of studies, ``None`` for the library."""
+        """Sources to read again: folders of studies, ``None`` for the library."""
         self._asked: set[Path] = set()
         self._offered: set[str] = set()
         """Ids of the takes that listening tests may use in addition to the library's."""
@@ -107,7 +107,7 @@ class TradeoffPresenter(Presenter):
             action.setEnabled(there)
         for action in (actions.point_nearer, actions.point_farther, actions.point_everything):
             action.setEnabled(there)
-        for action, box in zip(actions.point_looks, panel.look_line.boxes.values(), strict=True):
+        for action, box in zip(actions.point_looks, panel.options_line.boxes.values(), strict=True):
             action.setEnabled(True)
             action.setChecked(box.isChecked())
 
@@ -159,7 +159,7 @@ class TradeoffPresenter(Presenter):
         panel.scene_changed.connect(self._enable)
         panel.scene_changed.connect(self._remember)
         # The menu has the switches in the same order.
-        for action, box in zip(self._actions.point_looks, panel.look_line.boxes.values(), strict=True):
+        for action, box in zip(self._actions.point_looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
         self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):

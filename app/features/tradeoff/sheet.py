@@ -1,4 +1,4 @@
-"""The trade-off view as a sheet by itself: plot, legend and origin as SVG or PNG; all figures as CSV."""
+"""The trade-off view for export: plot, legend and origin as SVG or PNG; all figures as CSV."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.features.tradeoff.model.points import STUDY, in_order, technique_title
 from app.features.tradeoff.model.scene import Filter, Scene
 from app.features.tradeoff.model.words import counts, remarks
 from app.features.tradeoff.plot import TradeoffPlot
-from app.features.tradeoff.styles import Looks, legend
+from app.features.tradeoff.styles import PointStyles, legend
 from app.features.tradeoff.table import table
 from app.plotting import files
 from app.plotting.sections import EVERYTHING, Sections
@@ -35,7 +35,7 @@ def write(
 
     def sheet() -> Sheet:
         plot = TradeoffPlot(colours, on_paper=True)
-        looks = Looks(in_order({name for one in shown.points for name in one.techniques}), colours)
+        looks = PointStyles(in_order({name for one in shown.points for name in one.techniques}), colours)
         plot.show_scene(shown, looks)
         plot.show_sections(sections)
         made = Sheet(WIDTH, colours, font)

@@ -1,6 +1,6 @@
-"""Looks of points in the trade-off view: a colour and a shape for each technique, both halves of a point that
-engages two; settings of studies filled, single takes hollow, published results dotted. And all of it as a scatter
-plot."""
+"""Styles of points in the trade-off view: each technique has a colour and a shape, and a point with two techniques is
+half each; settings of studies are filled, single takes hollow, published results dotted. Describes the view as a
+scatter plot, too."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from engine.figures.glyphs import (
 )
 from engine.figures.scatter import Dimension, Scatter
 
-LOOKS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED}
+FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED}
 _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "published"}
 
 
-class Looks(Glyphs):
+class PointStyles(Glyphs):
     """Colours and shapes of the techniques that there are, in a theme."""
 
     def __init__(self, techniques: Sequence[str], colours: Colours) -> None:
@@ -37,13 +37,13 @@ class Looks(Glyphs):
         super().__init__(techniques, palette, colours.text)
 
 
-def described(shown: Scene, looks: Looks) -> Scatter:
+def described(shown: Scene, looks: PointStyles) -> Scatter:
     """The drawn part of ``shown``."""
     x, y = (
         _dimension(one, shown.options.ratios, logarithmic, floors)
         for one, logarithmic, floors in zip(shown.options.axes, shown.logarithmic, shown.floors, strict=True)
     )
-    glyph, looks_of, labels = looks.glyph, LOOKS, [""] * len(shown.points)
+    glyph, looks_of, labels = looks.glyph, FILLS, [""] * len(shown.points)
     for place in shown.walk:
         labels[place] = shown.points[place].title
     return Scatter(
@@ -73,7 +73,7 @@ def _tables(shown: Scene) -> Iterator[tuple[int, ...]]:
         yield tuple(place for place, _ in table)
 
 
-def legend(shown: Scene, looks: Looks) -> Iterator[tuple[Glyph, str]]:
+def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
     """Techniques and what they look like, and kinds of points if there are several."""
     names = in_order({name for one in shown.points for name in one.techniques})
     if any(not one.techniques and not one.published for one in shown.points):
@@ -83,4 +83,4 @@ def legend(shown: Scene, looks: Looks) -> Iterator[tuple[Glyph, str]]:
     there = {one.kind for one in shown.points}
     for kind, text in _KINDS.items() if len(there) > 1 else ():
         if kind in there:
-            yield looks.glyph(names[:1], LOOKS[kind]), text
+            yield looks.glyph(names[:1], FILLS[kind]), text

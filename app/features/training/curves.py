@@ -1,4 +1,4 @@
-"""How a training goes: the terms of every step's loss, and what validation finds now and then, over log steps."""
+"""Curves of a training: the loss terms of every step and the validation figures, over the logarithm of steps."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TrainingCurves(QWidget):
         if event.losses:
             _append(self.steps, self.terms, event.step, event.losses)
         if event.validation:
-            # A logarithmic axis has no 0: what is found before the first step stands there.
+            # A logarithmic axis has no 0: figures from before the first step are drawn at 1.
             _append(self.validated, self.found, max(event.step, 1), event.validation)
         if not self._redraw.isActive():
             self._redraw.start()

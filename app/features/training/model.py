@@ -1,4 +1,4 @@
-"""What can be trained: each training with its knobs, what it asks the engine for, and what its figures mean.
+"""Trainings: knobs, requests to the engine, and meanings of figures.
 
 Features of techniques declare their trainings; the panel builds its form and its curves from a declaration.
 """
@@ -24,7 +24,7 @@ LONG_MINUTES = 240
 
 @dataclass(frozen=True)
 class Plan:
-    """What the user wants trained."""
+    """The user's choices for a training."""
 
     training: str
     """The name of the :class:`Training`."""
@@ -79,9 +79,9 @@ class Training:
     progress: str
     """A sentence about a validation, with ``{step}`` and the words for its first figure, ``{found}``."""
     request: Callable[[Place, Plan], TrainingRequest]
-    """What the technique called ``name`` is asked for."""
+    """Request to the technique called ``name``."""
     minutes: Callable[[ModelInfo], float]
-    """How long it usually takes on a processor."""
+    """Usual minutes on a processor."""
     folder: Callable[[str, Values], str]
     """A name for the work folder, of the model's name and the knobs."""
     fitting: Callable[[ModelInfo], Mapping[str, object]] = lambda info: {}
@@ -89,11 +89,11 @@ class Training:
     needs_manifest: bool = False
     """Whether recordings have to be given."""
     remark: Callable[[Values], str] = lambda knobs: ""
-    """What the knobs mean, as a sentence."""
+    """Remark on the knobs, as a sentence."""
     why_not: Callable[[ModelInfo], str] = lambda info: ""
     """Why a model of its families cannot be trained, as a sentence, or ``""``."""
     estimate: Callable[[ModelInfo, bool], str] = lambda info, spoken: ""
-    """How long it takes, as a sentence, or ``""``; ``spoken``: whether flite can speak what is learnt from."""
+    """Estimated time, as a sentence, or ``""``; ``spoken``: whether flite can speak the training speech."""
     ready: Callable[[Values], tuple[Mapping[str, object], str]] = lambda figures: ({}, "")
     """The technique's knobs for what was trained, of its figures, and a sentence that says what to do with it."""
 
@@ -110,7 +110,7 @@ def training(name: str) -> Training:
 
 
 def run_arguments(place: Place, plan: Plan) -> dict[str, Any]:
-    """What every training is asked for, as arguments of its request."""
+    """Arguments common to the requests of all trainings."""
     return {
         "model": place.model,
         "work": plan.work,
@@ -125,7 +125,7 @@ def run_arguments(place: Place, plan: Plan) -> dict[str, Any]:
 
 
 def companion_arguments(place: Place, plan: Plan) -> dict[str, Any]:
-    """What every training of a smaller companion of a language model is asked for."""
+    """Arguments common to the requests of drafts and students."""
     return {"sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
 
 
@@ -160,16 +160,16 @@ SENTENCES = count_knob(
     600,
     100_000,
 )
-"""How much a model speaks to learn from."""
+"""Number of sentences that a model generates as training speech."""
 TOKEN_FIGURES = (
     Found("same_first", "same top choice as the whole model"),
     Found("correct", "predicts the spoken token"),
 )
-"""What is found of every companion."""
+"""Validation figures of drafts and students."""
 
 
 def lasting(minutes: float) -> str:
-    """How long ``minutes`` are, in words."""
+    """``minutes`` in words."""
     return f"{minutes:.0f} minute{'' if minutes == 1 else 's'}" if minutes < 120 else f"{minutes / 60:.0f} hours"
 
 

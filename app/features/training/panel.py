@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 
 from app.features.training.curves import TrainingCurves
 from app.features.training.model import Plan, Training, training, trainings
-from app.shell.tab_order import come_after
+from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.widgets import build
 from app.widgets.job_progress import JobProgress, brief_duration
@@ -34,7 +34,7 @@ from engine.setting.knobs import Values, checked, defaults
 from engine.training.requests import Trained, TrainingProgress
 
 CHECKPOINT = "checkpoint.pt"
-"""What a run leaves in its work folder, and what it continues from."""
+"""File of the checkpoint in a work folder."""
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
 
 
@@ -182,7 +182,7 @@ class TrainingPanel(QWidget):
 
     @property
     def training(self) -> Training:
-        """What is chosen."""
+        """The chosen training."""
         return training(self.chooser.currentData())
 
     @property
@@ -221,7 +221,7 @@ class TrainingPanel(QWidget):
         self._show()
 
     def set_estimate(self, text: str) -> None:
-        """How long such a training takes, or ``""``."""
+        """Show the estimated time of the training, or ``""``."""
         self.estimate.setText(text)
         self.estimate.setVisible(bool(text))
 
@@ -285,7 +285,7 @@ class TrainingPanel(QWidget):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
         """Tab follows reading order, though controls are made when they are first wanted."""
-        come_after(self._choose_work, self.knobs.reachable)
+        insert_after(self._choose_work, self.knobs.reachable)
 
     def _choose(self) -> None:
         """Show the form of the chosen training."""

@@ -31,7 +31,7 @@ class TrainingPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._runs = services.folder / "training"
-        """Where work folders are proposed."""
+        """Parent folder of proposed work folders."""
         self._proposed = ""
         """The work folder that was proposed last."""
         self._known: tuple[str, str] = "", ""

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.plotting.canvas import FigureCanvas
-from app.shell.tab_order import come_after
+from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.widgets import build
 from app.widgets.export_buttons import ExportButtons
@@ -107,8 +107,8 @@ class ViewsPanel(QWidget):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_model(self, layers: int, family: str) -> None:
-        """How many layers the loaded model has, which knobs depend on, and of which family it is, which views depend
-        on; 0 and ``""`` without a model."""
+        """Number of layers of the loaded model, for the knobs, and its family, for the list of views; 0 and ``""``
+        without a model."""
         if family and family != self._family:
             with QSignalBlocker(self.chooser):
                 self._offer(family)
@@ -136,7 +136,7 @@ class ViewsPanel(QWidget):
         self._show_view()
 
     def show_progress(self, done: int, total: int, seconds_left: float | None) -> None:
-        """How far the computing is."""
+        """Progress of the computation."""
         if self._running is not None:
             self.progress.show_progress(done, total, seconds_left)
 
@@ -193,7 +193,7 @@ class ViewsPanel(QWidget):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _order_tabs(self) -> None:
         """Tab follows reading order, though controls are made when they are first wanted."""
-        come_after(self.chooser, self.knobs.reachable)
+        insert_after(self.chooser, self.knobs.reachable)
 
     def _offer(self, family: str) -> None:
         """Have the views in the list that models of ``family`` can answer, all without one and if there are none;

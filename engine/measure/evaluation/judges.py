@@ -53,14 +53,14 @@ class JudgeKind:
     files: tuple[str, ...]
     """Files required in its folder; none for a judge that needs no files."""
     source: str
-    """Where its files come from, and under which licence."""
+    """Source and licence of its files."""
     module: str
-    """Where its ``load`` is, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
+    """Module of its ``load``, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
     device."""
 
     @property
     def folder(self) -> Path:
-        """Where its files have to lie."""
+        """Folder of its files."""
         return data_folder() / "judges" / self.name
 
     def problem(self) -> str:

@@ -38,7 +38,7 @@ def read(path: Path, audio: Path | None = None) -> tuple[EvaluationRow, ...]:
     except OSError as error:
         raise StudyError(f"The list {path} could not be read: {error.strerror or error}; check the path.") from error
     except UnicodeDecodeError as error:
-        raise StudyError(f"The list {path} is no text in UTF-8; choose the list as it was published.") from error
+        raise StudyError(f"The list {path} is not UTF-8 text; choose the list as it was published.") from error
     rows = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -39,7 +39,7 @@ LARGE = {
     "feat_extract_norm": "layer",
     "do_stable_layer_norm": True,
 }
-"""How WavLM-large differs from transformers' defaults, which are WavLM-base's."""
+"""Configuration of WavLM-large, as differences from transformers' defaults (WavLM-base)."""
 
 
 def load(texts: Sequence[str], folder: Path, device: str) -> SimilarityJudge:
@@ -121,7 +121,7 @@ class _Statistics(nn.Module):
 
 
 class SpeakerNetwork(nn.Module):
-    """A recording to the direction that stands for its speaker."""
+    """A recording to the embedding of its speaker."""
 
     def __init__(self, config: Mapping[str, Any], channels: int = 512, pooled: int = 1536, size: int = 256) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ def read_network(path: Path, config: Mapping[str, Any], **sizes: int) -> Speaker
     try:
         backbone = renamed_weights(weights, _BACKBONE)
     except KeyError as error:
-        raise CheckpointError(f"{path} has a weight that WavLM has not: {error.args[0]}.") from error
+        raise CheckpointError(f"{path} has a weight that is not in WavLM: {error.args[0]}.") from error
     if "masked_spec_embed" not in network.wavlm.state_dict():
         backbone.pop("masked_spec_embed", None)
     head = {name: value for name, value in weights.items() if not name.startswith((_BACKBONE, _TRAINING_ONLY))}

@@ -65,7 +65,7 @@ def read_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: i
     try:
         backbone = renamed_weights(weights, _BACKBONE)
     except KeyError as error:
-        raise CheckpointError(f"{path} has a weight that wav2vec 2.0 has not: {error.args[0]}.") from error
+        raise CheckpointError(f"{path} has a weight that is not in wav2vec 2.0: {error.args[0]}.") from error
     if "masked_spec_embed" not in network.wav2vec2.state_dict():
         backbone.pop("masked_spec_embed", None)
     head = {name: value for name, value in weights.items() if not name.startswith(_BACKBONE)}
@@ -82,6 +82,6 @@ class NaturalnessJudge:
 
     @torch.inference_mode()
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
-        """How natural the recording is."""
+        """Naturalness of the recording."""
         heard = torch.from_numpy(resample(samples, rate, RATE))[None].to(self._device)
         return Verdict("utmos", {"utmos": float(self._network(heard)[0])})

@@ -37,7 +37,7 @@ def load(texts: Sequence[str], folder: Path, device: str) -> WhisperJudge:
 
 
 def normalised(text: str) -> str:
-    """``text`` without punctuation, in lower case; two spaces where a mark stood become one."""
+    """``text`` without punctuation, in lower case; two spaces around a removed mark become one."""
     return "".join(letter for letter in text if letter not in PUNCTUATION).replace("  ", " ").lower().strip()
 
 

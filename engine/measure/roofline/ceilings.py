@@ -1,5 +1,5 @@
-"""How much a device does in a second at best, as measured on it (:mod:`engine.measure.roofline.benchmarks`), and the
-file in the user's data folder that keeps it. Torch-free."""
+"""Ceilings of a device, operations and bytes per second, as measured on it (:mod:`engine.measure.roofline.benchmarks`),
+and their file in the user's data folder. Torch-free."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Ceilings:
     created: str = ""
     """UTC, ISO 8601."""
     stated: str = field(default="", compare=False)
-    """Where they come from if they were not measured."""
+    """Source of ceilings that were not measured."""
 
     @property
     def key(self) -> str:
@@ -92,14 +92,14 @@ class Ceilings:
         read = cls(**{**data, "operations": dict(data["operations"]), "bytes": dict(data["bytes"])})
         values = (*read.operations.values(), *read.bytes.values(), read.launch_seconds)
         if not all(isinstance(one, float | int) and math.isfinite(one) and one > 0 for one in values):
-            raise ValueError("a ceiling is no positive number")
+            raise ValueError("a ceiling is not a positive number")
         if "float32" not in read.operations or "float32" not in read.bytes:
             raise ValueError("the ceiling of float32 is missing")
         return read
 
 
 def path() -> Path:
-    """Where ceilings are kept."""
+    """File of the ceilings."""
     return data_folder() / FILE
 
 

@@ -48,14 +48,14 @@ class Part:
     calls: int = 1
     """In one forward."""
     share: float = 1.0
-    """How much of its calls the setting computes, mean over the forwards."""
+    """Computed share of its calls, mean over the forwards."""
     precision: str = "float32"
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What a synthesis runs ``forwards`` times, taken apart."""
+    """Components of a phase of synthesis that runs ``forwards`` times."""
 
     name: str
     title: str
@@ -66,7 +66,7 @@ class Stage:
     whole: Run | None = None
     """Forwards as the setting runs them; ``None`` if the pieces are all there is to them."""
     whole_forwards: int = 1
-    """How many of them ``whole`` runs."""
+    """Number of forwards that ``whole`` runs."""
     layers: Sequence[Run] = field(default=(), repr=False)
     """Each layer by itself, or where that is not to be had, the forward without it."""
     without: bool = False
@@ -87,7 +87,7 @@ class Clock:
         """Seconds that reading the clock between two pieces takes; taken off. 0 if the device's events are read."""
 
     def blocks(self, stages: Sequence[Stage]) -> int:
-        """How often ``tick`` will be called."""
+        """Number of calls of ``tick``."""
         return sum((1 + (stage.whole is not None)) * (self._rounds + 1) for stage in stages)
 
     @torch.inference_mode()
@@ -154,7 +154,7 @@ class Clock:
         )
 
     def _repeats(self, run: Run) -> int:
-        """How often ``run`` has to run for what surrounds it not to count."""
+        """Repetitions of ``run`` that make the overhead around it negligible."""
         run()
         with stopwatch(str(self._device)) as watch:
             run()

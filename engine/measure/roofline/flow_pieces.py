@@ -33,7 +33,7 @@ class Pieces:
     """A phase's evaluation by a diffusion transformer, on what goes into its modules at its first one."""
 
     joins = 0
-    """How many layers are also given what an early one was."""
+    """Number of layers with a skip connection from an early one."""
 
     def __init__(self, works: FlowInternals, phase: Phase) -> None:
         self._works, self._phase = works, phase

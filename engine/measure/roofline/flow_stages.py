@@ -1,4 +1,4 @@
-"""A flow model's synthesis, taken apart: conditioning once, evaluations by their branches, decoding."""
+"""A flow model's synthesis by component: conditioning once, evaluations by their branches, decoding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def flow_stages(works: FlowInternals, title: str) -> tuple[Stage, ...]:
     """``works`` as stages. Runs it once, to see what is skipped. Raises :class:`engine.errors.SettingError` with the
     model's ``title`` for a backbone without layers that can be looked at."""
     if not isinstance(works.backbone, DiffusionTransformer | UNetT):
-        raise SettingError(f"The backbone of {title} cannot be taken apart into components.")
+        raise SettingError(f"The backbone of {title} cannot be measured by component.")
     state = works.integrate()
     conditioning = Stage(
         "conditioning",
@@ -109,7 +109,7 @@ def _evaluating(works: FlowInternals, number: int) -> Stage:
 
 
 def _whole(works: FlowInternals, phase: Phase, forwards: int) -> tuple[Callable[[], object] | None, int]:
-    """What to run for whole forwards of a phase, and how many these are."""
+    """Function that runs whole forwards of a phase, and their number."""
     noise = works.sampler.noise
     if not works.plan.computes_in_part:
         return lambda: works.sampler.follow(noise, works.evaluations(noise, phase.first), 0), 1
@@ -118,7 +118,7 @@ def _whole(works: FlowInternals, phase: Phase, forwards: int) -> tuple[Callable[
 
 
 def _share(works: FlowInternals, phase: Phase, end: int) -> float:
-    """How much of the layers' operations is computed in a phase, mean over its evaluations."""
+    """Computed share of the layers' operations in a phase, mean over its evaluations."""
     whole = phase.counts.evaluation
     fixed = replace(phase.counts, layers=0).evaluation
     computed = [max(0.0, one - fixed) / (whole - fixed) for one in works.evaluations.operations[phase.first : end]]

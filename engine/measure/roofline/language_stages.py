@@ -1,4 +1,4 @@
-"""A language model's synthesis, taken apart: reading the prompt, passes of decoding and drafting, and the decoder."""
+"""A language model's synthesis by component: reading the prompt, passes of decoding and drafting, and the decoder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
     cycles = list(works.decoding)
     tokens = [token for cycle in cycles for token in cycle.tokens]
     if not tokens:
-        raise SettingError("The model ended at once, so there is nothing to measure; try another seed.")
+        raise SettingError("The model stopped immediately, so there is nothing to measure; try another seed.")
     request, prompt = works.request, works.request.embedded.shape[1]
     middle = prompt + len(tokens) // 2
     positions = places(request, middle)
@@ -117,7 +117,7 @@ def _pass(
     # A prompt is never recorded, and its cache would be the one that recordings are of.
     launched = transformer if choosing is None else launched
     if not isinstance(transformer, FusedTransformer):
-        raise SettingError("Only transformers that are optimised for decoding can be taken apart.")
+        raise SettingError("Only transformers that are optimised for decoding can be measured by component.")
     config, layers = transformer.config, transformer.fused_layers
     tokens, heads, key_heads, width = embedded.shape[1], config.heads, config.key_value_heads, config.head_width
     cache = launched.cache(context + tokens)

@@ -1,4 +1,4 @@
-"""What a piece of work asks of its device: kernels, or on processors operators; and its Chrome trace.
+"""Launches of a piece of work: kernels, or operators on processors; and its Chrome trace.
 
 On a GPU kernels are counted by torch's profiler, those within CUDA graphs too. On a processor there are no
 kernels to launch, but every operator has to be called; counted are those that compute, without views and without taking
@@ -65,7 +65,7 @@ class OperatorCounter(TorchDispatchMode):
 
 
 def counted(run: Callable[[], object]) -> tuple[int, Work]:
-    """How many operators one ``run`` calls, and what they cost."""
+    """Number and cost of the operators that one ``run`` calls."""
     counter = OperatorCounter()
     with torch.inference_mode(), counter:
         run()

@@ -1,4 +1,4 @@
-"""A masked model's synthesis, taken apart: what a canvas's steps share, the steps by their branches, the decoder."""
+"""A masked model's synthesis by component: conditioning of a canvas, steps by their branches, decoder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from engine.measure.roofline.report import (
 from engine.models.families.masked import MaskedInternals
 from engine.models.families.masked_script import guide_of
 from engine.models.kernels.fused_masked import FusedLayer, MaskedRun, Rows, rotated
-from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, sureness
+from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, confidence
 from engine.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
@@ -72,12 +72,12 @@ def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
 
 
 def measured_block(works: MaskedInternals) -> int:
-    """The block, from 0, whose steps stand for those of all: the one in the middle."""
+    """The block, from 0, whose steps represent all: the one in the middle."""
     return len(works.blocks) // 2
 
 
 def _steps(works: MaskedInternals) -> dict[tuple[Guide, bool], int]:
-    """How many steps there are of each kind: how they are guided, and whether they leave something out."""
+    """Number of steps by kind: their guidance, and whether they omit anything."""
     found: dict[tuple[Guide, bool], int] = {}
     codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
     run = works.begin(works.request)
@@ -113,7 +113,7 @@ class _Stepping:
         run.scores(canvas.codes, block.start, block.end, Guide.BOTH)
         self._scores = run.scores(canvas.codes, block.start, block.end, guide)
         kept = run.kept_rows
-        self._rows: Rows = run.branches(guide).behind(kept) if kept else run.branches(guide)
+        self._rows: Rows = run.branches(guide).without_prefix(kept) if kept else run.branches(guide)
         self._extend = run.memory
         self._seen = tuple(
             part.stop - part.start + (kept if number == 0 else 0) for number, part in enumerate(self._rows.parts)
@@ -192,7 +192,7 @@ class _Stepping:
         """As :func:`engine.sampling.demasking.demask` does, without committing anything: every step finds the same."""
         rules, codes, noise = self._works.rules, self._canvas.codes, SeededNoise(0, self._network.device)
         _, _, likeliest = candidates(scores, rules, lambda: noise.classes(0, *scores.shape))
-        sure = sureness(likeliest, rules, lambda: noise.positions(0, *likeliest.shape))
+        sure = confidence(likeliest, rules, lambda: noise.positions(0, *likeliest.shape))
         sure = sure.masked_fill(codes[:, self._block.start : self._block.end] != self._canvas.mask, -torch.inf)
         sure.flatten().topk(min(self._block.frames, sure.numel()))
 

@@ -30,8 +30,8 @@ from engine.techniques.base import Artefact
 ONCE = ("conditioning", "prefill", "decoder")
 """Stages that are never recorded or compiled."""
 COMPILED = (
-    "Only whole forwards are compiled: components were measured one by one and as they are, and what compiling saves "
-    "beyond them makes the rest less than nothing."
+    "Only whole forward passes are compiled; components were measured one by one, without compiling. So the rest can "
+    "be negative."
 )
 
 
@@ -72,7 +72,7 @@ def measure_roofline(
     model.make_ready(setting, observer, target.utterance.voice)
     with torch.inference_mode():
         parts = _taken_apart(target, observer.check)
-        observer.status("Measuring what this machine can do …")
+        observer.status("Measuring this machine's ceilings …")
         ceilings = ceilings_of(parts.device, again, observer.check)
         observer.status("Measuring components …")
         done = 0
@@ -123,7 +123,7 @@ def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
         notes = (*demasking.plan.notes, *_first_of(demasking.passages), *_block_of(demasking))
         stages, launching = masked_stages(demasking), demasking.plan.launching
         return _Parts(stages, demasking.network.device, demasking.audio_seconds, notes, launching)
-    raise SettingError(f"{model.info.title} cannot be taken apart into components.")
+    raise SettingError(f"{model.info.title} cannot be measured by component.")
 
 
 def _launched(parts: _Parts) -> tuple[Stage, ...]:

@@ -32,7 +32,7 @@ CEILINGS = Ceilings(
     {PRECISION: 1e15, "float32": 1e15},
     {PRECISION: 3e12, "float32": 3e12},
     launch_seconds=11e-6,
-    stated="taken from the post; 11 µs a launch is what eager bfloat16 came to there (0.67 ms a layer over 61 kernels)",
+    stated="from the post: 11 µs per launch in eager bfloat16 (0.67 ms per layer over 61 kernels)",
 )
 BRANCHES, TOKENS, STEPS, LAYERS = 2, 300, 32, 28
 HIDDEN, QUERIES, KEYS, INNER = 1024, 2048, 1024, 3072

@@ -30,23 +30,23 @@ TITLES = {
 }
 """The components, in the order of a forward pass, as people call them."""
 MEANINGS = {
-    EMBEDDING: "What makes the first layer's input",
+    EMBEDDING: "Makes the first layer's input",
     JOINS: "Products that join a late layer's input with that of an early one, in E2-TTS",
-    PROJECTIONS: "Products to queries, keys and values, with what is done to each head, and from the mixed values",
+    PROJECTIONS: "Projections to queries, keys and values, operations per head, and the output projection",
     ATTENTION: "Both products of attention and the softmax between them",
     FEED_FORWARD: "The products of the feed-forward modules and the activation between them",
     NORMS: "Norms of the layers, gates and residual additions",
     HEAD: "The last norm and the products to scores or velocities",
     SAMPLING: "Guidance, and from scores or velocities to the next tokens or state",
     DECODER: "From tokens or mel to audio",
-    CONDITIONING: "What text, voice and schedule come to, once an utterance",
-    REST: "What the whole takes beyond its components: calling them, and what lies between; operations not counted. "
-    "Below nothing, it takes less than they do one by one: it works in place and on what is still in the caches",
+    CONDITIONING: "Text, voice and schedule, once per utterance",
+    REST: "Time of the whole beyond its components: calls and all between them; operations not counted. Negative if "
+    "the whole is faster than its components one by one, because it works in place and its data stay in the caches",
 }
 WITHIN_NOISE = "within noise"
-"""Said of a rest that cannot be told from nothing."""
+"""Label of a rest that is not distinguishable from zero."""
 SAVED_TOGETHER = "saved together"
-"""Said of a rest below nothing: the whole works in place, on rows that stay in the caches from one component to the
+"""Label of a negative rest: the whole works in place, on rows that stay in the caches from one component to the
 next, or compiled; components one by one do not."""
 COLUMNS = (
     "phase",
@@ -121,7 +121,7 @@ class Phase:
     layer_launches: tuple[int, ...] = ()
     """Of every layer in one forward."""
     shape: str = ""
-    """What one forward works on, in words."""
+    """Size of one forward, in words."""
     graphed: bool = False
     """Whether it runs as a CUDA graph."""
     rest_range: tuple[float, float] | None = None
@@ -130,8 +130,8 @@ class Phase:
 
     @property
     def launches_by_layer(self) -> str:
-        """What each layer starts, in words, such as ``14 a layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if that
-        was not looked at."""
+        """Launches of each layer, in words, such as ``14 a layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if not
+        counted."""
         if len(set(self.layer_launches)) <= 1:
             return f"{self.layer_launches[0]} a layer" if self.layer_launches else ""
         runs = ((count, len(list(same))) for count, same in itertools.groupby(self.layer_launches))
@@ -146,8 +146,8 @@ class Phase:
 
     @property
     def rest(self) -> Component | None:
-        """What the whole takes beyond its components; less than nothing if running them together saves. Its note
-        says between what it lies, and whether that is more than noise."""
+        """Time of the whole beyond its components; negative if running them together is faster. Its note has the
+        interval, and whether that is beyond noise."""
         of_components = [one.total_seconds for one in self.components if one.total_seconds is not None]
         if self.whole_seconds is None or len(of_components) < len(self.components):
             return None
@@ -171,7 +171,7 @@ class Phase:
         return WITHIN_NOISE if low <= 0 <= high else SAVED_TOGETHER if high < 0 else ""
 
     def bound(self, one: Component, ceilings: Ceilings) -> str:
-        """What bounds one of :meth:`rows`, in words: one of :data:`engine.measure.roofline.ceilings.BOUNDS`,
+        """Bound of one of :meth:`rows`, in words: one of :data:`engine.measure.roofline.ceilings.BOUNDS`,
         :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if nothing was counted."""
         if one.name != REST or self.rest_range is None:
             return one.bound(ceilings, self.graphed)
@@ -323,8 +323,8 @@ class RooflineReport:
 
 
 def shares(report: RooflineReport) -> Mapping[str, float]:
-    """How much of the measured seconds each kind of bound accounts for, as shares of one; what was not counted is
-    ``"uncounted"``. A rest that is noise, or less than nothing, counts as none."""
+    """Share of the measured seconds per kind of bound; time that was not counted is ``"uncounted"``. A rest that is
+    noise or negative counts as zero."""
     found = dict.fromkeys((*BOUNDS, "uncounted"), 0.0)
     for phase, one in report.components():
         if one.name == REST and (phase.rest_is_noise or (one.seconds or 0.0) < 0):

@@ -48,7 +48,7 @@ class FlowConfig:
     estimator: EstimatorConfig = EstimatorConfig()
     steps: int = 10
     guidance: float = 0.7
-    """How far the velocity is pushed away from the unconditional one; 0 would not push."""
+    """Strength of classifier-free guidance of the velocity; 0 is none."""
 
 
 FRAMES_PER_TOKEN = 2

@@ -96,7 +96,7 @@ class OfficialFolder:
             elif name.startswith(LAYERS) and number.isdecimal():
                 layers.setdefault(int(number), {})[inner] = value
             else:
-                raise CheckpointError(f"{draft.path} is no draft of CosyVoice 2: it holds {name}.")
+                raise CheckpointError(f"{draft.path} is not a draft of CosyVoice 2: it holds {name}.")
         return DraftTensors(layers, head)
 
     def flow(self) -> TokenToMel:
@@ -119,7 +119,7 @@ class OfficialFolder:
         path = self.root / CONFIG
         content = ConfigFile.read(path).entries
         if content.get("model_type") != "qwen2":
-            raise CheckpointError(f"{path} is not the configuration of a Qwen2; CosyVoice 2 is one. Fetch it again.")
+            raise CheckpointError(f"{path} is not the configuration of a Qwen2; CosyVoice 2 is one. Download it again.")
         return CausalConfig.read(content)
 
 
@@ -170,11 +170,11 @@ class _Shapes:
     def __call__(self, name: str, axes: int) -> tuple[int, ...]:
         found = self._shapes.get(name, ())
         if len(found) != axes:
-            raise CheckpointError(f"{self._where} lacks the weight {name}: it is no {self._part} of CosyVoice 2.")
+            raise CheckpointError(f"{self._where} lacks the weight {name}: it is not the {self._part} of CosyVoice 2.")
         return found
 
     def count(self, pattern: str) -> int:
-        """How many numbers occur where ``pattern`` has its group."""
+        """Number of different numbers in the group of ``pattern``."""
         return len({match[1] for name in self._shapes if (match := re.match(pattern, name))})
 
 

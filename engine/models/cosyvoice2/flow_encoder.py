@@ -114,7 +114,7 @@ class EncoderLayer(nn.Module):
         return x + self.feed_forward(self.norm_ff(x))
 
 
-class Entrance(nn.Module):
+class InputLayer(nn.Module):
     """A linear layer and a norm, scaled as the input of a transformer."""
 
     def __init__(self, width: int) -> None:
@@ -142,7 +142,7 @@ class LookAhead(nn.Module):
         return x + self.conv2(hidden, memory).transpose(1, 2)
 
 
-class Doubling(nn.Module):
+class TokenUpsampling(nn.Module):
     """Repeats every token for its two mel frames and smooths."""
 
     def __init__(self, width: int) -> None:
@@ -161,12 +161,12 @@ class UpsamplingEncoder(nn.Module):
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.embed = Entrance(config.width)
+        self.embed = InputLayer(config.width)
         self.after_norm = nn.LayerNorm(config.width)
         self.pre_lookahead_layer = LookAhead(config)
         self.encoders = Modules(EncoderLayer(config) for _ in range(config.layers))
-        self.up_layer = Doubling(config.width)
-        self.up_embed = Entrance(config.width)
+        self.up_layer = TokenUpsampling(config.width)
+        self.up_embed = InputLayer(config.width)
         self.up_encoders = Modules(EncoderLayer(config) for _ in range(config.upsampled_layers))
 
     def forward(self, x: Tensor, ahead: Tensor | None, first: int, chunked: bool, memory: Memory) -> Tensor:

@@ -183,7 +183,7 @@ class Estimator(nn.Module):
         return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
 
     def time_table(self, times: Tensor) -> Tensor:
-        """What every stage adds at each of ``times`` (n,): (n, stages, channels)."""
+        """Time embeddings added by every stage at each of ``times`` (n,): (n, stages, channels)."""
         return torch.stack([self._times(time.expand(BRANCHES)) for time in times])
 
     def _times(self, times: Tensor) -> Tensor:

@@ -26,12 +26,12 @@ LOWEST_VOICED = 10.0
 
 
 def phase_precision(config: HiftConfig) -> torch.dtype:
-    """What pitch and phases are computed in."""
+    """Precision of pitch and phases."""
     return torch.float32 if config.float32_phases else torch.float64
 
 
 class Noise(Protocol):
-    """Where the noise of the source comes from."""
+    """Random numbers of the source."""
 
     def draw(self, frames: int) -> Tensor:
         """Standard normal noise for the next frames, (1, frames · samples per frame, harmonics + 1)."""

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 
 class Progress:
-    """How far one signal has come in every layer."""
+    """Progress of one signal in every layer."""
 
     def __init__(self, last: bool = False) -> None:
         self.last = last
@@ -24,7 +24,7 @@ class Progress:
         self._kept: dict[Hashable, Any] = {}
 
     def take(self, layer: Hashable) -> Any:
-        """What ``layer`` kept from the parts before; ``None`` for the first one."""
+        """State of ``layer`` from earlier parts; ``None`` for the first one."""
         return self._kept.pop(layer, None)
 
     def keep(self, layer: Hashable, what: Any) -> None:

@@ -1,9 +1,9 @@
-"""CosyVoice 2's language model: how text and prompt are laid out in front of the speech tokens.
+"""CosyVoice 2's language model, with text and prompt in front of the speech tokens.
 
 ``[sos] text [task] speech``: the transcript of the prompt and the text share one place, the prompt's speech tokens
-stand where the new ones follow. The transformer is Qwen2; text, the two marks and speech have separate tables. Of
-speech, the rows after the codes are the end, one that is not used and, between parts of a text that is still being
-typed, the call for more (``llm/llm.py``, ``Qwen2LM``).
+precede the new ones. The transformer is Qwen2; text, the two marks and speech have separate tables. Of speech, the rows
+after the codes are the end, one that is not used and, between parts of a text that is still being typed, the call for
+more (``llm/llm.py``, ``Qwen2LM``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TEXT_HEAD = "llm.model.lm_head.weight"
 
 @dataclass(frozen=True)
 class PromptIds:
-    """What precedes a text: the transcript of the prompt (or an instruction) and the prompt's speech tokens."""
+    """Ids before a text: the transcript of the prompt (or an instruction) and the prompt's speech tokens."""
 
     text: tuple[int, ...] = ()
     speech: tuple[int, ...] = ()
@@ -46,7 +46,7 @@ class PromptIds:
 
 @dataclass(frozen=True)
 class Ratios:
-    """How many speech tokens a text token may become, at least and at most."""
+    """Least and greatest number of speech tokens per text token."""
 
     minimum: float = 2.0
     maximum: float = 20.0
@@ -91,12 +91,12 @@ class LanguageModel:
 
     @property
     def codes(self) -> int:
-        """How many speech tokens there are."""
+        """Number of speech tokens."""
         return self.tokens.codes
 
     @property
     def parameters(self) -> int:
-        """How many numbers it has, the head of text left out."""
+        """Number of parameters, without the head of text."""
         return sum(one.numel() for one in (self.text, self.marks, *self.tokens.parameters()))
 
     def embed_text(self, ids: Sequence[int]) -> Tensor:
@@ -118,7 +118,7 @@ class LanguageModel:
         return torch.cat(parts)[None]
 
     def request(self, prompt: PromptIds, text: Sequence[int], ratios: Ratios = Ratios()) -> Request:
-        """What is decoded for ``text``. Its length alone counts, not the prompt's."""
+        """Decoding request for ``text``; limits follow from its length, not the prompt's."""
         embedded = self.embedded(prompt, text)
         length = embedded.shape[1]
         return Request(
@@ -147,12 +147,14 @@ def official_shapes(config: CausalConfig, text: int, speech: int) -> dict[str, t
 def _layers(weights: Mapping[str, Tensor], where: str) -> int:
     numbers = {match[1] for name in weights if (match := re.match(rf"{re.escape(LAYERS)}(\d+)\.", name))}
     if not numbers:
-        raise CheckpointError(f"{where} holds no layers under {TRANSFORMER}; it is no language model of CosyVoice 2.")
+        raise CheckpointError(
+            f"{where} holds no layers under {TRANSFORMER}; it is not a language model of CosyVoice 2."
+        )
     return len(numbers)
 
 
 def _rows(weights: Mapping[str, Tensor], name: str, where: str) -> int:
     value = weights.get(name)
     if value is None or value.dim() != 2 or len(value) <= STOPS:
-        raise CheckpointError(f"{where} lacks the table {name}; it is no language model of CosyVoice 2.")
+        raise CheckpointError(f"{where} lacks the table {name}; it is not a language model of CosyVoice 2.")
     return len(value)

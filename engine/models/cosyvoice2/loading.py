@@ -34,7 +34,7 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
     if flow.config.tokens < model.codes:
         raise CheckpointError(
             f"{LANGUAGE_MODEL} in {folder.root} speaks {model.codes} tokens, but {FLOW} knows {flow.config.tokens}: "
-            "they do not belong together. Fetch the official release again."
+            "they do not belong together. Download the official release again."
         )
     digest = fingerprint(folder.checkpoint, request.check)
     info = request.info(

@@ -1,4 +1,4 @@
-"""What causal layers remember of one request, so that later frames never need the earlier ones again."""
+"""State of causal layers during one request, so that later frames never need the earlier ones again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Growing:
 
     @property
     def everything(self) -> Tensor:
-        """What was appended so far, as a view. Raises :class:`ValueError` before anything was."""
+        """All appended rows, as a view. Raises :class:`ValueError` before anything was."""
         if self._held is None:
             raise ValueError("Nothing was appended yet.")
         return self._held[..., : self.length, :]
@@ -89,7 +89,7 @@ class Memory:
         return key, value
 
     def seen(self, layer: nn.Module, name: str) -> int:
-        """How much :meth:`extended` has of that so far."""
+        """Number of rows that :meth:`extended` has."""
         context = self._contexts.get((layer, name))
         return 0 if context is None else context.length
 

@@ -1,4 +1,4 @@
-"""What CosyVoice 2 speaks at once: a voice and an instruction or transcript in front, one piece of text after.
+"""Passages of CosyVoice 2: voice and instruction or transcript, followed by one piece of text.
 
 Modes of ``cli/cosyvoice.py``: in *zero-shot* the language model reads the transcript and continues the recording; in
 *cross-lingual* it is given neither, in *instruct* it reads an instruction instead. The flow hears the recording always.
@@ -71,7 +71,7 @@ def prepare(
 ) -> tuple[CosyPrompt, CosyPassages]:
     """``text`` after the ``voice`` that was ``heard``; ``instruction`` says how to speak where ``mode`` asks for that.
 
-    Raises :class:`TextError` for an instruction that is missing or stands in the text, and :class:`AudioError` for a
+    Raises :class:`TextError` for an instruction that is missing or within the text, and :class:`AudioError` for a
     recording whose transcript is needed but missing.
     """
     instructed = _instructed(text, mode, instruction)
@@ -85,17 +85,17 @@ def prepare(
     if prompt.ids.speech and length < SHORT_TEXT * len(prompt.ids.text):
         notes = *notes, "The text is much shorter than the recording's transcript, which may make it sound worse."
     if instruction.strip() and mode != INSTRUCT:
-        notes = *notes, f"The instruction was not followed: that is for the mode {_INSTRUCTED}."
+        notes = *notes, f"The instruction was ignored: choose the mode {_INSTRUCTED}."
     return prompt, CosyPassages(passages, notes)
 
 
 def _instructed(text: str, mode: str, instruction: str) -> str:
-    """What the language model reads in place of a transcript: the instruction with the mark after it, or nothing."""
+    """Text in place of a transcript: the instruction with the mark after it, or nothing."""
     instruction = instruction.strip()
     if END_OF_PROMPT in text or END_OF_PROMPT in instruction:
         raise TextError(
-            f"{END_OF_PROMPT} is set by itself; write how to speak into the option “{INSTRUCTION.title}”, choose "
-            f"{_INSTRUCTED} as the mode, and leave the mark out."
+            f"{END_OF_PROMPT} is inserted automatically; leave it out, write how to speak into the option "
+            f"“{INSTRUCTION.title}”, and choose {_INSTRUCTED} as the mode."
         )
     if mode != INSTRUCT:
         return ""
@@ -109,17 +109,16 @@ def _continued(voice: Voice, heard: VoicePrompt, tokenizer: TextTokenizer) -> Co
     ids = tokenizer.encode(transcript)
     if not ids:
         raise AudioError(
-            f"Zero-shot needs what the recording {voice.audio} says; type its transcript, or choose the mode "
-            "“Cross-lingual”."
+            f"Zero-shot needs a transcript of the recording {voice.audio}; type it, or choose the mode “Cross-lingual”."
         )
     ratio = len(heard.tokens) / len(ids)
     notes = heard.notes
     if not FASTEST_TRANSCRIPT <= ratio <= SLOWEST_TRANSCRIPT:
-        amount = "more" if ratio < FASTEST_TRANSCRIPT else "less"
+        amount = "long" if ratio < FASTEST_TRANSCRIPT else "short"
         notes = (
             *notes,
-            f"The transcript is {amount} than anybody says in the recording's {heard.seconds:.1f} s; where the two do "
-            "not fit, CosyVoice 2 repeats, drops or invents words.",
+            f"The transcript is too {amount} for the recording's {heard.seconds:.1f} s; if they do not "
+            "match, CosyVoice 2 repeats, drops or invents words.",
         )
     return CosyPrompt(heard, PromptIds(tuple(ids), heard.tokens), notes)
 

@@ -79,7 +79,7 @@ class VoicePrompts:
         recording = read_recording(audio)
         if recording.seconds > LONGEST_SECONDS:
             raise AudioError(
-                f"The recording {audio} lasts {recording.seconds:.0f} s, but CosyVoice 2 hears at most "
+                f"The recording {audio} lasts {recording.seconds:.0f} s, but CosyVoice 2 takes at most "
                 f"{LONGEST_SECONDS:.0f} s; cut it, and its transcript, best to 5 to 12 s."
             )
         key = self._key(recording, check)
@@ -111,7 +111,7 @@ class VoicePrompts:
 
     def _require_fit(self, tokens: np.ndarray, speaker: np.ndarray) -> None:
         """Raise :class:`CheckpointError` if the other models cannot take what was heard."""
-        apart = "they do not belong together. Fetch the official release again."
+        apart = "they do not belong together. Download the official release again."
         if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self._codes:
             raise CheckpointError(
                 f"{self._hearing.tokenizer_path} gives the speech token {tokens.max()}, but the language model knows "
@@ -129,7 +129,7 @@ class VoicePrompts:
         # Both clocks must agree; whichever is behind decides.
         tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
         if not tokens:
-            raise AudioError("The reference recording is too short to be heard; choose a longer one.")
+            raise AudioError("The reference recording is too short; choose a longer one.")
         acoustic = AcousticPrompt(
             heard.tokens[None, :tokens], mel[None, : tokens * FRAMES_PER_TOKEN], heard.speaker[None]
         )

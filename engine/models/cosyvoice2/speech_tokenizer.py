@@ -37,12 +37,12 @@ class Hearing:
 
     @property
     def tokenizer_path(self) -> Path:
-        """Where the speech tokens come from."""
+        """File of the speech tokenizer."""
         return self._tokenizer.path
 
     @property
     def speaker_path(self) -> Path:
-        """Where the speaker's embedding comes from."""
+        """File of the speaker encoder."""
         return self._speaker.path
 
     def fingerprints(self, check: Callable[[], None] = lambda: None) -> tuple[str, str]:
@@ -66,7 +66,7 @@ class OnnxModel:
     def __init__(self, path: Path) -> None:
         """Raises :class:`CheckpointError` if the file is missing."""
         if not path.is_file():
-            raise CheckpointError(f"{path} is missing; fetch the official release again.")
+            raise CheckpointError(f"{path} is missing; download the official release again.")
         self.path = path
 
     def __call__(self, *given: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ class OnnxModel:
         except Exception as error:  # The package's errors have nothing but this in common.
             reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
             raise CheckpointError(
-                f"{self.path} cannot be used ({reason}); fetch it from the official release again."
+                f"{self.path} cannot be used ({reason}); download it from the official release again."
             ) from None
 
     @functools.cached_property
@@ -96,5 +96,5 @@ def require_onnxruntime() -> None:
         import onnxruntime  # noqa: F401
     except ImportError:
         raise CheckpointError(
-            f"CosyVoice 2 hears recordings with the package onnxruntime, which is not installed; {INSTALL}"
+            f"CosyVoice 2 encodes recordings with the package onnxruntime, which is not installed; {INSTALL}"
         ) from None

@@ -21,7 +21,7 @@ from engine.models.families.passages import Decoded
 from engine.models.families.token_decoder import TokenDecoder
 
 
-def hurried(mel: Tensor, speed: float) -> Tensor:
+def sped_up(mel: Tensor, speed: float) -> Tensor:
     """``mel`` (1, bands, n) to (1, bands, n / speed), linearly between frames."""
     return (
         mel if speed == 1 or not mel.shape[-1] else F.interpolate(mel, size=int(mel.shape[-1] / speed), mode="linear")
@@ -57,7 +57,7 @@ class CosyDecoder(TokenDecoder):
 
     def finish(self) -> np.ndarray:
         """As :class:`TokenDecoder` says."""
-        mel = self._kept(hurried(self._frames.finish(), self._speed))
+        mel = self._kept(sped_up(self._frames.finish(), self._speed))
         if not sum(one.shape[-1] for one in self._mels):
             return _silence()
         return _samples(self._audio.push(mel, last=True))
@@ -65,7 +65,7 @@ class CosyDecoder(TokenDecoder):
     def whole(self, tokens: Sequence[int]) -> Decoded:
         """As :class:`TokenDecoder` says: one pass of flow and vocoder each, with the attention of streaming."""
         frames = MelStream(self._flow, self._prompt)
-        mel = hurried(frames.whole(tokens), self._speed)
+        mel = sped_up(frames.whole(tokens), self._speed)
         samples = _samples(self._vocoded().push(mel, last=True)) if mel.shape[-1] else _silence()
         return Decoded(samples, mel[0].T.cpu().numpy())
 

@@ -62,7 +62,7 @@ def read_text(text: str, tokens: Callable[[str], int], improved: bool = True) ->
     written, notes = normalised(text, improved)
     found = tuple(pieces(written, tokens))
     if not found:
-        raise TextError("There is nothing but punctuation in this text; type a sentence.")
+        raise TextError("This text is only punctuation; type a sentence.")
     return ReadText(found, notes)
 
 

@@ -67,13 +67,13 @@ class TextTokenizer:
         paths = folder / VOCABULARY, folder / MERGES
         for path in paths:
             if not path.is_file():
-                raise CheckpointError(f"{path} is missing; fetch the official release again.")
+                raise CheckpointError(f"{path} is missing; download the official release again.")
         try:
             vocabulary, merges = models.BPE.read_file(*map(str, paths))
             tokenizer = Tokenizer(models.BPE(vocabulary, merges))
         except Exception as error:  # The package raises nothing more specific.
             reason = str(error).strip().splitlines()[0].rstrip(".")
-            raise CheckpointError(f"The tokenizer in {folder} cannot be read ({reason}); fetch it again.") from None
+            raise CheckpointError(f"The tokenizer in {folder} cannot be read ({reason}); download it again.") from None
         tokenizer.normalizer = normalizers.NFC()
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [
@@ -95,7 +95,7 @@ class TextTokenizer:
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def count(self, text: str) -> int:
-        """How many tokens ``text`` has."""
+        """Number of tokens of ``text``."""
         return len(self.encode(text))
 
     def require_rows(self, rows: int, table: str) -> None:
@@ -103,5 +103,5 @@ class TextTokenizer:
         if self.size > rows:
             raise CheckpointError(
                 f"The tokenizer in {self.where} has {self.size} tokens, but {table} only {rows} rows: they do not "
-                "belong together. Fetch the official release again."
+                "belong together. Download the official release again."
             )

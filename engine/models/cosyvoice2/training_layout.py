@@ -33,7 +33,7 @@ class CosyNames:
     """Names as in ``llm.pt``. The vocabulary is that of text, then the two marks, then that of speech."""
 
     text: int
-    """How many rows the table of text has."""
+    """Number of rows of the text table."""
     marks: int
     layers: str = LAYERS
     head: str = HEAD

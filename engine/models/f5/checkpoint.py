@@ -48,7 +48,7 @@ class VariantUnknown(CheckpointError):
         self.path = path
         self.candidates = candidates
         super().__init__(
-            f"Nothing says which architecture {path} has, and its weights fit {' and '.join(candidates)} alike; "
+            f"The architecture of {path} is not given, and its weights fit {' and '.join(candidates)} alike; "
             f"choose one, or name the folder after it."
         )
 
@@ -167,7 +167,7 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
     if strange or not kept:
         example = f", but for example {strange[0]!r}" if strange else ""
         raise CheckpointError(
-            f"{where} is no F5-TTS or E2-TTS checkpoint: "
+            f"{where} is not an F5-TTS or E2-TTS checkpoint: "
             f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
         )
     return weights
@@ -188,7 +188,7 @@ def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> in
     """Vocabulary entries: one less than the embedding has rows, for community fine-tunes bring their own vocabulary."""
     shape = shapes.get("text_embed.text_embed.weight", ())
     if len(shape) != 2 or shape[0] < 2:
-        raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; fetch it again.")
+        raise CheckpointError(f"{path} lacks the weight transformer.text_embed.text_embed.weight; download it again.")
     return shape[0] - 1
 
 

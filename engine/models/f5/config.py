@@ -35,7 +35,7 @@ class BackboneConfig:
     conv_layers: int = 0
     text_mask_padding: bool = False
     pe_attn_head: int | None = None
-    """How many heads, from the first on, see positions (rotary embedding); ``None``: all."""
+    """Number of heads, from the first on, with rotary positions; ``None``: all."""
     qk_norm: str | None = None
     long_skip_connection: bool = False
     text_embedding_average_upsampling: bool = False

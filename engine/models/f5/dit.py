@@ -29,7 +29,7 @@ class DiTConditioning(Conditioning):
 
 
 class DiTBlock(nn.Module):
-    """One layer's parameters; how they are used stands in :meth:`DiffusionTransformer.layer`."""
+    """One layer's parameters; :meth:`DiffusionTransformer.layer` uses them."""
 
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How long F5 speaks, and how loud: the official rules that surround its sampler (``infer/utils_infer.py``)."""
+"""Duration and loudness of F5's speech: the official rules around its sampler (``infer/utils_infer.py``)."""
 
 from __future__ import annotations
 

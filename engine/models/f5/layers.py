@@ -30,7 +30,7 @@ class GlobalResponseNorm(nn.Module):
         self.beta = nn.Parameter(torch.zeros(1, 1, width))
 
     def forward(self, x: Tensor, copies: int = 1) -> Tensor:
-        """``x`` is (batch, sequence, width), its last row standing for as many equal ones as ``copies``."""
+        """``x`` is (batch, sequence, width), its last row representing ``copies`` equal ones."""
         counted = x if copies == 1 else torch.cat([x[:, :-1], x[:, -1:] * math.sqrt(copies)], dim=1)
         strength = torch.linalg.vector_norm(counted, dim=1, keepdim=True)
         relative = strength / (strength.mean(dim=-1, keepdim=True) + 1e-6)
@@ -41,7 +41,7 @@ class ConvNeXtV2Block(nn.Module):
     """One residual block of the text encoder, (batch, sequence, width) to the same."""
 
     reach = 3
-    """How many rows to either side a row sees."""
+    """Receptive field to either side, in rows."""
 
     def __init__(self, width: int, inner: int) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class ConvNeXtV2Block(nn.Module):
         self.pwconv2 = nn.Linear(inner, width)
 
     def forward(self, x: Tensor, copies: int = 1) -> Tensor:
-        """The last row stands for as many equal ones as ``copies``."""
+        """The last row represents ``copies`` equal ones."""
         mixed = self.norm(self.dwconv(x.transpose(1, 2)).transpose(1, 2))
         return x + self.pwconv2(self.grn(F.gelu(self.pwconv1(mixed)), copies))
 
@@ -92,7 +92,7 @@ class TextEmbedding(nn.Module):
     def forward(self, ids: Tensor, frames: int, drop: bool = False, mask: Tensor | None = None) -> Tensor:
         rows = frames
         if self.mask_padding and len(self.text_blocks):
-            # Behind the tokens and what sees them, all rows are padding and equal: one stands for all.
+            # After the tokens and the rows that see them, all rows are padding and equal: one represents all.
             rows = min(frames, ids.shape[1] + ConvNeXtV2Block.reach + 1)
         ids = F.pad((ids + 1)[:, :rows], (0, max(0, rows - ids.shape[1])))
         padding = (ids == 0)[..., None]
@@ -141,7 +141,7 @@ class ConvPositionEmbedding(nn.Module):
 
     @property
     def convolutions(self) -> tuple[nn.Conv1d, nn.Conv1d]:
-        """Both convolutions; officially they stand in a sequence with their activations."""
+        """Both convolutions; officially they form a sequence with their activations."""
         first, _, second, _ = self.conv1d
         return cast("nn.Conv1d", first), cast("nn.Conv1d", second)
 
@@ -151,7 +151,7 @@ class ConvPositionEmbedding(nn.Module):
         return _along_frames(self.convolutions[0], x, bias)
 
     def rest(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """What follows the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
+        """All after the first convolution, (rows, frames, width); ``mask`` is (rows, frames), true where valid."""
         return _mish(_masked(_along_frames(self.convolutions[1], _mish(_masked(x, mask))), mask))
 
     def fuse(self) -> None:

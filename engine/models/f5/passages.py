@@ -51,7 +51,7 @@ class Passages:
 
 
 class TextFrontEnd(Protocol):
-    """How a model reads."""
+    """Text front end of a model."""
 
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
         """Cut ``text`` into passages for ``prompt``; with ``quick_start`` the first is short, so that it is heard

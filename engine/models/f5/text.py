@@ -21,7 +21,7 @@ _NO_SPACE_AFTER = " :'\""
 _IDEOGRAPH = re.compile("[\u3100-\u9fff]")
 """Characters that the official code puts a space before."""
 _CHINESE = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff\ue000-\uf8ff\uf900-\ufaff\U00020000-\U0010ffff]")
-"""What the segmenter joins into words or what has a pinyin."""
+"""Characters that the segmenter joins into words or that have a pinyin."""
 _BLOCK = re.compile(r"([a-zA-Z0-9+#&._%-]+|\r\n)")
 _DICTIONARY = re.compile(r"(AT&T|C\+\+|c\+\+|C#|c#)")
 """The segmenter's only dictionary words that are cut by nothing but the dictionary."""
@@ -79,7 +79,7 @@ def _words(text: str) -> Iterable[str]:
 
 
 def _words_without_chinese(text: str) -> Iterable[str]:
-    """What the segmenter (jieba-rs 0.11) makes of a text without Chinese; the parts put together are the text."""
+    """Parts that the segmenter (jieba-rs 0.11) makes of a text without Chinese; joined, they are the text."""
     for index, block in enumerate(_BLOCK.split(text)):
         if index % 2 == 0:
             yield from block
@@ -152,7 +152,7 @@ class Vocabulary:
             raise CheckpointError(f"The vocabulary {path} cannot be read as UTF-8 text: {error}.") from None
         lines = text.removesuffix("\n").split("\n")
         if lines == [""]:
-            raise CheckpointError(f"The vocabulary {path} is empty; fetch it again.")
+            raise CheckpointError(f"The vocabulary {path} is empty; download it again.")
         return cls({token: number for number, token in enumerate(lines)})
 
     def __len__(self) -> int:

@@ -54,7 +54,7 @@ class UNetTNorm(nn.Module):
 
 
 class UNetTLayer(nn.ModuleList):
-    """One layer's parameters under their official numbers; how they are used stands in :meth:`UNetT.velocity`."""
+    """One layer's parameters under their official numbers; :meth:`UNetT.velocity` uses them."""
 
     def __init__(self, config: BackboneConfig, joins: bool) -> None:
         attention = F5Attention(

@@ -14,7 +14,7 @@ from engine.sampling.evaluating import Evaluated
 from engine.setting.plan import FlowPlan
 
 MOST_KEPT = 3
-"""How many are kept next to the model's own."""
+"""Maximum number kept in addition to the model's own."""
 
 
 class Backbones:
@@ -34,7 +34,7 @@ class Backbones:
         """By fingerprint of the weights, precision and mode of compiling."""
 
     def __len__(self) -> int:
-        """How many there are at present."""
+        """Number of cached ones."""
         return 1 + len(self._others)
 
     def of(self, plan: FlowPlan, status: Callable[[str], None] = lambda text: None) -> Any:

@@ -1,4 +1,5 @@
-"""What decodes one passage of a language model is given; see :attr:`engine.setting.plan.LanguagePlan.decoding`."""
+"""Arguments of the loop that decodes one passage of a language model; see
+:attr:`engine.setting.plan.LanguagePlan.decoding`."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ class DecodingLoop:
     target: TokenModel
     """The model that speaks."""
     draft: TokenModel | None
-    """What the plan has to propose tokens."""
+    """The plan's draft."""
     request: Request
     draft_request: Request | None
-    """What the draft continues: its prompt may be embedded with other tables."""
+    """Request of the draft, whose prompt may be embedded with other tables."""
     sampler: TokenSampler
     uniforms: Callable[[], float]
     """The random numbers of the passage."""

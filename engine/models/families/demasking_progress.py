@@ -1,4 +1,4 @@
-"""How far the steps are that fill in a text, passage by passage and block by block."""
+"""Progress of the steps that fill in a text, by passage and block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DemaskingProgress:
         self._steps, self._blocks = sum(planned[number]), iter(planned[number])
         self._seconds = seconds
         self._start: int | None = None
-        """Where the running block begins."""
+        """First frame of the running block."""
         self._done = self._planned = 0
         """Steps of the blocks before the running one, and of this, as they were planned."""
 

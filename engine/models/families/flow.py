@@ -93,7 +93,7 @@ class _Script(Script):
 @dataclass(frozen=True)
 class _Spoken(Spoken):
     shares: tuple[float, ...]
-    """How much of each evaluation was computed."""
+    """Computed share of each evaluation."""
 
 
 class FlowSpeech(Speech[_Script, _Spoken]):
@@ -161,11 +161,11 @@ class FlowSpeech(Speech[_Script, _Spoken]):
         return integrate(velocity, sampler.noise, times, on_step=on_step, follow=sampler.follow)
 
     def _fader(self, options: Values) -> CrossFader:
-        """How passages are joined."""
+        """Joiner of passages."""
         return CrossFader.of_seconds(options["cross_fade"], self.info.sample_rate)
 
     def _seconds(self, passage: FramedPassage, prompt: FlowPrompt) -> float:
-        """How long a passage will be heard."""
+        """Seconds of audio of a passage."""
         return (passage.frames - prompt.frames) * self._frame_seconds
 
     # --- Backbones ---------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class FlowSpeech(Speech[_Script, _Spoken]):
         check: Callable[[], None],
         status: Callable[[str], None],
     ) -> Callable[[], Evaluator]:
-        """What gives each passage's evaluator: the plan's own part, recordings, or what computes everything."""
+        """Maker of each passage's evaluator: the plan's own part, CUDA graphs, or one that computes everything."""
         backbone, graphs = self._backbones.of(plan), plan.launching.graphs
         if plan.evaluator is not None:
             whole = replace(plan, evaluator=None)
@@ -277,8 +277,7 @@ class FlowSpeech(Speech[_Script, _Spoken]):
     def _evaluations(
         self, script: _Script, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
     ) -> Evaluations:
-        """What the sampler follows: the guided velocity, computed as far as the techniques ask for it, unless it is an
-        ``evaluator`` that computes."""
+        """The guided velocity for the sampler, computed as far as the techniques ask for it, or by an ``evaluator``."""
         phases = self._phases(script, passage, run)
         return Evaluations(evaluator or script.network.evaluator(), phases, self._guided)
 
@@ -323,7 +322,7 @@ class FlowSpeech(Speech[_Script, _Spoken]):
     def internals(
         self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], check: Callable[[], None]
     ) -> FlowInternals:
-        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        """The first passage, to be measured by component. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         passage, options = script.passages[0], script.options
         times = self._evaluation_times(script.times, options)

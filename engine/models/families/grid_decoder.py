@@ -25,7 +25,7 @@ class GridDecoder(ABC):
 
     @abstractmethod
     def whole(self, codes: Tensor) -> Decoded:
-        """What :meth:`push` and :meth:`finish` come to, computed at once and independently of them. A mask among the
+        """All audio at once, equal to :meth:`push` and :meth:`finish` but independent of them. A mask among the
         ``codes`` adds nothing to its frame, so that a grid that is not full can be heard: of a frame of which only the
         first codebooks are known, what these say."""
 

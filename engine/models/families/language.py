@@ -70,7 +70,7 @@ class _Script(Script):
 class _Spoken(Spoken):
     cycles: tuple[DecodingCycle, ...]
     problem: str
-    """How it went wrong, as a sentence; ``""`` if it ended by itself."""
+    """Problem of the passage, as a sentence; ``""`` if it stopped by itself."""
     draft_passes: int
     approximated: TokenDecoder | None = None
     """The decoder, if streaming is not exact."""
@@ -95,14 +95,14 @@ class LanguageInternals:
     decoder: Callable[[], TokenDecoder]
     """Gives what makes its tokens heard, again."""
     passages: int
-    """How many there are in all."""
+    """Total number of passages."""
 
 
 class LanguageSpeech(Speech[_Script, _Spoken]):
     """A loaded speech language model. See :class:`engine.models.base.SpeechModel`."""
 
     script = _Script
-    silent = "ended at once and said nothing"
+    silent = "stopped immediately and said nothing"
 
     def __init__(
         self,
@@ -134,11 +134,11 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @abstractmethod
     def _request(self, network: LanguageNetwork, passage: Any, prompt: Any, options: Values) -> Request:
-        """What is to be continued for a passage, embedded with the tables of ``network``, and for how long."""
+        """Decoding request of a passage, embedded with the tables of ``network``, with its limits."""
 
     @abstractmethod
     def _token_sampler(self, passage: Any, prompt: Any, options: Values) -> TokenSampler:
-        """How the tokens of a passage are drawn."""
+        """Token sampler of a passage."""
 
     @abstractmethod
     def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
@@ -149,8 +149,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return float(options.get("cross_fade", 0.0))
 
     def _draft_prompt(self, prompt: Any) -> Prompt:
-        """What of ``prompt`` a draft reads, and the model that drafts for it. A draft only proposes, so that any part
-        is as right as the whole: less is read sooner, and may be accepted more seldom."""
+        """Part of ``prompt`` that a draft reads, and the draft's model. A draft only proposes, so any part is correct:
+        a shorter one is read faster and may be accepted less often."""
         return prompt
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:
@@ -205,7 +205,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def internals(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
     ) -> LanguageInternals:
-        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        """The first passage, to be measured by component. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, resolve(self.info, setting), check)
         passage = script.passages[0]
         requests = self._requests(script, passage)
@@ -306,7 +306,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     @torch.inference_mode()
     def _requests(self, script: _Script, passage: LanguagePassage) -> tuple[Request, Request | None]:
-        """What is continued by the model, and by what drafts for it."""
+        """Requests of the model and of its draft."""
         target, draft, options = script.network.target, script.network.draft, script.options
         request = self._request(target, passage, script.prompt, options)
         if draft is None:
@@ -335,7 +335,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         )
 
     def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:
-        """How the tokens of a passage are drawn: as the model does it, or as the plan changes that."""
+        """Token sampler of a passage: the model's, or as the plan changes it."""
         own = self._token_sampler(passage, script.prompt, script.options)
         return own if script.plan.sampler is None else script.plan.sampler.make(own)
 
@@ -368,7 +368,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 remarks.append(f"{where}{one.problem}")
             elif not one.samples:
                 remarks.append(
-                    f"{where}the model ended at once, so {script.passages[number].text!r} is missing; try another seed."
+                    f"{where}the model stopped immediately, so {script.passages[number].text!r} is missing; "
+                    "try another seed."
                 )
         return remarks
 
@@ -384,7 +385,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
 
 def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | None:
-    """What streaming has done to the speech, by the passage if it is most."""
+    """Effect of streaming on the speech: that of the passage with the largest difference."""
     found = (one.approximated.difference() for one in spoken if one.approximated is not None)
     differing = (one for one in found if one is not None and math.isfinite(one.level))
     return max(differing, key=lambda one: one.level, default=None)
@@ -396,7 +397,7 @@ def _kept(cycle: Cycle) -> DecodingCycle:
         cycle.tokens,
         cycle.drafted,
         cycle.accepted,
-        cycle.fate,
+        cycle.outcome,
         cycle.acceptance,
         cycle.draft_seconds,
         cycle.target_seconds,

@@ -17,7 +17,7 @@ from engine.models.networks.causal import CausalLayer
 from engine.setting.plan import LanguagePlan
 
 MOST_KEPT = 3
-"""How many are kept next to the model's own."""
+"""Maximum number kept in addition to the model's own."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LanguageNetworks:
         """By fingerprint, or by the layers that are left."""
 
     def __len__(self) -> int:
-        """How many there are at present."""
+        """Number of cached ones."""
         return 1 + len(self._others)
 
     def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:

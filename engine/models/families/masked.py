@@ -4,7 +4,7 @@ A model derives from :class:`MaskedSpeech` and fills in what is its own:
 
 * :meth:`MaskedSpeech._prompt`: a voice made ready;
 * :meth:`MaskedSpeech._passages`: a text to passages, with the length of each canvas;
-* :meth:`MaskedSpeech._request`: a passage to what stands before its canvas;
+* :meth:`MaskedSpeech._request`: a passage to the rows before its canvas;
 * :meth:`MaskedSpeech._decoder`: what makes the codes of one passage heard;
 * :meth:`MaskedSpeech._warm_up`: everything once;
 * where its own way differs: ``_joiner`` (how passages are joined, and what is done to their sound), ``_following``
@@ -77,9 +77,9 @@ class MaskedInternals:
     decoder: Callable[[], GridDecoder]
     """Gives what makes its codes heard, again."""
     passages: int
-    """How many there are in all."""
+    """Total number of passages."""
     audio_seconds: float
-    """How long the first one will be heard, silence at its ends included."""
+    """Seconds of audio of the first passage, with silence at its ends."""
 
 
 class MaskedSpeech(Speech[MaskedScript, _Spoken]):
@@ -114,7 +114,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     @abstractmethod
     def _request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:
-        """What stands before the canvas of a passage, on the model's device."""
+        """Request of a passage: the rows before its canvas, on the model's device."""
 
     @abstractmethod
     def _decoder(self, prompt: Any, options: Values) -> GridDecoder:
@@ -135,8 +135,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         first: Any,
         codes: torch.Tensor,
     ) -> tuple[FramedPassage, Prompt]:
-        """What becomes of a later passage and its prompt once the ``first`` one has been filled in with ``codes``
-        (codebooks, frames)."""
+        """A later passage and its prompt after the ``first`` one was filled in with ``codes`` (codebooks, frames)."""
         return passage, prompt
 
     def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
@@ -166,7 +165,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def internals(
         self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
     ) -> MaskedInternals:
-        """The first passage, to be taken apart. Raises :class:`PlainError`."""
+        """The first passage, to be measured by component. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, resolve(self.info, setting), check)
         passage = script.passages[0]
         bounds = script.bounds(0, passage)

@@ -14,7 +14,7 @@ from engine.models.networks.masked_network import MaskedNetwork
 from engine.setting.plan import WHOLE
 
 MOST_KEPT = 2
-"""How many are kept next to the model's own."""
+"""Maximum number kept in addition to the model's own."""
 
 
 def offered(device: torch.device) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ class MaskedNetworks:
         """By precision."""
 
     def __len__(self) -> int:
-        """How many there are at present."""
+        """Number of cached ones."""
         return 1 + len(self._others)
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What one synthesis of a masked model speaks, and by which plan: blocks, steps, guidance."""
+"""Passages and plan of one synthesis of a masked model: blocks, steps, guidance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MaskedScript(Script):
         return rules_of(self.options)
 
     def bounds(self, number: int, passage: FramedPassage) -> tuple[tuple[int, int], ...]:
-        """Where the blocks of a passage begin and end."""
+        """First and last frames of the blocks of a passage."""
         blocks = self.plan.blocks
         if blocks is None:
             return ((0, passage.frames),)
@@ -46,13 +46,13 @@ class MaskedScript(Script):
         return blocks is not None and (blocks.adaptive or blocks.step_seconds > 0)
 
     def pace(self, measured: Pace) -> Pace:
-        """What says how many steps fit, in addition to what is ``measured``."""
+        """Pace that limits steps, in addition to the ``measured`` one."""
         blocks = self.plan.blocks
         assumed = blocks is not None and self.paced and not blocks.adaptive
         return AssumedPace(blocks.step_seconds) if blocks is not None and assumed else measured
 
     def steps_of(self, number: int, place: int) -> int:
-        """How many steps a block takes at most."""
+        """Maximum number of steps of a block."""
         blocks = self.plan.blocks
         if blocks is None:
             return int(self.options["steps"])
@@ -65,12 +65,12 @@ class MaskedScript(Script):
         return self.network.begin(request, self.rules.guidance)
 
     def planned_steps(self, number: int, passage: FramedPassage) -> list[int]:
-        """How many steps each block of a passage takes at most."""
+        """Maximum number of steps of each block of a passage."""
         return [self.steps_of(number, place) for place in range(len(self.bounds(number, passage)))]
 
 
 def rules_of(options: Values) -> Rules:
-    """How codes are chosen and committed under ``options``."""
+    """Rules for choosing and committing codes under ``options``."""
     return Rules(
         float(options["guidance"]),
         float(options["shift"]),
@@ -81,7 +81,7 @@ def rules_of(options: Values) -> Rules:
 
 
 def guide_of(schedule: GuidanceSchedule, step: int) -> Guide:
-    """How a step, counted from 0 within its block, is guided."""
+    """Guidance of a step, counted from 0 within its block."""
     if schedule.steps is not None and step >= schedule.steps:
         return Guide.ALONE
     if step % schedule.every == 0:

@@ -42,9 +42,9 @@ class Pace:
         self.largest_gap = 0.0
         """The longest wait from one piece to the next, in seconds."""
         self._row_seconds: deque[float] = deque(maxlen=PLANNED_FROM)
-        """What the last steps took for each row of the network."""
+        """Seconds of the last steps per row of the network."""
         self._frame_seconds = 0.0
-        """What decoding the last block took for each of its frames."""
+        """Seconds of decoding the last block per frame."""
 
     @property
     def pause_so_far(self) -> float:
@@ -75,12 +75,12 @@ class Pace:
         self._frame_seconds = seconds / frames
 
     def affordable(self, most: int, rows: int, frames: int) -> int:
-        """How many steps the next block of ``frames`` may take before playback would pause, at most ``most``; each will
-        be over a number of ``rows``."""
+        """Number of steps that the next block of ``frames`` may take before playback would pause, at most ``most``;
+        each computes ``rows``."""
         return min(max(self._fitting(PLANNED_SHARE, PLANNED_FROM, rows, frames, most), FEWEST_STEPS), most)
 
     def still(self, taken: int, most: int, rows: int, frames: int) -> int:
-        """How many more steps the running block may take after those ``taken``, at least one and at most ``most``."""
+        """Number of further steps of the running block after those ``taken``, at least one and at most ``most``."""
         return min(max(self._fitting(USED_SHARE, CUT_FROM, rows, frames, most), FEWEST_STEPS - taken, 1), most)
 
     def _fitting(self, share: float, remembered: int, rows: int, frames: int, otherwise: int) -> int:
@@ -97,7 +97,7 @@ class Pace:
         if self.pause <= LONGEST_UNSAID_PAUSE:
             return ()
         return (
-            f"Played as it came, the speech would have paused for {self.pause:.1f} s in all: this machine is too slow "
+            f"Streamed playback would have paused for {self.pause:.1f} s in total: this machine is too slow "
             "for these options, or was busy.",
         )
 

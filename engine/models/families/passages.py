@@ -99,7 +99,7 @@ class Decoded:
 
 
 def cost_of(spoken: Sequence[Spoken]) -> Measurements:
-    """What passages cost together, as far as all families count it alike; the rest is left to be filled in."""
+    """Measurements of all passages as far as all families count alike; the rest is filled in later."""
     return Measurements(
         backbone_seconds=sum(one.backbone_seconds for one in spoken),
         decoder_seconds=sum(one.decoder_seconds for one in spoken),

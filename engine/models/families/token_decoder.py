@@ -27,15 +27,14 @@ class TokenDecoder(ABC):
 
     @abstractmethod
     def whole(self, tokens: Sequence[int]) -> Decoded:
-        """What :meth:`push` and :meth:`finish` should come to, computed at once and independently of them: to be
-        measured against."""
+        """All audio at once, independent of :meth:`push` and :meth:`finish`, as their reference."""
 
     exact: ClassVar[bool] = True
     """Whether :meth:`push` and :meth:`finish` come to just that, but for rounding."""
 
     def difference(self) -> StreamingDifference | None:
-        """How far what was heard is from :meth:`whole`, once all has been heard; ``None`` if it is that, as of every
-        ``exact`` decoder. It may take as long as decoding did."""
+        """Difference of the streamed audio from :meth:`whole`, after its end; ``None`` for ``exact`` decoders. May take
+        as long as decoding."""
         return None
 
     @property
@@ -46,7 +45,7 @@ class TokenDecoder(ABC):
 
 @dataclass(frozen=True)
 class StreamingDifference:
-    """How far streamed audio is from the same tokens decoded at once."""
+    """Difference of streamed audio from the same tokens decoded at once."""
 
     largest: float
     """The largest difference of a sample, full scale 1."""
@@ -60,8 +59,8 @@ class StreamingDifference:
         """As a note on a take."""
         return (
             f"Streamed audio differs from audio decoded at once by {self.level:.0f} dB (at most {self.largest:.2g} of "
-            "full scale), because the decoder looks at the whole utterance; longer windows and more context come "
-            "nearer."
+            "full scale), because the decoder looks at the whole utterance; longer windows or more context "
+            "reduce this."
         )
 
 

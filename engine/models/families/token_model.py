@@ -44,11 +44,11 @@ class TokenModel(nn.Module):
         self.codes = codes
         self._scores: Product | None = None
         self.prefixes = None if isinstance(transformer, CausalTransformer) else Prefixes()
-        """What requests begin with, remembered; ``None`` if weights may change."""
+        """Cache of prefixes of requests; ``None`` if weights may change."""
 
     @property
     def rows(self) -> int:
-        """How many ids there are."""
+        """Number of ids."""
         return len(self.head)
 
     @property
@@ -58,7 +58,7 @@ class TokenModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """Its device."""
         return self.head.device
 
     @property

@@ -1,4 +1,4 @@
-"""How far the tokens of a text are, told now and then."""
+"""Progress of the tokens of a text, reported at intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engine.models.base import Observer, StepReport
 from engine.sampling.autoregressive import Cycle
 
 REPORT_SECONDS = 0.05
-"""How often progress is reported at most: tokens come faster than anybody can read."""
+"""Least time between reports: tokens come faster than anybody can read."""
 
 
 class TokenProgress:
@@ -24,15 +24,15 @@ class TokenProgress:
         self._number, self._passages, self._expected = number, len(expected), expected[number]
         self._before, self._total = sum(expected[:number]), sum(expected)
         self._tokens_before, self._tokens = tokens_before, 0
-        self._told = -REPORT_SECONDS
+        self._last = -REPORT_SECONDS
 
     def tell(self, cycle: Cycle) -> None:
         """A cycle is done."""
         self._tokens += len(cycle.tokens)
         now = time.perf_counter()
-        if now - self._told < REPORT_SECONDS and not cycle.stopped:
+        if now - self._last < REPORT_SECONDS and not cycle.stopped:
             return
-        self._told = now
+        self._last = now
         # Speech that takes longer than expected is about to end all the time; an end may come before it was expected.
         reached = self._expected if cycle.stopped else min(max(self._tokens, 1), self._expected)
         self._observer.step(

@@ -1,5 +1,5 @@
-"""What a language model's adapter says of it so that drafts and students of it can be trained: which tensor is what by
-its official name, and what a training sequence looks like."""
+"""Layout of a language model for training drafts and students: tensors by their official names, and training
+sequences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IGNORED = -100
 
 @dataclass(frozen=True)
 class Parts:
-    """A checkpoint taken apart."""
+    """A checkpoint by its parts."""
 
     transformer: Mapping[str, Tensor] = field(repr=False)
     """By the names of :class:`engine.models.networks.causal.CausalTransformer`."""
@@ -33,7 +33,7 @@ class TensorNames(Protocol):
 
     @property
     def layers(self) -> str:
-        """What stands before a layer's number."""
+        """Prefix of a layer's number."""
 
     @property
     def head(self) -> str:

@@ -1,4 +1,4 @@
-"""What readers of voices have in common. Torch-free."""
+"""Common part of voice readers. Torch-free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Made = TypeVar("Made")
 
 
 class Remembered(Generic[Made]):
-    """What was made last: users change the text far more often than the voice."""
+    """Cache of the last result: users change the text far more often than the voice."""
 
     def __init__(self, same: Callable[[Any, Any], bool] = operator.eq) -> None:
         """``same``: whether two keys ask for the same."""
@@ -22,7 +22,7 @@ class Remembered(Generic[Made]):
         self._last: tuple[object, Made] | None = None
 
     def of(self, key: object, make: Callable[[], Made]) -> Made:
-        """What was made for ``key``, by ``make`` if that was not the last one."""
+        """Result for ``key``, made by ``make`` if it is not the last one."""
         if self._last is None or not self._same(self._last[0], key):
             self._last = key, make()
         return self._last[1]

@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from engine.errors import CheckpointError
 
 SUFFIXES = (".safetensors", ".pt", ".bin", ".pth", ".ckpt")
-DAMAGED = "is damaged or not complete; fetch it again"
+DAMAGED = "is damaged or not complete; download it again"
 NAMES_SHOWN = 5
-"""How many keys an error message names before it only counts."""
+"""Maximum number of keys named in an error message."""
 _BLOCK = 1 << 22
 
 
@@ -38,7 +38,7 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
     content = read_checkpoint(path, check)
     nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
     if nested:
-        raise CheckpointError(f"{path} is no plain list of weights: {_shown(nested)} is not a tensor.")
+        raise CheckpointError(f"{path} is not a plain list of weights: {_shown(nested)} is not a tensor.")
     return content
 
 
@@ -49,7 +49,7 @@ def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> 
 
 
 def read_description(path: Path) -> Any:
-    """What the JSON file next to a bundled model's weights says. Raises :class:`CheckpointError`."""
+    """Contents of the JSON file next to a bundled model's weights. Raises :class:`CheckpointError`."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -68,7 +68,7 @@ def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dic
     if path.suffix not in SUFFIXES:
         raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {', '.join(SUFFIXES)}.")
     if path.stat().st_size == 0:
-        raise CheckpointError(f"The checkpoint {path} is empty; fetch it again.")
+        raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
     content = _safetensors(path, check) if path.suffix == ".safetensors" else _torch_file(path)
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} holds a {type(content).__name__}, not the weights of a model.")
@@ -127,7 +127,7 @@ def _torch_file(path: Path) -> object:
 
 
 def _first_import(path: Path) -> str | None:
-    """What a bare pickle, read without being executed, would import first; ``None`` when it is none or harmless."""
+    """First import of a bare pickle, read without executing it; ``None`` if it is not a pickle or harmless."""
     names: list[str] = []
     try:
         with path.open("rb") as file:
@@ -159,7 +159,7 @@ def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
     """Raise :class:`CheckpointError` that names the tensors of ``weights`` that hold anything but finite numbers."""
     not_finite = [name for name, value in weights.items() if value.is_floating_point() and not value.isfinite().all()]
     if not_finite:
-        raise CheckpointError(f"{where} holds values that are not numbers in {_shown(not_finite)}; fetch it again.")
+        raise CheckpointError(f"{where} holds values that are not numbers in {_shown(not_finite)}; download it again.")
 
 
 def check_shapes(
@@ -195,7 +195,7 @@ def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
     ):
         names = sorted(str(name[0] if isinstance(name, tuple) else name) for name in found.get(kind, ()))
         if names:
-            raise CheckpointError(f"In {where} these weights are {what}: {_shown(names)}; fetch it again.")
+            raise CheckpointError(f"In {where} these weights are {what}: {_shown(names)}; download it again.")
 
 
 def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:

@@ -19,7 +19,7 @@ from engine.fields import is_of
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """A mapping out of such a file, and where it stands there. All methods raise :class:`CheckpointError`."""
+    """A mapping from such a file, and its place there. All methods raise :class:`CheckpointError`."""
 
     entries: Mapping[str, object]
     where: str
@@ -33,7 +33,7 @@ class ConfigFile:
         except FileNotFoundError:
             raise CheckpointError(f"{path} is missing; it belongs in the folder of the weights.") from None
         except (OSError, ValueError, yaml.YAMLError) as error:
-            raise CheckpointError(f"{path} cannot be read as a configuration ({error}); fetch it again.") from None
+            raise CheckpointError(f"{path} cannot be read as a configuration ({error}); download it again.") from None
         if not isinstance(data, dict):
             raise CheckpointError(f"{path} is not a configuration: it should be a list of names and values.")
         return cls(data, str(path))
@@ -74,7 +74,7 @@ class ConfigFile:
         if value is None:
             value = default
         if value is None:
-            raise CheckpointError(f"{self.where} lacks {name!r}, which should be {wanted}; fetch the file again.")
+            raise CheckpointError(f"{self.where} lacks {name!r}, which should be {wanted}; download the file again.")
         if not is_of(value, kind) or not holds(value):
             raise CheckpointError(f"{self.where}: {name} should be {wanted}, not {value!r}.")
         return value

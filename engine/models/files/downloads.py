@@ -1,4 +1,4 @@
-"""Fetching official checkpoints from the Hugging Face Hub: with progress, cancelled at any time and resumed later.
+"""Downloads of official checkpoints from the Hugging Face Hub: with progress, cancelled at any time and resumed later.
 
 ``huggingface_hub`` (an optional package) knows the addresses and what lies there. The transfer itself is done here,
 because what it keeps of a broken-off one cannot be resumed. A file gets its name only once it is complete and its
@@ -26,7 +26,7 @@ from engine.models.files.shard_index import shard_of_each
 BLOCK = 1 << 20
 """Bytes between two looks at whether the user has cancelled."""
 ATTEMPTS = 5
-"""How often in a row a transfer may break off without having brought anything."""
+"""Maximum number of consecutive attempts that transfer nothing."""
 CONNECT_SECONDS = 10.0
 LARGEST_INDEX = 1 << 24
 """Bytes of a list of shards."""
@@ -34,7 +34,7 @@ LARGEST_INDEX = 1 << 24
 
 @dataclass(frozen=True)
 class Extent:
-    """How much there is to fetch."""
+    """Size of a download."""
 
     sizes: Mapping[RemoteFile, int]
     """Bytes of each file."""
@@ -59,7 +59,7 @@ class _Transfer:
 
     @property
     def part(self) -> Path:
-        """Where it grows. The name holds the version, so that two versions are never mixed."""
+        """The file under way. Its name holds the version, so that two versions are never mixed."""
         return self.destination.with_name(f"{self.destination.name}.{self.etag[:16]}.part")
 
     @property
@@ -84,7 +84,7 @@ def download(
     check: Callable[[], None],
     endpoint: str | None = None,
 ) -> tuple[Path, ...]:
-    """Fetch ``model`` into ``folder`` (and its vocoder next to it), what is there already excepted; all of its files.
+    """Download missing files of ``model`` into ``folder`` (and its vocoder next to it); returns all of its files.
 
     ``licence`` is the one that the user has accepted. ``progress`` is called with bytes done, bytes in all and a text;
     ``check`` may raise to cancel, and what has come by then is resumed next time. ``endpoint`` is another server than
@@ -113,7 +113,7 @@ def download(
 
 
 def extent(model: str, folder: Path, check: Callable[[], None], endpoint: str | None = None) -> Extent:
-    """How much ``model`` is, and how much of it is not in ``folder`` yet. Asks the server, but fetches nothing.
+    """Size of ``model``, and of the part that is not in ``folder`` yet. Asks the server, but downloads nothing.
 
     Raises :class:`PlainError` when the package is missing or the server cannot be asked.
     """
@@ -150,7 +150,7 @@ def _shards(hub: ModuleType, index: _Transfer) -> list[RemoteFile]:
     except OSError as error:
         raise PlainError(f"{index.destination} cannot be read: {reason(error)}.") from None
     except ValueError:
-        raise PlainError(f"{index.address} is no list of files any more; update Paretone.") from None
+        raise PlainError(f"{index.address} is not a list of files any more; update Paretone.") from None
     return [replace(index.file, name=name, saved_as=name, index=False) for name in names]
 
 
@@ -189,7 +189,7 @@ def _described(hub: ModuleType, file: RemoteFile, folder: Path, endpoint: str | 
     except _network_errors(hub) as error:
         raise PlainError(_unreachable(address, error)) from None
     if found.size is None or not found.etag:
-        raise PlainError(f"The server does not say what {address} is; try again later.")
+        raise PlainError(f"The server gave no information about {address}; try again later.")
     destination = Path(os.path.normpath(folder / file.saved_as))
     return _Transfer(file, destination, address, found.size, found.etag)
 
@@ -199,7 +199,7 @@ def _unreachable(address: str, error: Exception) -> str:
     if status in (401, 403):
         return f"The server refuses {address} (status {status}); open that page in a browser to see why."
     if status == 404:
-        return f"{address} does not exist any more; update Paretone, or fetch the files by hand."
+        return f"{address} does not exist any more; update Paretone, or download the files by hand."
     if status is not None:
         return f"The server could not deliver {address} (status {status}); try again later."
     detail = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
@@ -316,7 +316,7 @@ def _finish(transfer: _Transfer, check: Callable[[], None]) -> None:
     except OSError as error:
         raise PlainError(f"{transfer.destination} cannot be written: {reason(error)}.") from None
     if not sound:
-        raise PlainError(f"{transfer.destination.name} was damaged on its way; download it again.")
+        raise PlainError(f"{transfer.destination.name} was damaged during the download; download it again.")
 
 
 def _is_sound(transfer: _Transfer, check: Callable[[], None]) -> bool:

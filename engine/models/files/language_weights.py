@@ -66,28 +66,28 @@ def find_language_weights(
 
 
 def read_draft(path: Path, base: str, check: Callable[[], None] = lambda: None) -> DraftWeights:
-    """What the file ``path`` says of the draft in it. Raises :class:`CheckpointError` if it is none that was made
-    from the checkpoint with the fingerprint ``base``."""
+    """Description of the draft in the file ``path``. Raises :class:`CheckpointError` if it is not a draft made from the
+    checkpoint with the fingerprint ``base``."""
     if not path.is_file():
         raise CheckpointError(f"{path} is missing; give the file of a draft.")
     metadata = metadata_of(path)
     draft = _draft(path, metadata, check) if metadata.get("kind") == "draft" else None
     if draft is None:
-        raise CheckpointError(f"{path} is no draft; give the file that a training of one has written.")
+        raise CheckpointError(f"{path} is not a draft; give the file that a training of one has written.")
     if metadata.get("base") != base:
         raise CheckpointError(f"The draft {path} was made from another checkpoint; train without it, or from that one.")
     return draft
 
 
 def places(model: str, folder: Path) -> tuple[Path, ...]:
-    """Where drafts, students and the measurement of layers lie, of the model whose checkpoint is in ``folder``; one's
-    own place comes last."""
+    """Folders of drafts, students and layer measurements of the model whose checkpoint is in ``folder``; the user's own
+    last."""
     own = own_place(model)
     return (own,) if own == folder else (folder, own)
 
 
 def own_place(model: str) -> Path:
-    """Where what the user trains and measures of a model is kept."""
+    """Folder of the user's trained weights and measurements of a model."""
     return data_folder() / "models" / model
 
 

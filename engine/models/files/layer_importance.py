@@ -127,9 +127,7 @@ class ImportanceRecord:
                 f"{place} is not a measurement of layers ({type(error).__name__}); measure again."
             ) from error
         if not record.measures or any(not _fits(one, record.layers) for one in record.measures):
-            raise CheckpointError(
-                f"{place} does not give every one of its {record.layers} layers a number; measure again."
-            )
+            raise CheckpointError(f"{place} lacks values for some of its {record.layers} layers; measure again.")
         return record
 
     def write(self, path: Path) -> None:

@@ -91,7 +91,7 @@ _COSYVOICE2 = tuple(
         "llm.pt",
     )
 )
-"""What is needed of the release: neither its configuration, which is code, nor the weights in ``CosyVoice-BlankEN``, of
+"""Needed files of the release: neither its configuration, which is code, nor the weights in ``CosyVoice-BlankEN``, of
 which ``llm.pt`` has newer ones, nor the second tokenizer and the copy of the flow for TensorRT."""
 
 

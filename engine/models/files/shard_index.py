@@ -9,7 +9,7 @@ INDEX = "model.safetensors.index.json"
 
 
 def shard_of_each(content: bytes) -> dict[str, str]:
-    """The file of each weight, from what stands in an :data:`INDEX`. Raises :class:`ValueError` for anything else."""
+    """The file of each weight, from the contents of an :data:`INDEX`. Raises :class:`ValueError` for anything else."""
     try:
         listed = dict(json.loads(content)["weight_map"])
         # A shard lies next to its index: a name with a folder in it would lead elsewhere.

@@ -39,7 +39,7 @@ class Shards:
         paths = tuple(folder / name for name in sorted(set(listed.values())))
         missing = [path.name for path in paths if not path.is_file()]
         if missing:
-            raise CheckpointError(f"{folder} lacks {', '.join(missing)}; fetch the missing shards.")
+            raise CheckpointError(f"{folder} lacks {', '.join(missing)}; download the missing shards.")
         return cls(folder, paths, listed)
 
     @property
@@ -67,7 +67,7 @@ class Shards:
                     for name in file.keys():  # noqa: SIM118 (not a mapping)
                         check()
                         if self.listed and self.listed.get(name) != path.name:
-                            raise CheckpointError(f"{path} holds {name}, which {INDEX} does not say; fetch it again.")
+                            raise CheckpointError(f"{path} holds {name}, which is not in {INDEX}; download it again.")
                         if wanted(name):
                             weights[name] = file.get_tensor(name)
                         else:
@@ -82,4 +82,4 @@ def _listed(index: Path) -> dict[str, str]:
     try:
         return shard_of_each(index.read_bytes())
     except (OSError, ValueError):
-        raise CheckpointError(f"{index} is no list of shards; fetch it again.") from None
+        raise CheckpointError(f"{index} is not a list of shards; download it again.") from None

@@ -29,7 +29,7 @@ def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str])
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # The package raises nothing more special.
-        raise CheckpointError(f"{path} cannot be read as a tokenizer ({error}); fetch it again.") from None
+        raise CheckpointError(f"{path} cannot be read as a tokenizer ({error}); download it again.") from None
     missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of {title}.")

@@ -11,7 +11,7 @@ from engine.models.files.checkpoints import fingerprint, metadata_of
 from engine.paths import data_folder
 
 FOLDER = "cfg_free"
-"""Where they lie: in a folder of this name next to the model's checkpoint (bundled), or in the user's own."""
+"""Name of their folder, next to the model's checkpoint (bundled) or in the user's data folder."""
 
 
 def cfg_free_weight(path: Path) -> float | None:
@@ -42,5 +42,5 @@ def find_weight_sets(
 
 
 def folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
-    """Where CFG-free weights of the model lie whose checkpoint is the file ``checkpoint``."""
+    """Folders of CFG-free weights of the model with the file ``checkpoint``."""
     return checkpoint.parent / FOLDER, data_folder() / "models" / model / FOLDER

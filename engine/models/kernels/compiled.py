@@ -29,7 +29,7 @@ Backbone = TypeVar("Backbone", DiffusionTransformer, UNetT)
 Run = TypeVar("Run", Conditioning, UNetTConditioning)
 COMPILING = "Compiling; this may take minutes, and cannot be cancelled before it is done …"
 EVALUATION_TENSORS = ("modulations", "final_modulations", "time_tokens")
-"""What of a flow model's run has a row for every evaluation."""
+"""Tensors of a flow model's run with a row per evaluation."""
 WORTH_SAYING = 1.0
 """Seconds of compiling from which a take says that its times include them."""
 
@@ -59,7 +59,7 @@ class Compiled:
             _log.warning("Compiling failed.", exc_info=error)
             self._failed = True
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            self._said.append(f"Compiling failed ({reason}), so evaluations ran without; details are in the log.")
+            self._said.append(f"Compiling failed ({reason}), so evaluations ran uncompiled; details are in the log.")
             return self._plain(*arguments)
         if _captured() > captured:
             self._seconds += time.perf_counter() - began
@@ -81,14 +81,14 @@ class Compiled:
 
 
 def _captured() -> int:
-    """How many graphs the compiler has captured in this process."""
+    """Number of graphs that the compiler has captured in this process."""
     from torch._dynamo.utils import counters  # Imported here: few ever compile, and it takes a second.
 
     return counters["stats"]["unique_graphs"]
 
 
 class CompiledBackbone:
-    """What is added to a copy of a flow model's backbone; see :func:`compiled_backbone`."""
+    """Methods added to a copy of a flow model's backbone; see :func:`compiled_backbone`."""
 
     def __init__(self, plain: DiffusionTransformer | UNetT, mode: str) -> None:
         self._plain = plain
@@ -118,7 +118,7 @@ def at_evaluation(run: Run, evaluation: int) -> Run:
 
 
 def times_of(run: Conditioning | UNetTConditioning, evaluation: int) -> dict[str, Tensor]:
-    """What ``run`` holds of the time of one evaluation, by its names there."""
+    """Values of ``run`` that depend on the time of one evaluation, by their names there."""
     only = slice(evaluation, evaluation + 1)
     return {name: getattr(run, name)[only] for name in EVALUATION_TENSORS if hasattr(run, name)}
 
@@ -160,13 +160,13 @@ def compiled_masked(network: FusedMasked, mode: str) -> FusedMasked:
 
 
 def notes_of(backbone: object) -> tuple[str, ...]:
-    """What is to be said about compiling ``backbone`` since this was last asked; nothing if it is not compiled."""
+    """New notes about compiling ``backbone`` since the last call; empty if it is not compiled."""
     function = getattr(backbone, "compiled_function", None)
     return () if function is None else function.notes()
 
 
 def warmed(backbone: object) -> None:
-    """What compiling ``backbone`` took until now belongs to no take; without effect if it is not compiled."""
+    """Exclude the time of compiling ``backbone`` so far from takes; no effect if it is not compiled."""
     function = getattr(backbone, "compiled_function", None)
     if function is not None:
         function.warmed()

@@ -123,8 +123,7 @@ class FusedTransformer(nn.Module):
         *,
         filling: bool = False,
     ) -> Tensor:
-        """What comes out of all layers, (batch · tokens, hidden); of no use if they are only ``filling`` the
-        cache."""
+        """Output of all layers, (batch · tokens, hidden); undefined if they are only ``filling`` the cache."""
         config = self.config
         batch, tokens, hidden_width = embedded.shape
         start = cache.length if cache is not None else 0
@@ -171,7 +170,7 @@ class FusedTransformer(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """Its device."""
         return self._norm.weight.device
 
     @property
@@ -185,7 +184,7 @@ class FusedTransformer(nn.Module):
         return self._layers
 
     def rotation(self, positions: Tensor) -> Tensor:
-        """What queries and keys at ``positions`` (…) are turned by, (…, 1, head_width / 2)."""
+        """Rotations of queries and keys at ``positions`` (…), (…, 1, head_width / 2)."""
         return self._rotations[positions].unsqueeze(-2)
 
     def reach(self, positions: int) -> None:
@@ -205,7 +204,7 @@ class FusedTransformer(nn.Module):
 
     @torch.no_grad()
     def replaced(self, layers: Mapping[int, CausalLayer]) -> FusedTransformer:
-        """One in which ``layers`` stand in the places of those with their numbers; the others are shared."""
+        """A copy in which ``layers`` replace those with their numbers; the others are shared."""
         fused = {index: FusedLayer.of(layer) for index, layer in layers.items()}
         kept = [fused.get(index, layer) for index, layer in enumerate(self._layers)]
         return FusedTransformer(self.config, kept, self._norm)
@@ -215,7 +214,7 @@ class FusedTransformer(nn.Module):
         return operations(self.config, tokens, context)
 
     def _mask(self, tokens: int, length: int, like: Tensor) -> Tensor:
-        """What is added to scores, (groups · tokens, length): −∞ where a token would see a later one."""
+        """Causal mask added to scores, (groups · tokens, length): −∞ where a token would see a later one."""
         groups = self.config.heads // self.config.key_value_heads
         mask = self._masks.get((tokens, 0))
         if mask is None or mask.shape[1] < length or mask.dtype != like.dtype:

@@ -4,7 +4,7 @@ what the result does not depend on.
 Upstream runs both branches as a batch of two, padded to the longer one, through every layer, and scores every row of
 both. Of that, nothing is approximated here, but left out:
 
-* **rows**: the unconditional branch, which has only the canvas, is not padded; the rows of both stand in one matrix and
+* **rows**: the unconditional branch, which has only the canvas, is not padded; the rows of both are in one matrix and
   only attention takes them apart. There is no key-value cache, as nothing is ever read from it;
 * **the first layer**: the text and the reference do not change from step to step, so that their embeddings and what
   the first layer projects them to are computed once; and the canvas is projected once for both branches, which there
@@ -101,7 +101,7 @@ class FusedLayer:
 
 @dataclass(frozen=True)
 class Rows:
-    """Where the branches are among the rows of a pass, and how they are rotated."""
+    """Rows of each branch in a pass, and their rotations."""
 
     parts: tuple[slice, ...]
     """Rows of each branch."""
@@ -117,7 +117,7 @@ class Rows:
         starts = (part.stop - part.start - frames for part in self.parts)
         return tuple(slice(start + first, start + last) for start in starts)
 
-    def behind(self, prefix: int) -> Rows:
+    def without_prefix(self, prefix: int) -> Rows:
         """The same without the first ``prefix`` rows, which are of the first branch."""
         first, *others = self.parts
         parts = (slice(0, first.stop - prefix), *(slice(one.start - prefix, one.stop - prefix) for one in others))
@@ -172,7 +172,7 @@ class FusedMasked:
 
     @property
     def device(self) -> torch.device:
-        """Where it is."""
+        """Its device."""
         return self._norm.device
 
     @property
@@ -181,7 +181,7 @@ class FusedMasked:
         return self._norm
 
     def begin(self, request: MaskedRequest, guidance: float) -> MaskedRun:
-        """What all steps of a canvas share; ``guidance`` is the strength g."""
+        """Begin a canvas: compute what all its steps share; ``guidance`` is the strength g."""
         return MaskedRun(self, request, guidance)
 
     def text(self, ids: Tensor) -> Tensor:
@@ -193,8 +193,8 @@ class FusedMasked:
         return F.embedding(codes + self._offsets, self._audio_table).sum(dim=0)
 
     def project(self, hidden: Tensor, layer: int = 0) -> tuple[Tensor, Tensor]:
-        """What ``layer`` makes of rows (n, hidden): queries and keys (n, heads + key heads, head_width), normalised,
-        not yet rotated; and values (n, key heads, head_width)."""
+        """Projections by ``layer`` of rows (n, hidden): queries and keys (n, heads + key heads, head_width),
+        normalised, not yet rotated; and values (n, key heads, head_width)."""
         one, config = self._layers[layer], self.config.transformer
         projected = one.queries_keys_values(self.normed(hidden, one.attention_norm))
         turned, values = projected.unflatten(-1, (-1, config.head_width)).split(
@@ -308,11 +308,11 @@ class MaskedRun:
         return self._guided if guide is Guide.BOTH and self._guidance else self._unguided
 
     def rows_of(self, guide: Guide) -> int:
-        """How many these are, of steps on an average."""
+        """Mean number of rows per step."""
         return self.branches(guide).parts[-1].stop
 
     def rows_of_last(self, guide: Guide) -> int:
-        """How many these were in the last step."""
+        """Number of rows in the last step."""
         return self.rows_of(guide)
 
     def begin_block(self) -> None:
@@ -328,7 +328,7 @@ class MaskedRun:
 
     @property
     def kept_rows(self) -> int:
-        """How many rows before the canvas they leave out; they attend to what is kept of them."""
+        """Number of rows before the canvas that are not computed; their kept keys and values are attended to."""
         return 0
 
     @property
@@ -356,7 +356,7 @@ class MaskedRun:
         return self._network.head(conditional)
 
     def _last_difference(self) -> Tensor:
-        """What guidance found when it was last computed, (frames, hidden)."""
+        """Last computed difference of guidance, (frames, hidden)."""
         if self._difference is None:
             raise ValueError("Guidance can be used again only once there has been some.")
         return self._difference[1]

@@ -21,7 +21,7 @@ from engine.failures import is_out_of_memory
 from engine.setting.plan import Graphing
 
 WARM_UPS = 3
-"""How often a forward runs before it is recorded: first runs choose kernels and take memory."""
+"""Number of runs before recording: first runs choose kernels and take memory."""
 
 Replay = Callable[[], None]
 Result = TypeVar("Result")
@@ -55,7 +55,7 @@ def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
 
 
 class CudaMemory:
-    """What recordings are measured by: what torch holds of a GPU, with what it keeps for later given back."""
+    """Memory that torch holds on a GPU, without its cache, to measure recordings by."""
 
     def held(self) -> int:
         """Bytes, those in the pools of CUDA graphs included."""
@@ -82,9 +82,9 @@ class GraphCache(Generic[Entry]):
     def __init__(self, record: Record = record_cuda, memory: Memory | None = None) -> None:
         self.record = record
         self.most = 1
-        """How many are kept."""
+        """Maximum number of recordings."""
         self.room: int | None = None
-        """How many bytes they may hold together; ``None``: any number."""
+        """Maximum bytes of all recordings; ``None``: no limit."""
         self.status: Callable[[str], None] = lambda text: None
         """Status callback for recording, which takes long."""
         self._memory = CudaMemory() if memory is None else memory
@@ -93,7 +93,7 @@ class GraphCache(Generic[Entry]):
         self._said: list[str] = []
 
     def __len__(self) -> int:
-        """How many there are at present."""
+        """Number of cached recordings."""
         return len(self._kept)
 
     @property
@@ -159,12 +159,12 @@ class GraphCache(Generic[Entry]):
         self._make_room(0)
         seconds = time.perf_counter() - began
         took = f"{seconds:.2f} s of this take" + (f" and {made.bytes / 1e6:.0f} MB" if made.bytes else "")
-        self._said.append(f"Recording a CUDA graph of {what} took {took}; the next one has it.")
+        self._said.append(f"Recording a CUDA graph of {what} took {took}; later takes reuse it.")
         return True
 
     def _refuse(self, key: Hashable, what: str, reason: str) -> None:
         self._failed.add(key)
-        self._said.append(f"No CUDA graph could be recorded of {what} ({reason}), so it ran without.")
+        self._said.append(f"No CUDA graph could be recorded of {what} ({reason}), so it ran without one.")
 
     def _make_room(self, more: int) -> None:
         """Give up those used longest ago until ``more`` fit in."""

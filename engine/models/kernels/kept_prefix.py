@@ -1,5 +1,5 @@
 """A canvas whose text and reference are computed at every n-th step only: in between, what the layers made of them then
-stands for them, as keys and values.
+represents them, as keys and values.
 
 They see the canvas and hence change with it, so this is an approximation; but they change little, as most of what they
 are does not depend on it.
@@ -28,7 +28,7 @@ class PrefixMemory:
         """Whether a pass has these rows, so that they are kept, or lacks them, so that they are put in front."""
 
     def __call__(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """What the conditional branch of a layer attends to, (rows, key heads, head_width) both."""
+        """Keys and values that the conditional branch of a layer attends to, (rows, key heads, head_width) both."""
         if self.recording:
             self._kept[layer] = keys[: self._rows], values[: self._rows]
             return keys, values
@@ -62,7 +62,7 @@ class KeptPrefixRun(SpacedRun):
             return super()._hidden(codes, first, last, rows)
         canvas, frames = self._network.audio(codes[:, : self._request.frames]), self._request.frames
         branches = len(rows.parts)
-        short = rows.behind(self._request.prefix)
+        short = rows.without_prefix(self._request.prefix)
         turned, values = (torch.cat([one] * branches) for one in self._network.project(canvas))
         return self._network.forward(
             torch.cat([canvas] * branches), (turned, values), short, short.wanted(first, last, frames), self._memory

@@ -1,4 +1,4 @@
-"""Layers that are computed in one pass, and in the next stand for what they added then."""
+"""Layers whose change of the rows is computed in one pass and reused in the next."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ class LayerSpan:
             raise ValueError("The layers of the span have not run yet.")
         return hidden + self._added[: len(hidden)]
 
-    def ran(self, before: Tensor, behind: Tensor) -> None:
+    def ran(self, before: Tensor, after: Tensor) -> None:
         """Keep what the layers added: rows (n, hidden) before the span, and after it."""
-        self._added = behind - before
+        self._added = after - before

@@ -1,7 +1,7 @@
 """Steps of masked models recorded as CUDA graphs, by length bucket; see :mod:`engine.models.kernels.graphs`.
 
-What stands before the canvas, the canvas, and the frames that are filled in are each rounded up to the bucket. Padded
-rows are attended to by none; which frames are filled in is read from fixed memory. So passages, blocks and texts of
+The rows before the canvas, the canvas, and the frames that are filled in are each rounded up to the bucket. Padded rows
+are attended to by none; which frames are filled in is read from fixed memory. So passages, blocks and texts of
 different lengths share a recording, and results are equal to rounding.
 """
 
@@ -21,7 +21,7 @@ from engine.sampling.demasking import Guide
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a recording has room for: rows before the canvas, frames of it, and frames that are scored."""
+    """Sizes of a recording: rows before the canvas, frames of it, and scored frames."""
 
     prefix: int
     frames: int

@@ -28,8 +28,8 @@ FEED_FORWARD_ROWS = 4 * ROWS
 NARROWEST = 512
 """Inputs from which on packing pays: in narrower layers, calling a kernel for every block costs more than it saves."""
 NOTE = (
-    "Wide float32 products were put together from exact products of 8-bit whole numbers, which this processor is fast "
-    f"at; {split_products.VARIABLE}=0 in the environment does without."
+    "Wide float32 products were computed from exact 8-bit integer products, which are fast on this processor; "
+    f"{split_products.VARIABLE}=0 in the environment turns this off."
 )
 
 

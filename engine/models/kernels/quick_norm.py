@@ -13,7 +13,7 @@ from torch import Tensor
 
 
 class QuickNorm:
-    """What :class:`engine.models.networks.causal.RootMeanSquareNorm` computes, (…, width) to (…, width), to
+    """Faster :class:`engine.models.networks.causal.RootMeanSquareNorm`, (…, width) to (…, width), equal up to
     rounding."""
 
     def __init__(self, weight: Tensor, epsilon: float) -> None:

@@ -46,7 +46,7 @@ NARROWEST = 1024
 DEEPEST = 1 << 15
 """Inputs up to which sums of products of digits fit into 32 bits."""
 LARGEST = 127 << 16
-"""What the largest entry of a row becomes: the highest of its three digits is then 127."""
+"""Integer that the largest entry of a row becomes; its highest digit is then 127."""
 SMALLEST = 1e-30
 """The least that counts as a row's largest entry: its reciprocal does not overflow."""
 PAIRS = ((2, 0), (1, 1), (0, 2), (0, 1), (1, 0), (0, 0))
@@ -67,7 +67,7 @@ def in_use() -> bool:
 
 @contextmanager
 def switched_off() -> Iterator[None]:
-    """What is packed meanwhile is not split, for comparisons."""
+    """Within the block, packed products are not split; for comparisons."""
     global _switched_off
     before, _switched_off = _switched_off, True
     try:

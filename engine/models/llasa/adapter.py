@@ -100,7 +100,7 @@ class LlasaSpeech(LanguageSpeech):
         expected = max(1, round(prompt.seconds(text) * TOKEN_RATE))
         ids = tuple(self._tokenizer.ids(rendered(text, prompt.transcript, speaker=speaker)))
         if len(ids) + len(prompt.codes) >= CONTEXT:
-            raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; put full stops into it.")
+            raise TextError(f"{text[:40]!r} is too much text for LLaSA at once; add full stops.")
         return LlasaPassage(text, expected, ids)
 
     def _request(

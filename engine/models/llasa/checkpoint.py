@@ -79,7 +79,7 @@ class LlasaFolder:
             elif name.startswith(LAYERS) and number.isdecimal():
                 layers.setdefault(int(number), {})[inner] = value
             else:
-                raise CheckpointError(f"{draft.path} is no draft of LLaSA: it holds {name}.")
+                raise CheckpointError(f"{draft.path} is not a draft of LLaSA: it holds {name}.")
         return DraftTensors(layers, head)
 
     def _network(
@@ -128,7 +128,7 @@ def optimised(network: LanguageNetwork) -> LanguageNetwork:
 
 
 def parameters(network: LanguageNetwork) -> int:
-    """How many numbers a plain network has; a table that is embedding and head counts once."""
+    """Number of parameters of a plain network; a table shared by embedding and head counts once."""
     tables = (network.tables[TEXTS], network.tokens.embedding, network.tokens.head)
     once = {one.data_ptr(): one.numel() for one in tables}
     return sum(once.values()) + sum(one.numel() for one in network.tokens.transformer.parameters())

@@ -107,5 +107,5 @@ def _is_decoder(name: str) -> bool:
 
 
 def _heads(path: Path) -> int:
-    """How many heads the converted release's configuration says."""
+    """Number of heads by the converted release's configuration."""
     return ConfigFile.read(path).number("num_attention_heads", 16)

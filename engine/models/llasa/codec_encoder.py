@@ -101,13 +101,13 @@ def load_encoder(shards: Shards) -> Xcodec2Model:
     # What can be wrong with such a folder shows as errors of many kinds, from three packages.
     except (OSError, ValueError, KeyError, RuntimeError, TypeError, ImportError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise CheckpointError(f"{shards.where} cannot be loaded ({first}); fetch it again.") from None
+        raise CheckpointError(f"{shards.where} cannot be loaded ({first}); download it again.") from None
     require_all_loaded(found, str(shards.where))
     return model.eval().requires_grad_(False)
 
 
 def _features(samples: np.ndarray) -> torch.Tensor:
-    """What w2v-bert hears: log-mel frames as Kaldi computes them, normalised over time, two to a row."""
+    """Input of w2v-bert: log-mel frames as Kaldi computes them, normalised over time, two to a row."""
     from transformers import SeamlessM4TFeatureExtractor
 
     extractor = SeamlessM4TFeatureExtractor(

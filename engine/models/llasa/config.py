@@ -1,4 +1,4 @@
-"""What is fixed about LLaSA, and its options. Torch-free."""
+"""Constants and options of LLaSA. Torch-free."""
 
 from __future__ import annotations
 

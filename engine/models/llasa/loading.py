@@ -50,5 +50,5 @@ def load_llasa(request: LoadRequest) -> LlasaSpeech:
 
 
 def computed_in(device: torch.device) -> torch.dtype:
-    """What the weights, published in bfloat16, are computed in on ``device``."""
+    """Precision on ``device`` of the weights, which are published in bfloat16."""
     return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32

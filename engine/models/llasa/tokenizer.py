@@ -23,7 +23,7 @@ class LlasaTokenizer:
     first_code: int
     """Id of code 0; the others follow."""
     codes: int
-    """How many codes the vocabulary has."""
+    """Number of codes in the vocabulary."""
     end: int
     """Id of the token that ends speech."""
 
@@ -35,7 +35,7 @@ class LlasaTokenizer:
         tokenizer = read_tokenizer(folder, "LLaSA", INSTALL, marks)
         first, end = tokenizer.token_to_id(code_token(0)), tokenizer.token_to_id(SPEECH_END)
         if first is None or end is None:
-            raise CheckpointError(f"The tokenizer in {folder} lacks the tokens of speech; fetch it again.")
+            raise CheckpointError(f"The tokenizer in {folder} lacks the tokens of speech; download it again.")
         codes = 1
         while tokenizer.token_to_id(code_token(codes)) == first + codes:
             codes += 1
@@ -43,7 +43,7 @@ class LlasaTokenizer:
 
     @property
     def vocabulary(self) -> int:
-        """How many ids there are, at least: codes are the last."""
+        """Least number of ids: codes are the last."""
         return self.first_code + self.codes
 
     def ids(self, prompt: str) -> list[int]:
@@ -52,5 +52,5 @@ class LlasaTokenizer:
 
 
 def code_token(code: int) -> str:
-    """What the vocabulary calls a code of XCodec2."""
+    """Name of a code of XCodec2 in the vocabulary."""
     return f"<|s_{code}|>"

@@ -18,5 +18,5 @@ def training_row(tokenizer: LlasaTokenizer, text: str, speech: Sequence[int]) ->
     :func:`engine.models.llasa.prompt.rendered` does."""
     prompt = tokenizer.ids(rendered(text))
     ids = (*prompt, *(tokenizer.first_code + code for code in speech))
-    # The last of the prompt is what the first code follows; the end stands after all codes.
+    # The last of the prompt is what the first code follows; the end follows all codes.
     return TrainingRow(ids, (IGNORED,) * (len(prompt) - 1) + (*speech, tokenizer.codes))

@@ -24,7 +24,7 @@ SLOWEST, FASTEST = USUAL_RATE / 3, USUAL_RATE * 2.5
 
 @dataclass(frozen=True)
 class LlasaPrompt:
-    """What the speech continues; without a voice, nothing."""
+    """Prompt that the speech continues; empty without a voice."""
 
     transcript: str = ""
     codes: tuple[int, ...] = field(default=(), repr=False)
@@ -33,12 +33,12 @@ class LlasaPrompt:
     notes: tuple[str, ...] = ()
 
     def seconds(self, text: str) -> float:
-        """How long ``text`` is expected to be heard."""
+        """Expected seconds of ``text``."""
         return spoken_bytes(text) / self.rate
 
 
 def spoken_bytes(text: str) -> int:
-    """How long ``text`` is as it is read aloud, numbers as words."""
+    """Length of ``text`` read aloud, numbers as words."""
     written = spell_numbers(text) if any(map(str.isdigit, text)) else text
     return len(written.encode())
 
@@ -77,7 +77,7 @@ class VoiceReader:
         if max(codes) >= self._codes:
             raise CheckpointError(
                 f"XCodec2 gives the code {max(codes)}, but the language model knows {self._codes} of them: they do not "
-                "belong together. Fetch both again."
+                "belong together. Download both again."
             )
         rate = spoken_bytes(transcript) / recording.seconds
         notes = recording.notes

@@ -24,7 +24,7 @@ FADE_CODES = 2
 
 @dataclass(frozen=True)
 class Window:
-    """How much is decoded at a time, in codes."""
+    """Sizes of decoding windows, in codes."""
 
     fresh: int = 50
     context: int = 100
@@ -48,7 +48,7 @@ class WindowedDecoder(TokenDecoder):
         self._heard = len(self._codes)
         """Up to which code the audio is final."""
         self._ending = np.zeros(0, np.float32)
-        """What the last window says of the codes after those that are final."""
+        """Audio of the last window beyond its final codes."""
         self._pieces: list[np.ndarray] = []
         """The audio of each window."""
 

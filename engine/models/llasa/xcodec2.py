@@ -27,7 +27,7 @@ DIMENSIONS = 8
 CODES = LEVELS**DIMENSIONS
 SAMPLE_RATE = 16000
 OVERLAP = 4
-"""How many frames of the short-time Fourier transform cover a sample."""
+"""Number of STFT frames that cover a sample."""
 HEAD_WIDTH = 64
 NORM_GROUPS = 32
 EPSILON = 1e-6
@@ -67,7 +67,7 @@ class XCodec2Config:
         def shape(name: str, dimensions: int) -> tuple[int, ...]:
             found = shapes.get(name, ())
             if len(found) != dimensions:
-                raise CheckpointError(f"{where} is no decoder of XCodec2: it lacks the weight {name}.")
+                raise CheckpointError(f"{where} is not a decoder of XCodec2: it lacks the weight {name}.")
             return found
 
         width, latent = shape("fc_post_a.weight", 2)
@@ -225,7 +225,7 @@ class Quantiser(nn.Module):
 
 
 class Generator(nn.Module):
-    """What the official file calls so."""
+    """Container named as in the official file."""
 
     def __init__(self, config: XCodec2Config) -> None:
         super().__init__()

@@ -63,11 +63,11 @@ class AlignerConfig:
                 vocabulary=weights["decoder.out_proj.bias"].shape[0],
             )
         except KeyError as error:
-            raise CheckpointError(f"{where} is no MegaTTS 3 aligner: it lacks the weight {error.args[0]}.") from None
+            raise CheckpointError(f"{where} is not a MegaTTS 3 aligner: it lacks the weight {error.args[0]}.") from None
         if config.vocabulary <= TIME_ZERO or config.width % config.heads:
             raise CheckpointError(
-                f"{where} is no MegaTTS 3 aligner: it has {config.vocabulary} tokens, where more than {TIME_ZERO} are "
-                f"needed, or its width {config.width} is no multiple of {config.heads}."
+                f"{where} is not a MegaTTS 3 aligner: it has {config.vocabulary} tokens, where more than {TIME_ZERO} "
+                f"are needed, or its width {config.width} is not a multiple of {config.heads}."
             )
         return config
 

@@ -44,7 +44,7 @@ PARTS = (TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE)
 CONFIG = "config.yaml"
 WEIGHTS, DECODER_WEIGHTS = "model_only_last.ckpt", "decoder.ckpt"
 _WRAPPERS = ("module.", "_orig_mod.")
-"""What training tools put into the names of weights; upstream takes it out as well."""
+"""Prefixes that training tools add to names of weights; upstream removes them as well."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class OfficialFolder:
         missing = [name for name in PARTS if not (self.root / name).is_dir()]
         if missing:
             raise CheckpointError(
-                f"{self.root} is not a complete release of MegaTTS 3: it lacks {', '.join(missing)}; fetch all of it "
-                f"(folders {', '.join(PARTS)})."
+                f"{self.root} is not a complete release of MegaTTS 3: it lacks {', '.join(missing)}; download "
+                f"all of it (folders {', '.join(PARTS)})."
             )
 
     @property
@@ -118,7 +118,7 @@ def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -
     part = content.get(name) if isinstance(content, Mapping) else None
     if not isinstance(part, Mapping) or not part or not all(isinstance(value, Tensor) for value in part.values()):
         raise CheckpointError(
-            f"{path} holds no weights under state_dict/{name}; it is no file of the MegaTTS 3 release."
+            f"{path} holds no weights under state_dict/{name}; it is not a file of the MegaTTS 3 release."
         )
     return {_plain(str(key)): value for key, value in part.items()}
 

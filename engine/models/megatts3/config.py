@@ -19,9 +19,9 @@ HEAD_WIDTH = 64
 LATENT_STRIDE = 4
 """Duration frames (mel frames) of one latent."""
 LATENTS = ".npy"
-"""How the file of a released voice's latents ends; but for that, it is called as the recording next to it."""
+"""Ending of a released voice's latents; the rest of the name is that of the recording next to it."""
 ENCODER = "wavvae/model_only_last.ckpt"
-"""Where an encoder would lie in the official folder. It was withheld from the release."""
+"""Place of an encoder in the official folder. It was withheld from the release."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class DiTConfig:
     latent: int = 32
     """Channels of a latent."""
     local_cond: int = 512
-    """Width of what prompt latent and prompt mask come to."""
+    """Width of the projection of prompt latent and prompt mask."""
     ctx_mask: int = 16
     """Width that the prompt mask is given."""
     phones: int = 302
@@ -60,7 +60,7 @@ class DiTConfig:
 
         def shape(name: str, axes: int) -> tuple[int, ...]:
             if len(shapes.get(name, ())) != axes:
-                raise CheckpointError(f"{where} lacks the weight {name}: it is no MegaTTS 3 diffusion transformer.")
+                raise CheckpointError(f"{where} lacks the weight {name}: it is not a MegaTTS 3 diffusion transformer.")
             return tuple(shapes[name])
 
         def layers(pattern: str) -> int:
@@ -92,7 +92,7 @@ class DiTConfig:
 
 
 def no_latents(audio: Path) -> str:
-    """What the public release cannot do with a recording without latents, and what to do."""
+    """Why the public release cannot use a recording without latents, and what to do."""
     return (
         f"The public release of MegaTTS 3 has no encoder for new recordings, and {audio.name} has no latents: the "
         f"file {audio.with_suffix(LATENTS)} is missing. Put the latents that were released with this recording there, "

@@ -36,12 +36,12 @@ from engine.models.networks.modules import Modules
 from engine.sampling.operations import OperationCounts
 
 SPEAKER_AND_TEXT, TEXT, NOTHING = BRANCHES = (0, 1, 2)
-"""What the branches know, in the official order."""
+"""Inputs of the branches, in the official order."""
 
 
 @dataclass(frozen=True)
 class MegaConditioning(Conditioning):
-    """What one sampling run's evaluations share."""
+    """Inputs shared by the evaluations of one sampling run."""
 
     constant: Tensor
     """(rows, frames, width) the share of the layers' input that does not depend on the state."""
@@ -89,7 +89,7 @@ class MegaFeedForward(FeedForward):
 
 
 class DiTLayer(nn.Module):
-    """One layer's parameters; how they are used stands in :meth:`DiffusionTransformer.layer`."""
+    """One layer's parameters; :meth:`DiffusionTransformer.layer` uses them."""
 
     def __init__(self, config: DiTConfig) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         return LayerParts(parts.attention_norm, parts.attention, parts.feed_forward)
 
     def unknown(self, phones: Tensor, tones: Tensor) -> tuple[Tensor, Tensor]:
-        """What the model is given instead of phones and tones that it is not to know; padding stays padding."""
+        """Phones and tones for branches without text; padding stays padding."""
         present = phones > 0
         return phones.masked_fill(present, self.config.phones - 1), tones.masked_fill(present, self.config.tones - 1)
 
@@ -265,7 +265,7 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         return self.postnet(left)
 
     def operations(self, frames: int, branches: int = len(BRANCHES)) -> OperationCounts:
-        """What one evaluation costs at this length, for one item. The state's own share of the input is computed for
+        """Operations of one evaluation at this length, for one item. The state's own share of the input is computed for
         one branch only."""
         config = self.config
         products = 2 * frames

@@ -117,7 +117,7 @@ class DurationConfig:
 
 @dataclass(frozen=True)
 class Past:
-    """What one layer keeps of the phones so far: rotated keys, and values, both (1, heads, n, width / heads)."""
+    """Cache of one layer for the phones so far: rotated keys, and values, both (1, heads, n, width / heads)."""
 
     keys: Tensor
     values: Tensor
@@ -177,7 +177,7 @@ class DurationFeedForward(nn.Module):
 
 
 class Operation(nn.Module):
-    """What a decoder layer does; the official names have this level."""
+    """Body of a decoder layer; the official names have this level."""
 
     def __init__(self, width: int, bias: bool) -> None:
         super().__init__()
@@ -234,7 +234,7 @@ class DurationModel(nn.Module):
         return self.config.codes + 1
 
     def read_text(self, phones: Tensor, tones: Tensor) -> Tensor:
-        """What the decoder is given of a text: (1, n) numbers to (1, n, width), without the phones that are padding."""
+        """Decoder input of a text: (1, n) numbers to (1, n, width), without the phones that are padding."""
         present = phones > 0
         tone = self.ling_label_embed_layers["tone"](tones)
         places = sinusoids(torch.arange(phones.shape[1], device=phones.device).float(), self.config.text_width)
@@ -287,7 +287,7 @@ class DurationModel(nn.Module):
         needed = {name: value for name, value in weights.items() if not name.startswith(UNUSED)}
         table = needed.get("encoder.emb.weight")
         if table is None:
-            raise CheckpointError(f"{where} is no MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
+            raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
         model = cls(DurationConfig.read(config_path, table.shape[0]))
         load_strictly(model, needed, where)
         return model.eval().requires_grad_(False)

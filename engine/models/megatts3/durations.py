@@ -32,7 +32,7 @@ PAUSES = {
 
 @dataclass(frozen=True)
 class Tempo:
-    """How durations are changed before the rules for pauses."""
+    """Changes of durations before the rules for pauses."""
 
     stretch: float = 1.0
     """Durations are multiplied by this, the official ``dur_alpha``; 1 / speed."""
@@ -51,7 +51,7 @@ def settled_durations(
 ) -> list[int]:
     """Frames of 10 ms for each of a segment's ``phones``, out of the ``codes`` that the model gave them.
 
-    ``is_first`` and ``is_last`` say where in the text the segment stands. ``generator`` draws the disturbance: for all
+    ``is_first`` and ``is_last`` give the segment's place in the text. ``generator`` draws the disturbance: for all
     phones whether to multiply or to divide, then for all phones by how much.
     """
     tempo = tempo or Tempo()

@@ -1,4 +1,4 @@
-"""How the official release reads: voices by aligner and latents, texts by grapheme and duration models.
+"""Front end of the official release: voices by aligner and latents, texts by grapheme and duration models.
 
 ``preprocess`` and the first half of ``forward`` of ``tts/infer_cli.py``.
 """

@@ -37,11 +37,11 @@ class ReadPhones:
     phones: tuple[int, ...]
     tones: tuple[int, ...]
     finished: bool
-    """False when the model had not come to an end after :data:`LONGEST` tokens."""
+    """False if the model had not stopped after :data:`LONGEST` tokens."""
 
     @property
     def unknown(self) -> int:
-        """How many tokens stand for no phone."""
+        """Number of tokens without a phone."""
         return self.phones.count(UNKNOWN)
 
 
@@ -55,7 +55,7 @@ class GraphemeModel:
         unknown = [token for token in (BEGIN, END_OF_TEXT, FIRST_SPEECH_TOKEN) if token not in tokenizer.get_vocab()]
         if unknown:
             raise CheckpointError(
-                f"The tokenizer in {where} lacks {', '.join(unknown)}; it is not the one of MegaTTS 3. Fetch it again."
+                f"The tokenizer in {where} lacks {', '.join(unknown)}; it is not that of MegaTTS 3. Download it again."
             )
         self._offset = cast("int", tokenizer.convert_tokens_to_ids(FIRST_SPEECH_TOKEN))  # a list only for a list
         if self._offset + END >= self._model.get_input_embeddings().num_embeddings:
@@ -78,10 +78,10 @@ class GraphemeModel:
         for name in NEEDED_FILES:
             if not (folder / name).is_file():
                 raise CheckpointError(
-                    f"{folder / name} is missing; fetch the folder g2p of the official release again."
+                    f"{folder / name} is missing; download the folder g2p of the official release again."
                 )
         if not any(folder.glob("*.safetensors")):
-            raise CheckpointError(f"{folder} holds no .safetensors file; fetch it from the official release again.")
+            raise CheckpointError(f"{folder} holds no .safetensors file; download it from the official release again.")
         disable_progress_bar()
         only_here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         try:
@@ -94,7 +94,7 @@ class GraphemeModel:
         # What can be wrong with such a folder shows as errors of many kinds, from three packages.
         except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
             first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-            raise CheckpointError(f"{folder} cannot be loaded ({first}); fetch it again.") from None
+            raise CheckpointError(f"{folder} cannot be loaded ({first}); download it again.") from None
         require_all_loaded(found, str(folder))
         return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
 
@@ -132,7 +132,7 @@ class GraphemeModel:
         tokens = [token - self._offset for token in (found[:-1] if finished else found)]
         pairs = [separated(token) for token in tokens]
         if not any(_is_spoken(phone) for phone, _ in pairs):
-            raise TextError(f"The model reads no phones in {text!r}; type it in another way.")
+            raise TextError(f"The model found no phones in {text!r}; rephrase it.")
         phones, tones = zip(*pairs, strict=True)
         return ReadPhones(phones, tones, finished)
 

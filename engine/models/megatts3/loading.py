@@ -48,7 +48,7 @@ def _official(request: LoadRequest) -> MegaSpeech:
     folder = OfficialFolder(request.place, request.check)
     folder.require_parts()
     wavvae = folder.wavvae().to(request.device)
-    request.status("Reading what hears voices and reads texts …")
+    request.status("Reading aligner and text front end …")
     front_end = OfficialReading(OfficialFrontEnd.load(folder, wavvae, request.device))
     request.status(f"Reading the transformer of {request.entry.title} …")
     return _speech(request, folder.backbone_path, folder.backbone(), WavDecoder(wavvae), front_end, OFFICIAL)

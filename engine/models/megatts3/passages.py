@@ -1,4 +1,4 @@
-"""What MegaTTS 3 speaks at once: a voice made ready, and pieces of a text as phones over frames.
+"""Passages of MegaTTS 3: a prepared voice, and pieces of a text as phones over frames.
 
 Two front ends make them: that of the official release, and that of the bundled model.
 """
@@ -40,11 +40,11 @@ class MegaPrompt:
     latents: Tensor = field(repr=False)
     """(1, frames, 32) float32, on the CPU."""
     spoken: Timed = field(repr=False)
-    """What the recording says, as long as its latents."""
+    """Phones of the recording, as long as its latents."""
     lufs: float
-    """How loud the recording is, which all that is spoken is brought to."""
+    """Loudness of the recording, which all speech is brought to."""
     seconds: float
-    """How long it was, without the silence that is added."""
+    """Its length without the added silence."""
     notes: tuple[str, ...] = ()
 
     @property

@@ -88,7 +88,7 @@ class RelativeAttention(nn.Module):
         return convolve(self.conv_o, mixed.transpose(1, 2).flatten(2))
 
     def _band(self, x: Tensor) -> Tensor:
-        """(phones, distances) where a phone's neighbours, first to last, stand in a row padded by the window."""
+        """(phones, distances) places of a phone's neighbours, first to last, in a row padded by the window."""
         return torch.arange(x.shape[1], device=x.device)[:, None] + torch.arange(2 * self.window + 1, device=x.device)
 
     def _spread(self, near: Tensor, band: Tensor) -> Tensor:
@@ -152,8 +152,8 @@ class PhoneEncoder(nn.Module):
         self.encoder = RelativeTransformer(width, layers, heads, ffn, kernel, window)
 
     def forward(self, phones: Tensor, other: Tensor) -> Tensor:
-        """``phones`` are (rows, phones) ids, padded with 0 at the end; ``other`` (rows, phones, width) what is known of
-        them beside, such as tones. The result is (rows, phones, width), zero in the padding."""
+        """``phones`` are (rows, phones) ids, padded with 0 at the end; ``other`` (rows, phones, width) embeds a
+        sequence of the same length, such as tones. The result is (rows, phones, width), zero in the padding."""
         valid = (phones > 0)[..., None].to(other.dtype)
         x = self.emb(phones) * math.sqrt(self.emb.embedding_dim) + other
         return self.encoder(self.pre(x, valid), valid)

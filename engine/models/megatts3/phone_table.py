@@ -20,7 +20,7 @@ FIRST_ENGLISH, SILENCE = 101, 145
 ENGLISH_TONE = 3
 """The one tone that the official front end gives to everything English."""
 NO_PHONE, NO_TONE = 301, 31
-"""What every phone and every tone is in the unconditional branch."""
+"""Phone and tone of the unconditional branch."""
 
 RESERVED = ("<pad>", "<EOS>", "<UNK>")
 UNKNOWN = 2
@@ -74,7 +74,7 @@ def joined(phone: int, tone: int) -> int:
 
 
 def tones_for_speech(tones: Iterable[int]) -> list[int]:
-    """Tones as the backbone is given them: whatever is not Chinese or padding has the tone of English."""
+    """Tones for the backbone: all that is neither Chinese nor padding has the tone of English."""
     return [tone if tone in KEPT_TONES else ENGLISH_TONE for tone in tones]
 
 

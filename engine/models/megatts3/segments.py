@@ -1,5 +1,5 @@
-"""What becomes of a segment's audio: the prompt's loudness, and a fade into the next. Rules of ``tts/infer_cli.py`` and
-``tts/utils/audio_utils/io.py``. Torch-free."""
+"""Post-processing of a segment's audio: the prompt's loudness, and a fade into the next. Rules of ``tts/infer_cli.py``
+and ``tts/utils/audio_utils/io.py``. Torch-free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.measure.loudness import integrated_loudness
 
 FADE_SECONDS = 0.16
 PEAK = 0.95
-"""Where the highest sample ends up when it would be at full scale or above."""
+"""Peak of a segment that would reach full scale."""
 
 
 def level_matched(samples: np.ndarray, lufs: float, rate: int) -> np.ndarray:

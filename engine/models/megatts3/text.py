@@ -22,7 +22,7 @@ from engine.models.f5.chunks import split
 ENGLISH_BYTES = 130
 CHINESE_CHARACTERS, LOOK_AHEAD = 60, 30
 MARKS = ("。.！!？?", "，,；;：:", "、…—-~～")
-"""Where Chinese is cut: at the first of these if there is one near, else at the second, else at the third."""
+"""Marks at which Chinese is cut: at the first of these if there is one near, else at the second, else at the third."""
 FULL_WIDTH = dict(zip(".,!?;:", "。，！？；：", strict=True))
 LONGEST_TOKENS, LONGEST_BYTES = 240, 300
 """Estimated tokens above which a segment is cut again, so that the grapheme model, which writes 256 at most, can finish

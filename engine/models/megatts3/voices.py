@@ -40,7 +40,7 @@ _UNREADABLE = (
     TokenError,
     BadZipFile,
 )
-"""What numpy raises about files that are damaged or no arrays: their headers are Python literals, or zip archives."""
+"""Errors of numpy for files that are damaged or not arrays: their headers are Python literals, or zip archives."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class PromptRecording:
     lufs: float
     """Integrated loudness, BS.1770, which all that is spoken is brought to."""
     seconds: float
-    """How long the recording was, without that silence."""
+    """Length of the recording, without that silence."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -109,7 +109,7 @@ def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
     Raises :class:`AudioError` for files that are no such array, hold anything but finite numbers, or belong to a
     recording of another length. Nothing is ever unpickled.
     """
-    again = "fetch the file that was released with this recording again"
+    again = "download the file that was released with this recording again"
     try:
         # Mapped rather than read: a header that promises more than the file holds is found out first.
         array = np.load(path, mmap_mode="r", allow_pickle=False)

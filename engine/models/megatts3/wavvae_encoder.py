@@ -17,7 +17,7 @@ from engine.errors import CheckpointError
 
 LATENT_CHANNELS = 32
 PARTS = ("encoder.", "proj_to_z.")
-"""How the names of an encoder's weights begin, in a file that may hold a decoder as well."""
+"""Prefixes of an encoder's weights, in a file that may hold a decoder as well."""
 FIRST_BIAS, LAST_WEIGHT = "encoder.encoder.model.0.conv.conv.bias", "proj_to_z.weight"
 STRIDES = (2, 4, 4, 5, 6)
 LOG_VARIANCE = (-30.0, 20.0)

@@ -1,4 +1,4 @@
-"""What the folders of the bundled models have in common."""
+"""Common part of the bundled models' folders."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ class MiniFolder:
         return self.root / WEIGHTS
 
     def durations(self) -> DurationTable:
-        """How long phones sound."""
+        """Durations of phones."""
         return DurationTable.load(self.root / DURATIONS)
 
 
 def read_layout(path: Path, read: Callable[[dict], Content], what: str) -> Content:
-    """What ``read`` makes of a ``layout.json``; ``what`` it says stands in errors. Raises :class:`CheckpointError`."""
+    """Read a ``layout.json`` with ``read``; ``what`` describes its contents in errors. Raises
+    :class:`CheckpointError`."""
     try:
         return read(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -34,7 +34,7 @@ NOTHING: frozenset[int] = frozenset()
 
 @dataclass(frozen=True)
 class Llama3Scaling:
-    """How Llama 3 stretches rotary positions beyond the length that it was trained with."""
+    """Scaling of rotary positions by Llama 3 beyond its training length."""
 
     factor: float
     low_frequency_factor: float
@@ -132,7 +132,7 @@ def _scaling(rope: Mapping) -> Llama3Scaling | None:
 
 
 def rotary_frequencies(config: CausalConfig) -> Tensor:
-    """How fast each pair of a head turns, (head_width / 2,) in radians per position."""
+    """Rotation speed of each pair of a head, (head_width / 2,) in radians per position."""
     exponents = torch.arange(0, config.head_width, 2).float() / config.head_width
     frequencies = 1.0 / config.rope_theta**exponents
     scaling = config.rope_scaling
@@ -284,10 +284,9 @@ class CausalTransformer(nn.Module):
     ) -> Tensor:
         """Embeddings (batch, tokens, hidden) to hidden states of that shape, after the final norm.
 
-        Tokens see what ``cache`` holds, themselves and what stands before them; the cache then holds them too.
-        ``positions`` is (tokens,) or (batch, tokens); ``None``: they count on from the cache's length. Layers in
-        ``skip`` are left out. ``probe`` is shown every layer's output, and its attention too where ``attention`` is
-        set.
+        Tokens see what ``cache`` holds, themselves and those before them; the cache then holds them too. ``positions``
+        is (tokens,) or (batch, tokens); ``None``: they count on from the cache's length. Layers in ``skip`` are left
+        out. ``probe`` is shown every layer's output, and its attention too where ``attention`` is set.
         """
         tokens = embedded.shape[1]
         start = cache.length if cache is not None else 0

@@ -1,4 +1,4 @@
-"""What the diffusion transformers of several families share: layers whose norms follow the time (AdaLN-zero).
+"""Common part of the diffusion transformers of several families: layers whose norms follow the time (AdaLN-zero).
 
 A sampling run first begins (the family's own ``begin``): everything that does not depend on the state is computed
 once. Each evaluation then enters, passes the layers, leaves and is projected; :meth:`DiffusionTransformer.velocity` is
@@ -44,7 +44,7 @@ class Conditioning:
 
 
 Run = TypeVar("Run", bound=Conditioning)
-"""What a family's own ``begin`` returns."""
+"""Result of a family's own ``begin``."""
 
 
 class LayerParts(NamedTuple):
@@ -101,7 +101,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         raise NotImplementedError
 
     def project(self, left: Tensor) -> Tensor:
-        """What :meth:`leave` gave to velocities (rows, frames, bands)."""
+        """Output of :meth:`leave` to velocities (rows, frames, bands)."""
         return left
 
     def tabulate(self, times: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -72,7 +72,7 @@ def modulate_items(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
 
 
 def rotary_frequencies(head_width: int) -> Tensor:
-    """How fast each pair of a head turns, (head_width / 2,) in radians per position."""
+    """Rotation speed of each pair of a head, (head_width / 2,) in radians per position."""
     # On the CPU whatever the default device: on the meta device, arithmetic would import torch's compiler, for seconds.
     return 10000.0 ** -(torch.arange(0, head_width, 2, device="cpu").float() / head_width)
 
@@ -110,7 +110,7 @@ class SelfAttention(nn.Module):
 
     heads: int
     rotary_heads: int | None = None
-    """How many heads, from the first on, see positions; ``None``: all."""
+    """Number of heads, from the first on, with positions; ``None``: all."""
     attends_padding = True
     """Whether padded frames are attended like others; the F5 family does so (``attn_mask_enabled: False``)."""
     _fused: Callable[[Tensor], Tensor] | None = None

@@ -108,7 +108,7 @@ class MaskedNetwork(nn.Module):
     ) -> Tensor:
         """Scores (batch, codebooks, ``targets``, entries) of the last ``targets`` frames of ``codes``.
 
-        ``text`` (batch, text) stands before ``codes`` (batch, codebooks, frames); it may be empty. ``positions`` and
+        ``text`` (batch, text) precedes ``codes`` (batch, codebooks, frames); it may be empty. ``positions`` and
         ``mask`` are those of :class:`engine.models.networks.bidirectional.BidirectionalTransformer`, over text and
         frames.
         """

@@ -1,7 +1,7 @@
 """Mel frames to codes and back: what the small codecs of bundled models with tokens have in common.
 
 Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the mel and some at that of the tokens. Between
-them stands a quantiser, which is a codec's own. The decoder gets the speaker by a mean mel of the voice.
+them is a quantiser, which is a codec's own. The decoder gets the speaker by a mean mel of the voice.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Quantiser(nn.Module):
         raise NotImplementedError
 
     def codes(self, x: Tensor) -> Tensor:
-        """What :meth:`forward` is given (…, numbers) to codes, int64."""
+        """Input of :meth:`forward` (…, numbers) to codes, int64."""
         raise NotImplementedError
 
     def numbers(self, codes: Tensor) -> Tensor:
@@ -72,7 +72,7 @@ class QuantisedMel(nn.Module, Generic[Config]):
     mels."""
 
     title: ClassVar[str]
-    """What kind of codec it is, in words."""
+    """Kind of codec, in words."""
     sizes: ClassVar[type[QuantisedMelConfig]]
     config: Config
     mel_mean: Tensor
@@ -139,15 +139,15 @@ class QuantisedMel(nn.Module, Generic[Config]):
         return self._entered(self.quantiser.numbers(codes), voice)
 
     def _entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
-        told = self.decoder["voice"]((voice - self.mel_mean) / self.mel_scale)
-        return (self.decoder["enter"](numbers) + told[:, None]).transpose(1, 2)
+        conditioning = self.decoder["voice"]((voice - self.mel_mean) / self.mel_scale)
+        return (self.decoder["enter"](numbers) + conditioning[:, None]).transpose(1, 2)
 
     def spread(self, x: Tensor) -> Tensor:
         """(B, width, n) at the rate of tokens to (B, width, n · stride) at that of frames."""
         return self.decoder["spread"](x.transpose(1, 2)).unflatten(2, (self.config.stride, -1)).flatten(1, 2).mT
 
     def left(self, x: Tensor) -> Tensor:
-        """What the decoder's blocks gave, (B, width, frames), to log mel (B, frames, bands)."""
+        """Output of the decoder's blocks, (B, width, frames), to log mel (B, frames, bands)."""
         return self.decoder["leave"](x.transpose(1, 2)) * self.mel_scale + self.mel_mean
 
     def decode_numbers(self, numbers: Tensor, voice: Tensor) -> Tensor:

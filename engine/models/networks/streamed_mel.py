@@ -39,7 +39,7 @@ class StreamedMel:
 
     @torch.inference_mode()
     def whole(self, codes: Tensor) -> Decoded:
-        """What the codes (n, …) of a whole passage come to, computed at once and independently of the rest."""
+        """Log mel of the codes (n, …) of a whole passage, computed at once and independently of the rest."""
         if not len(codes):
             return Decoded(np.zeros(0, np.float32))
         mel = self._codec.decode(codes[None], self._voice)
@@ -55,7 +55,7 @@ class StreamedMel:
         return self._codec.entered(codes[None], self._voice)
 
     def _left(self, frames: Tensor) -> Tensor:
-        """What the last block gave to log mel, (1, bands, n)."""
+        """Output of the last block to log mel, (1, bands, n)."""
         mel = self._codec.left(frames)
         self._mels.append(mel[0].cpu().numpy())
         return mel.mT

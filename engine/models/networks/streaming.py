@@ -1,7 +1,7 @@
 """Convolutional decoders in pieces, exactly: what they give of all pieces together is what they give of the whole.
 
 A convolution that looks ahead gives its output so much later; what it still needs of earlier pieces is kept. At both
-ends stand the same zeros as in one run over everything, in front of every convolution again. Nothing is computed twice.
+ends are the same zeros as in one run over everything, in front of every convolution again. Nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.models.networks.vocos import ConvNeXtBlock, Vocos, VocosBackbone
+from engine.models.networks.vocos import ConvNeXtBlock, Vocos
 
 
 class StreamedConvolution:
@@ -21,7 +21,7 @@ class StreamedConvolution:
     def __init__(self, convolution: nn.Conv1d) -> None:
         self._convolution = convolution
         self.reach = convolution.kernel_size[0] // 2
-        """How many positions an output lies before the last input that it depends on."""
+        """Delay: positions from an output to the last input that it depends on."""
         if convolution.padding != (self.reach,) or convolution.stride != (1,):
             raise ValueError(f"{convolution} does not keep the length, or takes other steps than 1.")
         self._kept = self._zeros()
@@ -37,7 +37,7 @@ class StreamedConvolution:
         return functional.conv1d(known, weights.weight, weights.bias, groups=weights.groups)
 
     def finish(self) -> Tensor:
-        """What is left, (1, channels', m)."""
+        """The remaining output, (1, channels', m)."""
         return self.push(self._zeros())
 
     def _zeros(self) -> Tensor:
@@ -49,7 +49,7 @@ class StreamedBlock:
 
     def __init__(self, block: nn.Module) -> None:
         if not isinstance(block, ConvNeXtBlock):
-            raise TypeError(f"{type(block).__name__} is no ConvNeXt block.")
+            raise TypeError(f"{type(block).__name__} is not a ConvNeXt block.")
         self._block = block
         self._convolution = StreamedConvolution(block.dwconv)
         self.reach = self._convolution.reach
@@ -62,7 +62,7 @@ class StreamedBlock:
         return self._added(self._convolution.push(x))
 
     def finish(self) -> Tensor:
-        """What is left, (1, width, m)."""
+        """The remaining output, (1, width, m)."""
         return self._added(self._convolution.finish())
 
     def _added(self, convolved: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ class StreamedBlocks:
         return x
 
     def finish(self) -> Tensor:
-        """What is left, (1, width, m): each block ends when the one before it has."""
+        """The remaining output, (1, width, m): each block ends after the one before it."""
         x = self._blocks[0].finish()
         for block in self._blocks[1:]:
             x = torch.cat([block.push(x), block.finish()], dim=2)
@@ -98,14 +98,13 @@ class StreamedBlocks:
 class StreamedOverlapAdd:
     """The inverse short-time Fourier transform with centred frames."""
 
-    def __init__(self, window: Tensor, hop: int, tail: int = 0) -> None:
-        """``tail``: how many hops after the middle of the last frame are given as well."""
-        self._window, self._hop, self._tail = window, hop, tail
+    def __init__(self, window: Tensor, hop: int) -> None:
+        self._window, self._hop = window, hop
         self._parts = len(window) // hop
         if self._parts * hop != len(window) or self._parts % 2:
-            raise ValueError(f"A window of {len(window)} samples is no even number of hops of {hop}.")
+            raise ValueError(f"A window of {len(window)} samples is not an even number of hops of {hop}.")
         self._sum, self._envelope = (window.new_zeros(self._parts - 1, hop) for _ in range(2))
-        """What has been added up of the hops that further frames will add to."""
+        """Partial sums of the hops that further frames will add to."""
         self._frames = 0
 
     def push(self, spectrum: Tensor) -> Tensor:
@@ -127,52 +126,35 @@ class StreamedOverlapAdd:
         return (total[first:count] / envelope[first:count]).flatten()
 
     def finish(self) -> Tensor:
-        """The samples up to the middle of the last frame, and of the tail after it, (m,)."""
-        last = max(self._parts // 2 - 1 + self._tail, 0) if self._frames else 0
+        """The samples up to the middle of the last frame, (m,)."""
+        last = max(self._parts // 2 - 1, 0) if self._frames else 0
         first = min(max(self._parts // 2 - self._frames, 0), last)
         return (self._sum[first:last] / self._envelope[first:last]).flatten()
-
-
-class StreamedBackbone:
-    """Mel frames to hidden frames; see :class:`engine.models.networks.vocos.VocosBackbone`."""
-
-    def __init__(self, backbone: VocosBackbone) -> None:
-        self._backbone = backbone
-        self._embed = StreamedConvolution(backbone.embed)
-        self._blocks = StreamedBlocks(backbone.convnext)
-        self.reach = self._embed.reach + self._blocks.reach
-        """Frames that a hidden frame lies after the last mel frame."""
-
-    def push(self, mel: Tensor) -> Tensor:
-        """(1, bands, n) to the hidden frames that are final now, (1, m, width)."""
-        return self._left(self._blocks.push(self._entered(self._embed.push(mel))))
-
-    def finish(self) -> Tensor:
-        """The rest, (1, m, width)."""
-        hidden = self._blocks.push(self._entered(self._embed.finish()))
-        return self._left(torch.cat([hidden, self._blocks.finish()], dim=2))
-
-    def _entered(self, embedded: Tensor) -> Tensor:
-        return self._backbone.norm(embedded.transpose(1, 2)).transpose(1, 2)
-
-    def _left(self, hidden: Tensor) -> Tensor:
-        return self._backbone.final_layer_norm(hidden.transpose(1, 2))
 
 
 class StreamedVocos:
     """Mel frames to audio; see :class:`engine.models.networks.vocos.Vocos`."""
 
     def __init__(self, vocos: Vocos) -> None:
-        self._head = vocos.head
-        self._hidden = StreamedBackbone(vocos.backbone)
+        self._backbone, self._head = vocos.backbone, vocos.head
+        self._embed = StreamedConvolution(vocos.backbone.embed)
+        self._blocks = StreamedBlocks(vocos.backbone.convnext)
         self._audio = StreamedOverlapAdd(vocos.head.istft.window, vocos.head.istft.hop)
-        self.reach = self._hidden.reach
+        self.reach = self._embed.reach + self._blocks.reach
         """Frames that a spectrum lies after the last mel frame."""
 
     def push(self, mel: Tensor) -> Tensor:
         """(1, bands, n) natural-log mel to the samples (m,) that are final now."""
-        return self._audio.push(self._head.spectrum(self._hidden.push(mel)))
+        return self._heard(self._blocks.push(self._entered(self._embed.push(mel))))
 
     def finish(self) -> Tensor:
         """The rest, (m,)."""
-        return torch.cat([self._audio.push(self._head.spectrum(self._hidden.finish())), self._audio.finish()])
+        hidden = self._blocks.push(self._entered(self._embed.finish()))
+        hidden = torch.cat([hidden, self._blocks.finish()], dim=2)
+        return torch.cat([self._heard(hidden), self._audio.finish()])
+
+    def _entered(self, embedded: Tensor) -> Tensor:
+        return self._backbone.norm(embedded.transpose(1, 2)).transpose(1, 2)
+
+    def _heard(self, hidden: Tensor) -> Tensor:
+        return self._audio.push(self._head.spectrum(self._backbone.final_layer_norm(hidden.transpose(1, 2))))

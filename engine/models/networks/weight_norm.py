@@ -18,7 +18,7 @@ from engine.models.files.checkpoints import check_shapes, load_strictly
 
 @dataclass(frozen=True)
 class Naming:
-    """What the two halves of a weight are called instead of ``weight``."""
+    """Names of the two halves of a weight."""
 
     magnitude: str
     direction: str

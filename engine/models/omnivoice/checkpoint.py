@@ -44,7 +44,7 @@ class OmniVoiceFolder:
     check: Callable[[], None] = lambda: None
 
     def tokenizer(self) -> OmniVoiceTokenizer:
-        """What reads text."""
+        """The text tokenizer."""
         return OmniVoiceTokenizer.read(self.root)
 
     def config(self) -> MaskedConfig:
@@ -65,13 +65,13 @@ class OmniVoiceFolder:
         return HiggsConfig.read(ConfigFile.read(self.root / CODEC / CONFIG).entries)
 
     def decoder(self, device: torch.device | str = "cpu") -> HiggsDecoder:
-        """What makes codes heard."""
+        """The codec's decoder."""
         with without_weights():
             decoder = HiggsDecoder(self.codec_config())
         return self._codec_part(decoder, device)
 
     def encoder(self, device: torch.device | str = "cpu") -> HiggsEncoder:
-        """What hears recordings, which takes the package ``transformers``."""
+        """The encoder of recordings, which needs the package ``transformers``."""
         config = self.codec_config()
         with without_weights():
             encoder = HiggsEncoder(config, hubert(config))
@@ -110,8 +110,7 @@ def read_network(
 
 
 def hubert(config: HiggsConfig) -> HubertModel:
-    """What the codec hears with, without its weights. Raises :class:`CheckpointError` if ``transformers`` is
-    missing."""
+    """HuBERT of the codec, without its weights. Raises :class:`CheckpointError` if ``transformers`` is missing."""
     try:
         from transformers import HubertConfig, HubertModel
     except ImportError:
@@ -123,7 +122,7 @@ def hubert(config: HiggsConfig) -> HubertModel:
 
 
 def _floats(weights: Mapping[str, Tensor], device: torch.device | str, check: Callable[[], None]) -> dict[str, Tensor]:
-    """All on ``device``, whatever is a fraction in float32."""
+    """All on ``device``, fractional numbers in float32."""
     found = {}
     for name, value in weights.items():
         check()

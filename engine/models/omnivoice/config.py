@@ -1,4 +1,4 @@
-"""What is fixed about OmniVoice as a speaker, and its options. Torch-free."""
+"""Constants and options of OmniVoice. Torch-free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a text will be heard: by the kinds of its characters, and at the pace of the reference. Torch-free.
+"""Duration of a text: by the kinds of its characters, and at the pace of the reference. Torch-free.
 
 Source: ``RuleDurationEstimator`` of k2-fsa/OmniVoice (``omnivoice/utils/duration.py``).
 """
@@ -12,7 +12,7 @@ import unicodedata
 from engine.models.omnivoice.tables import tables
 
 USUAL_TEXT, USUAL_FRAMES = "Nice to meet you.", 25
-"""What the pace is taken from if there is no reference."""
+"""Text and frames that give the pace without a reference."""
 SHORT_FRAMES = 50
 """Estimates below this are made longer: short texts are spoken more slowly."""
 
@@ -21,7 +21,7 @@ _KINDS = {"M": "mark", "P": "punctuation", "S": "punctuation", "Z": "space", "N"
 
 
 def weight(text: str) -> float:
-    """How long ``text`` takes, in Latin letters."""
+    """Length of ``text``, in Latin letters."""
     return sum(map(_character, text))
 
 

@@ -57,7 +57,7 @@ class HiggsConfig:
     unit_kernel: int
     semantic_rate: int
     semantic: Mapping
-    """What HuBERT is made with."""
+    """Configuration of HuBERT."""
 
     @classmethod
     def read(cls, config: Mapping) -> HiggsConfig:
@@ -105,7 +105,7 @@ class HiggsConfig:
 
     @property
     def codebooks(self) -> int:
-        """How many codebooks the bandwidth takes."""
+        """Number of codebooks of the bandwidth."""
         frames = math.ceil(self.sample_rate / self.hop)
         return max(1, math.floor(self.bandwidth / (math.log2(self.codebook_size) * frames / 1000)))
 
@@ -129,7 +129,7 @@ RELEASED = HiggsConfig(
     semantic_rate=16000,
     semantic={},
 )
-"""What the release was made with, but for HuBERT's own sizes: what benches and tests of its size are made with."""
+"""Configuration of the release without HuBERT's own sizes, for benches and tests of its size."""
 
 
 class Snake(nn.Module):
@@ -196,7 +196,7 @@ class AcousticDecoder(nn.Module):
 
 
 class Entries(nn.Module):
-    """What the codes of a codebook stand for, (codes, width)."""
+    """Vectors of a codebook's codes, (codes, width)."""
 
     embed: Tensor
 
@@ -214,7 +214,7 @@ class Codebook(nn.Module):
         self.project_out = nn.Linear(config.codebook_width, config.width)
 
     def forward(self, codes: Tensor) -> Tensor:
-        """Codes (B, frames) to (B, frames, width); whatever is no entry, such as a mask, adds nothing."""
+        """Codes (B, frames) to (B, frames, width); indices without an entry, such as a mask, add nothing."""
         entries = self.codebook.embed
         found = self.project_out(nn.functional.embedding(codes.clamp(max=len(entries) - 1), entries))
         return found.masked_fill((codes >= len(entries))[..., None], 0.0)
@@ -242,7 +242,7 @@ class HiggsDecoder(nn.Module):
         self.acoustic_decoder = AcousticDecoder(config)
 
     def summed(self, codes: Tensor) -> Tensor:
-        """What the codes stand for together, (B, width, frames)."""
+        """Sum of the codes' vectors, (B, width, frames)."""
         first, *others = (
             codebook(one) for codebook, one in zip(self.quantizer.quantizers, codes.unbind(1), strict=True)
         )
@@ -254,7 +254,7 @@ class HiggsDecoder(nn.Module):
 
 
 def reach(ratios: Sequence[int]) -> tuple[int, int]:
-    """How many frames before and after its own a frame's samples depend on."""
+    """Number of frames before and after its own that a frame's samples depend on."""
     first, last = 0, math.prod(ratios) - 1
     first, last = first - KERNEL // 2, last + KERNEL // 2
     for ratio in reversed(ratios):
@@ -270,16 +270,16 @@ class WindowedHiggs(GridDecoder):
 
     def __init__(self, codec: HiggsDecoder) -> None:
         self._codec = codec
-        self._before, self._behind = reach(codec.config.ratios)
+        self._before, self._after = reach(codec.config.ratios)
         self._codes: Tensor | None = None
         """Those that further speech depends on."""
         self._heard = 0
-        """How many of them were heard already."""
+        """Number of frames already decoded."""
 
     @torch.inference_mode()
     def push(self, codes: Tensor) -> np.ndarray:
         codes = codes if self._codes is None else torch.cat([self._codes, codes], dim=1)
-        return self._up_to(codes, codes.shape[1] - self._behind)
+        return self._up_to(codes, codes.shape[1] - self._after)
 
     @torch.inference_mode()
     def finish(self) -> np.ndarray:

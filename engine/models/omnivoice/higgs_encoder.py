@@ -95,7 +95,7 @@ class SemanticBlock(nn.Module):
 
 
 class SemanticEncoder(nn.Module):
-    """What HuBERT heard, (B, semantic, frames), to what is quantised of it, of that shape."""
+    """Features of HuBERT, (B, semantic, frames), to the part that is quantised, of the same shape."""
 
     def __init__(self, config: HiggsConfig) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class HiggsEncoder(nn.Module):
         self.quantizer = Quantizer(EncodingCodebook(config) for _ in range(config.codebooks))
 
     def semantic(self, samples: Tensor) -> Tensor:
-        """What HuBERT hears, (B, semantic, frames): the mean of all its hidden states, at the codec's frame rate."""
+        """Features of HuBERT, (B, semantic, frames): the mean of all its hidden states, at the codec's frame rate."""
         config = self.config
         heard = resample(samples, config.sample_rate, config.semantic_rate)
         heard = functional.pad(heard, (HUBERT_PADDING, HUBERT_PADDING))
@@ -150,7 +150,7 @@ class HiggsEncoder(nn.Module):
         return torch.stack(states).mean(dim=0)[:, :: max(int(rate / config.frame_rate), 1)].transpose(1, 2)
 
     def embedded(self, samples: Tensor) -> Tensor:
-        """What is quantised, (B, width, frames)."""
+        """Vectors to quantise, (B, width, frames)."""
         semantic = self.encoder_semantic(self.semantic(samples))
         sound = samples[:, None]
         if self._acoustic_frames(sound.shape[2]) != semantic.shape[2]:
@@ -166,7 +166,7 @@ class HiggsEncoder(nn.Module):
         return torch.stack(codes, dim=1)
 
     def _acoustic_frames(self, samples: int) -> int:
-        """How many frames the acoustic encoder makes of a number of samples."""
+        """Number of frames that the acoustic encoder makes of a number of samples."""
         for module in self.acoustic_encoder.modules():
             if isinstance(module, nn.Conv1d):
                 (kernel,), (stride,), (dilation,) = module.kernel_size, module.stride, module.dilation

@@ -1,5 +1,5 @@
-"""How OmniVoice's passages become one sound: silence cut, levelled, faded at both ends, with silence between and around
-them. Torch-free.
+"""Joining of OmniVoice's passages: silence cut, levelled, faded at both ends, with silence between and around them.
+Torch-free.
 
 A single passage on a whole canvas comes out as upstream's does. Of several, upstream processes all at once when the
 last is there; here each is heard when it is done, and without a reference all have the level of the first. In blocks,

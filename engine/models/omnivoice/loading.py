@@ -35,7 +35,7 @@ def load_omnivoice(request: LoadRequest) -> OmniVoiceSpeech:
     if (codec.config.codebooks, codec.config.codebook_size) != (config.codebooks, config.mask):
         raise CheckpointError(
             f"The codec in {request.place} has {codec.config.codebooks} codebooks of {codec.config.codebook_size}, but "
-            f"the model speaks {config.codebooks} of {config.mask}: they do not belong together. Fetch the release "
+            f"the model speaks {config.codebooks} of {config.mask}: they do not belong together. Download the release "
             "again."
         )
     request.status(f"Reading {chosen.title} …")

@@ -1,4 +1,4 @@
-"""What OmniVoice speaks at once: a text, or a chunk of a long one, and how long its canvas is."""
+"""Passages of OmniVoice: a text, or a chunk of a long one, and the length of its canvas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.models.omnivoice.voices import OmniVoicePrompt
 from engine.setting.knobs import Values
 
 MOST_STRETCHED = 5.0
-"""How many times as long or as short as estimated a text may be asked to be spoken."""
+"""Greatest factor between a requested and the estimated duration."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class OmniVoicePassage:
     text: str
     frames: int
     speed: float
-    """What the estimate of its length is divided by."""
+    """Divisor of its estimated length."""
     language: str | None
     instruct: str | None
 
@@ -49,7 +49,7 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePas
     text = text.strip()
     if not is_spoken(text):
         raise TextError("There is nothing to speak in this text; type a sentence.")
-    told, notes = language(str(options["language"]))
+    language_id, notes = language(str(options["language"]))
     described = instruct(str(options["instruct"]), chinese=is_chinese(text))
     frames, speed = _length(text, prompt, options)
     pieces = [text]
@@ -61,7 +61,8 @@ def prepare(text: str, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePas
     if len(pieces) > 1:
         lengths = [duration.frames(one, prompt.transcript, prompt.frames, speed) for one in pieces]
     passages = (
-        OmniVoicePassage(one, length, speed, told, described) for one, length in zip(pieces, lengths, strict=True)
+        OmniVoicePassage(one, length, speed, language_id, described)
+        for one, length in zip(pieces, lengths, strict=True)
     )
     return OmniVoicePassages(tuple(passages), notes)
 

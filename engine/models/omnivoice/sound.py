@@ -1,4 +1,4 @@
-"""What OmniVoice does to a reference before it hears it, and to speech before it is heard. Torch-free.
+"""Processing of OmniVoice's reference before encoding, and of its speech after decoding. Torch-free.
 
 Source: ``omnivoice/utils/audio.py`` and ``_post_process_audio`` of k2-fsa/OmniVoice at 468e927 (0.2.1), which work with
 pydub: its clock is the millisecond, and what it cuts becomes 16-bit numbers on the way, by truncation.
@@ -17,7 +17,7 @@ SILENT = -50.0
 LOOK = 10
 """Milliseconds between two looks for silence at the edges."""
 REFERENCE_PAUSES, OUTPUT_PAUSES = (200, 100, 200), (500, 100, 100)
-"""What stays of pauses within, at the beginning and at the end, in milliseconds."""
+"""Lengths that pauses are cut to within, at the beginning and at the end, in milliseconds."""
 QUIET = 0.1
 """Root mean square that references are raised to."""
 PEAK = 0.5
@@ -51,8 +51,8 @@ def without_silence(samples: np.ndarray, rate: int, pause: int, lead: int, trail
 
 
 def cut_of(samples: np.ndarray, rate: int) -> float:
-    """Where upstream cuts a long reference (n,) that nobody transcribed, in seconds: as speech continues after the last
-    pause within :data:`LONGEST_CUT`."""
+    """Seconds at which upstream cuts a long reference (n,) without transcript: as speech continues after the last pause
+    within :data:`LONGEST_CUT`."""
     track = Track(quantised(samples), rate)
     starts = [start for start, _ in spoken_ranges(track, SHORT_PAUSES, 0) if start <= LONGEST_CUT * 1000]
     found = max(starts, default=0) / 1000

@@ -17,15 +17,15 @@ class Tables:
     languages: dict[str, str]
     """Ids of languages (ISO 639) by their English names, in small letters."""
     duration_weights: dict[str, float]
-    """How long a character of each kind takes, where a Latin letter takes 1."""
+    """Duration of a character of each kind, a Latin letter being 1."""
     duration_ranges: tuple[tuple[int, str], ...]
     """The last code point of each range of characters, and their kind."""
     split_punctuation: frozenset[str]
-    """What a text may be cut after."""
+    """Characters after which a text may be cut."""
     closing_marks: frozenset[str]
     end_punctuation: frozenset[str]
     abbreviations: frozenset[str]
-    """What ends in a full stop without ending a sentence."""
+    """Abbreviations: full stops that do not end a sentence."""
     nonverbal: str
     """A regular expression of the tags that stand for sounds, such as ``[laughter]``."""
     instruct_english: frozenset[str]

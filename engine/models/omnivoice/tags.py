@@ -18,9 +18,9 @@ _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def language(name: str) -> tuple[str | None, tuple[str, ...]]:
-    """The id of a language given by id or English name, and what the user should know; ``None``: not told.
+    """The id of a language given by id or English name, and remarks for the user; ``None``: no language.
 
-    A language that is not known is not told, as upstream, and a note says so.
+    An unknown language is ignored, as upstream, and a note says so.
     """
     known, name = tables().languages, name.strip()
     lowered = name.lower()
@@ -33,7 +33,7 @@ def language(name: str) -> tuple[str | None, tuple[str, ...]]:
     close = difflib.get_close_matches(lowered, [*known, *known.values()], n=3, cutoff=0.7)
     like = f" Did you mean {' or '.join(close)}?" if close else ""
     return None, (
-        f"OmniVoice does not know the language {name!r}, so it was not told one.{like} It takes an id such as en, zh "
+        f"OmniVoice does not know the language {name!r}, so no language was set.{like} It takes an id such as en, zh "
         "or ja, or an English name.",
     )
 
@@ -44,7 +44,8 @@ def is_chinese(text: str) -> bool:
 
 
 def instruct(said: str, *, chinese: bool) -> str | None:
-    """A description of the voice, such as ``female, low pitch``, as OmniVoice was trained with; ``None``: not told.
+    """A description of the voice, such as ``female, low pitch``, as OmniVoice was trained with; ``None``: no
+    description.
 
     ``chinese`` is whether the text is: words are then said in Chinese, unless an accent asks for English. Raises
     :class:`SettingError` for unknown words and for such as exclude each other.

@@ -1,4 +1,4 @@
-"""What OmniVoice makes of a text before it is cut into tokens. Torch-free.
+"""Preparation of OmniVoice's text before tokenisation. Torch-free.
 
 Source: ``_combine_text`` and ``_tokenize_with_nonverbal_tags`` of k2-fsa/OmniVoice and ``omnivoice/utils/text.py``.
 """
@@ -13,14 +13,14 @@ from engine.models.omnivoice.tags import is_chinese
 
 SHORTEST_CHUNK = 3
 """Characters below which a piece of text joins its neighbour."""
-_BESIDE_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s+|\s+(?=[\u4e00-\u9fff])")
+_NEXT_TO_CHINESE = re.compile(r"(?<=[\u4e00-\u9fff])\s+|\s+(?=[\u4e00-\u9fff])")
 
 
 def combined(text: str, reference: str = "") -> str:
     """``text`` after what the ``reference`` says, on one line, with plain parentheses and no idle blanks."""
     whole = f"{reference.strip()} {text.strip()}" if reference else text.strip()
     whole = re.sub(r"[\r\n]+", "", whole).replace("（", "(").replace("）", ")")
-    return _BESIDE_CHINESE.sub("", re.sub(r"[ \t]+", " ", whole))
+    return _NEXT_TO_CHINESE.sub("", re.sub(r"[ \t]+", " ", whole))
 
 
 def ended(text: str) -> str:
@@ -48,8 +48,8 @@ def chunks(text: str, longest: int, shortest: int = SHORTEST_CHUNK) -> list[str]
             packed.append(clause)
     joined: list[str] = []
     for number, piece in enumerate(packed):
-        behind_a_short_first = number == 1 and len(packed[0]) < shortest
-        if joined and (behind_a_short_first or len(piece) < shortest):
+        after_a_short_first = number == 1 and len(packed[0]) < shortest
+        if joined and (after_a_short_first or len(piece) < shortest):
             joined[-1] += piece
         else:
             joined.append(piece)

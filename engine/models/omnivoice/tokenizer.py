@@ -34,7 +34,7 @@ class OmniVoiceTokenizer:
 
     @property
     def vocabulary(self) -> int:
-        """How many ids there are."""
+        """Number of ids."""
         return self.tokenizer.get_vocab_size(with_added_tokens=True)
 
     def prompt(self, text: str, language: str | None, instruct: str | None, *, denoise: bool) -> list[int]:

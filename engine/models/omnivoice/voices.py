@@ -27,7 +27,7 @@ from engine.models.omnivoice.text import ended
 
 @dataclass(frozen=True)
 class OmniVoicePrompt:
-    """What the speech continues; without a voice, nothing."""
+    """Prompt that the speech continues; empty without a voice."""
 
     transcript: str = ""
     codes: Tensor | None = field(default=None, repr=False)
@@ -38,7 +38,7 @@ class OmniVoicePrompt:
 
     @property
     def frames(self) -> int:
-        """How many frames the recording has."""
+        """Number of frames of the recording."""
         return 0 if self.codes is None else self.codes.shape[1]
 
 
@@ -107,18 +107,18 @@ class VoiceReader:
 
 
 def _advice(recording: Recording) -> str:
-    """How much of a long recording is worth a transcript."""
+    """Advice to cut a long recording before transcribing it."""
     if recording.seconds <= LONGEST_REFERENCE:
         return ""
     return (
-        f" It lasts {recording.seconds:.1f} s, and more than {LONGEST_REFERENCE:g} s do not sound more like the voice: "
-        f"cut it at a pause, such as at {cut_of(recording.samples, recording.sample_rate):.1f} s, and write down what "
-        "is left."
+        f" It lasts {recording.seconds:.1f} s, and more than {LONGEST_REFERENCE:g} s do not clone the voice better: "
+        f"cut it at a pause, such as at {cut_of(recording.samples, recording.sample_rate):.1f} s, and transcribe "
+        "the rest."
     )
 
 
 def _remarks(voice: Voice, transcript: str, recording: Recording, seconds: float) -> list[str]:
-    """What the user should know about a recording of which ``seconds`` are left."""
+    """Remarks on a recording of which ``seconds`` are left."""
     name, remarks = Path(voice.audio).name, []
     if seconds > LONGEST_REFERENCE:
         remarks.append(
@@ -127,10 +127,10 @@ def _remarks(voice: Voice, transcript: str, recording: Recording, seconds: float
         )
     pace = duration.weight(transcript) / recording.seconds
     if not SLOWEST <= pace <= FASTEST:
-        amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slowly")
+        amount, manner = ("long", "fast") if pace > FASTEST else ("short", "slow")
         expected = duration.frames(transcript) / FRAME_RATE
         remarks.append(
             f"The transcript of {name} is too {amount} for its {recording.seconds:.1f} s: so much text usually takes "
-            f"about {expected:.1f} s. Where the two do not fit, speech comes too {manner} and may lack its end."
+            f"about {expected:.1f} s. If the two do not fit, speech is too {manner} and may lack its end."
         )
     return remarks

@@ -1,4 +1,4 @@
-"""Preparing techniques: their own jobs, whatever these are."""
+"""Preparation of techniques: jobs that they define."""
 
 from __future__ import annotations
 

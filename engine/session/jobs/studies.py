@@ -52,7 +52,7 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
 
 
 def _found(study: Study, store: Store) -> Iterator[tuple[str, Finding]]:
-    """What techniques find in a finished study."""
+    """Findings of techniques in a finished study."""
     for technique, finished in hooks("finished"):
         finding = finished(study, store)
         if finding is not None:

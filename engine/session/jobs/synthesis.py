@@ -58,11 +58,11 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
 
 
 def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) -> PartialDecoded:
-    """Decode a passage as it stood after a step."""
+    """Decode a passage as it was after a step."""
     observer = JobObserver(job)
     model = executor.model_for(command.setting)
     if not isinstance(model, MaskedSpeech):
-        raise SettingError(f"{model.info.title} fills in no masked tokens; load the model that the take is of.")
+        raise SettingError(f"{model.info.title} is not a masked model; load the model of the take.")
     samples = model.decode_partial(command.passage, command.step, command.voice, command.setting, observer.check)
     observer.check()
     samples = audible(samples, f"the speech after step {command.step + 1}", command.setting, model.info)

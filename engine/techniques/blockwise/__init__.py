@@ -15,7 +15,7 @@ before any deeper one; so what is said differs, and has to be judged. Looking ah
 time in addition and is an approximation: the network sees a shorter clip than it speaks.
 
 Text and reference are most of the rows of a step. They are computed at the first step of a block and at every n-th from
-there, and the block attends in between to what they were: an experiment that nobody has published
+there, and the block attends in between to what they were: an unpublished experiment
 (:mod:`engine.techniques.frozen_prefix` does so on whole canvases). CUDA graphs and compiled code are of whole passes:
 with them, text and reference are computed at every step.
 
@@ -66,7 +66,7 @@ def blocks(knobs: Values) -> Blocks:
 
 
 def describe(knobs: Values) -> str:
-    """How speech comes."""
+    """Blocks and steps, in words."""
     plan = blocks(knobs)
     later = f"up to {plan.later_steps}" if plan.adaptive or plan.step_seconds else str(plan.later_steps)
     ahead = "" if plan.look_ahead is None else f", looking {plan.look_ahead} frames ahead"
@@ -79,7 +79,7 @@ def describe(knobs: Values) -> str:
 
 
 def remarks(knobs: Values) -> tuple[str, ...]:
-    """How a take under it differs from one on the whole canvas."""
+    """Differences from a take on the whole canvas."""
     plan = blocks(knobs)
     found = ["Spoken block by block: codes were filled in in another order than on the whole canvas."]
     if plan.look_ahead is not None:

@@ -79,7 +79,7 @@ FEW_STEPS = 8
 
 
 def remarks(options: Values) -> tuple[str, ...]:
-    """What makes it a risk."""
+    """Remark on a risky number of steps."""
     if options["steps"] > FEW_STEPS:
         return ()
     return (

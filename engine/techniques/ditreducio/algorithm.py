@@ -72,7 +72,7 @@ def calibrate(model: _Model, table: Rows, strategies: Sequence[SkipAction], allo
 
 
 class _Model:
-    """What the algorithm asks of the model M on one sentence."""
+    """The model M on one sentence, for the algorithm."""
 
     def __init__(self, target: CalibrationTarget, knobs: Values) -> None:
         self._target = target
@@ -117,7 +117,7 @@ class _Model:
 
 
 def layer_plan(action: SkipAction, branch_skip: str, keep: bool) -> LayerPlan:
-    """What a layer that does ``action`` does; with ``keep``, whatever any later step may need of it is kept."""
+    """Plan of a layer with ``action``; with ``keep``, everything that later steps may need is stored."""
 
     def plan(action: SkipAction) -> ModulePlan:
         return ModulePlan(action, keep and action is not TS, keep and action is NONE)

@@ -1,4 +1,4 @@
-"""How a profile holds a strategy table: what must agree, and which knobs the table decides. Torch-free."""
+"""Strategy tables in profiles: fields that must agree, and knobs that the table decides. Torch-free."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def check(table: StrategyTable, entry: Engaged, compatibility: Compatibility) ->
 
 
 def fixed_knobs(table: StrategyTable, knobs: Values) -> Values:
-    """``knobs`` as the table was calibrated, whatever they are set to for the next calibration."""
+    """``knobs`` as the table was calibrated, not as set for the next calibration."""
     return knobs.replace(branch_skip=table.branch_skip, temporal=table.temporal)

@@ -1,4 +1,4 @@
-"""What exports ask of DiTReducio: see :mod:`engine.export.targets`. Torch-free."""
+"""Exports of DiTReducio: see :mod:`engine.export.targets`. Torch-free."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def described(artefact: StrategyTable) -> dict[str, object]:
 
 
 def readme(artefact: StrategyTable) -> str:
-    """How much it skips."""
+    """Skipped share, as a line."""
     return f"{artefact.skipped_share:.0%} of the layers' work units skipped"

@@ -1,7 +1,7 @@
 """Forecast: DiTReducio's temporal skipping with the skipped output extrapolated instead of reused.
 
-Not a separate technique but an option of DiTReducio: which modules are skipped stands in a strategy table, and a table
-is calibrated for the one way or for the other. What it does and how it differs from its sources:
+Not a separate technique but an option of DiTReducio: the skipped modules are in a strategy table, and a table is
+calibrated for the one way or for the other. What it does and how it differs from its sources:
 :mod:`engine.sampling.forecasting`.
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 from engine.setting.knobs import Choice, Effect
 
 TEMPORAL_VARIANTS = ("reuse", "forecast")
-"""What temporal skipping takes a module's output to be: what it was at the last computed step (the paper), or that
-moved on at the rate at which the last two computed ones differ (ours)."""
+"""Outputs of temporal skips: that of the last computed step (the paper), or a first-order extrapolation from the last
+two computed ones (ours)."""
 
 TEMPORAL = Choice(
     "temporal",

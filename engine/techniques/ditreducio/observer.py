@@ -1,4 +1,4 @@
-"""Whom a calibration tells what it finds. Torch-free."""
+"""Observers of a calibration. Torch-free."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.techniques.ditreducio.record import Trial
 
 
 class CalibrationObserver(ProgressObserver, Protocol):
-    """An observer that is also told what a calibration finds. Its units are layer evaluations."""
+    """Observer of the results of a calibration. Its units are layer evaluations."""
 
     def trial(self, trial: Trial) -> None:
         """Called after every layer trial."""

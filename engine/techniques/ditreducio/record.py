@@ -39,7 +39,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Sentence:
-    """What was spoken by whom: the voice by its id. ``frames`` of new speech follow ``prompt_frames`` of the voice."""
+    """A spoken sentence, its voice by id. ``frames`` of new speech follow ``prompt_frames`` of the voice."""
 
     text: str
     voice: str
@@ -74,7 +74,7 @@ class CalibrationRecord:
     sentences: tuple[Sentence, ...] = ()
     """Sentences of the calibration."""
     combine: str = "worst"
-    """How the errors of several sentences were combined."""
+    """Combination of several sentences' errors."""
     seed: int = 0
     created: str = ""
     machine: str = ""
@@ -147,7 +147,7 @@ class CalibrationRecord:
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that tell this calibration from others."""
+        """Sixteen hexadecimal digits that identify this calibration."""
         data = [
             self.table.fingerprint,
             dict(self.knobs),
@@ -160,6 +160,6 @@ class CalibrationRecord:
 
 
 def origin(how: str, threshold: float, sentences: int, combine: str) -> str:
-    """How a table came about, in words."""
+    """Origin of a table, in words."""
     words = f"{how} at threshold {threshold:g}"
     return words if sentences < 2 else f"{words} on the {combine} error of {sentences} sentences"

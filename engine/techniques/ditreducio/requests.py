@@ -59,7 +59,7 @@ class TransferRequest:
 
 @dataclass(frozen=True)
 class TransferMeasured:
-    """How well a strategy table serves sentences that it was not calibrated on."""
+    """Transfer of a strategy table to sentences that it was not calibrated on."""
 
     report: TransferReport
     seconds: float

@@ -34,9 +34,9 @@ class StrategyTable:
     actions: tuple[tuple[SkipAction, ...], ...]
     branch_skip: str = "both"
     origin: str = ""
-    """How the table came about, in words: calibrated at which threshold, edited by hand, imported from a file."""
+    """Origin of the table, in words: calibrated at which threshold, edited by hand, imported from a file."""
     temporal: str = TEMPORAL_VARIANTS[0]
-    """What a temporal skip takes a module's output to be; see :data:`engine.techniques.ditreducio.forecast`."""
+    """Output of temporal skips; see :data:`engine.techniques.ditreducio.forecast`."""
 
     def __post_init__(self) -> None:
         steps = self.compatibility.steps
@@ -195,7 +195,7 @@ class StrategyTable:
 
 
 def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]:
-    """Action names, layer-major, as they stand in JSON files."""
+    """Action names, layer-major, as in JSON files."""
     if not isinstance(data, list) or not all(isinstance(row, list) for row in data):
         raise ProfileError(f"{where} must be a list (layers) of lists (steps).")
     for layer, row in enumerate(data):

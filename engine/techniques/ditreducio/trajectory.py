@@ -47,7 +47,7 @@ class Work:
         self._observer.check()
 
     def done(self, layer_evaluations: int) -> None:
-        """So many more are done, or need not be."""
+        """Report finished or saved work."""
         self.reached(self._done + layer_evaluations)
 
     def reached(self, layer_evaluations: int) -> None:
@@ -96,7 +96,7 @@ class Trajectory:
         self._states = [target.noise]
         """Along the trajectory that skips nothing: the state before each step, and after the last."""
         self._first_memories: list[LayerMemory] = []
-        """What the layers remember after step 0, at which nothing is ever skipped."""
+        """Stored values of the layers after step 0, at which nothing is ever skipped."""
         self.state = target.noise
         self._memories: list[LayerMemory] = [LayerMemory() for _ in range(self._layers)]
         self._kept_at: list[tuple[int | None, int | None]] = [(None, None)] * self._layers
@@ -135,7 +135,7 @@ class Trajectory:
 
     @property
     def reaches_back(self) -> int:
-        """How many computed steps a skip takes into account."""
+        """Number of computed steps that a skip uses."""
         return 2 if self._forecasts else 1
 
     def pass_by(self, step: int, remember: bool) -> None:
@@ -182,7 +182,7 @@ class Trajectory:
             yield self._completed(Outcome(action, memory, self._walk(layer + 1, first, self._entered[rows], rows)))
 
     def error(self, outcome: Outcome) -> float:
-        """How far an outcome lies from the step as it began. Raises :class:`PlainError` when that is not a number."""
+        """Error of an outcome against the step as it began. Raises :class:`PlainError` when that is not a number."""
         error = self._error(self._baseline, self._compared(outcome.above.output))
         if not math.isfinite(error):
             raise PlainError(
@@ -279,8 +279,8 @@ class Trajectory:
         )
 
     def _settled(self, memory: LayerMemory, before: LayerMemory, skipped: LayerMemory | None = None) -> LayerMemory:
-        """What a layer remembers that computed everything: with the residuals that branch skipping starts from, those
-        of ``skipped`` where it skipped branches, and the changes since ``before`` that forecasts start from."""
+        """Stored values of a layer that computed everything: with the residuals for branch skipping (those of
+        ``skipped`` if it skipped branches), and the changes since ``before`` for forecasts."""
         modules = []
         for name in ("attention", "feed_forward"):
             output, earlier = getattr(memory, name).output, getattr(before, name).output

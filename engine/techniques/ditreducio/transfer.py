@@ -1,4 +1,4 @@
-"""How well a strategy table, calibrated on few sentences, serves others: other texts, lengths and voices.
+"""Transfer of a strategy table, calibrated on few sentences, to other texts, lengths and voices.
 
 Every sentence is taken through the steps twice from the same noise: in full, and under the table. On the way every skip
 of the table is measured as a calibration would measure it, with the skips of the layers below in force, except that
@@ -70,7 +70,7 @@ def measure_transfer(
 def transfer(
     target: CalibrationTarget, sentence: Sentence, table: StrategyTable, knobs: Values, work: Work
 ) -> SentenceTransfer:
-    """How ``table`` serves one sentence: ``target`` is what runs, ``sentence`` what is said of it."""
+    """Transfer of ``table`` to one sentence: ``target`` runs, ``sentence`` describes it."""
     full, skipping = (Trajectory(target, knobs, work) for _ in range(2))
     nothing = (SkipAction.NONE,) * table.layers
     velocity_errors: list[float] = []

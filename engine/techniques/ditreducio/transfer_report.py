@@ -1,4 +1,4 @@
-"""How well a strategy table serves sentences that it was not calibrated on. Torch-free."""
+"""Report on the transfer of a strategy table to sentences that it was not calibrated on. Torch-free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import fmean, median
 from engine.techniques.ditreducio.record import Sentence
 
 DISTANCE_TOLERANCE = 1.25
-"""A table serves sentences well whose log-mel distance is within this factor of its own sentences'."""
+"""A table serves sentences well if their log-mel distance is within this factor of that of its own sentences."""
 EXCEEDING_TOLERANCE = 0.10
 """And of whose skips no more than this share more exceed their bounds."""
 OTHER_LENGTH = 1.5
@@ -83,18 +83,18 @@ class TransferReport:
         """The verdict, in words."""
         if not self.calibrated:
             return (
-                f"On {len(self.unseen)} sentences: {_words(self.unseen)}. Whether that is more than on the sentences "
-                "that the table was calibrated on can be said once they are given."
+                f"On {len(self.unseen)} sentences: {_words(self.unseen)}. To compare, measure the sentences that "
+                "the table was calibrated on, too."
             )
         if not self.advised:
-            return f"The table transfers well: {self._beside_own(self.unseen)}."
-        cases = "; ".join(f"{name}: {self._beside_own(self.groups[name])}" for name in self.ill_served)
+            return f"The table transfers well: {self._next_to_own(self.unseen)}."
+        cases = "; ".join(f"{name}: {self._next_to_own(self.groups[name])}" for name in self.ill_served)
         return (
             f"The table serves some sentences worse than its own ({cases}). Calibrating on several sentences, "
-            "such ones among them, is advised."
+            "including such ones, is advised."
         )
 
-    def _beside_own(self, rows: Sequence[SentenceTransfer]) -> str:
+    def _next_to_own(self, rows: Sequence[SentenceTransfer]) -> str:
         """The figures of ``rows``, each with that of the table's own sentences."""
         (distance, exceeding), (own_distance, own_exceeding) = _figures(rows), _figures(self.calibrated)
         return (

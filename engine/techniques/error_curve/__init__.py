@@ -24,8 +24,8 @@ NAME = "error_curve"
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """How much the outputs of each kind of module change at every step: relative L1 change since the step before, mean
-    over layers and sentences; infinite where nothing comparable came before, as at the first step."""
+    """Change of the outputs of each kind of module at every step: relative L1 change since the step before, mean over
+    layers and sentences; infinite at the first step."""
 
     attention: tuple[float, ...]
     feed_forward: tuple[float, ...]
@@ -37,7 +37,7 @@ class ErrorCurve:
         return cls(*(tuple(map(fmean, column)) for column in columns))
 
     def schedule(self, threshold: float) -> tuple[tuple[SkipAction, ...], tuple[SkipAction, ...]]:
-        """What attention and what feed-forward do at every step: reuse while the changes since they were last computed
+        """Actions of attention and feed-forward at every step: reuse while the changes since they were last computed
         add up to less than ``threshold``."""
         return _scheduled(self.attention, threshold), _scheduled(self.feed_forward, threshold)
 

@@ -16,7 +16,7 @@ from engine.sampling.skipping import SkipPlan
 from engine.techniques.error_curve import ErrorCurve
 
 SENTENCES = 2
-"""How many sentences a curve is measured on."""
+"""Number of sentences that a curve is measured on."""
 
 
 def evaluators(stage: Stage, threshold: float) -> Callable[[], Evaluator]:

@@ -30,9 +30,9 @@ class FirstBlockCache:
         self._backbone, self._threshold = backbone, threshold
         self._run: Run | None = None
         self._first: Tensor | None = None
-        """What the first layer added to its input at the last evaluation."""
+        """Change of the first layer's input at the last evaluation."""
         self._rest: Tensor | None = None
-        """What the other layers added to theirs when they were last computed."""
+        """Change by the other layers when last computed."""
         self._change = 0.0
         self._skipped: set[int] = set()
 

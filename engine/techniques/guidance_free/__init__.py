@@ -1,7 +1,7 @@
 """CFG-free flow matching: weights trained so that one branch speaks as two do under classifier-free guidance.
 
 The weights are the technique's artefact: the same architecture, half the forward passes. A model trained with the
-weight w stands for guidance of strength g = w / (1 − w), as the official code counts it.
+weight w equals guidance of strength g = w / (1 − w), as the official code counts it.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     if abs(guidance - strength) <= UNEQUAL_GUIDANCE:
         return plan
     return plan.noted(
-        f"The CFG-free weights stand for guidance {strength:.3g}, but the baseline is guided by {guidance:.3g}: their "
-        f"takes differ by that, too. A fair baseline has guidance {strength:.3g}."
+        f"The CFG-free weights equal guidance {strength:.3g}, but the baseline is guided by {guidance:.3g}: their "
+        f"takes differ in guidance, too. For a fair comparison, set it to {strength:.3g}."
     )
 
 
 def describe(knobs: Values) -> str:
-    """What guidance the weight stands for."""
+    """Guidance equal to the weight, in words."""
     weight = knobs["weight"]
-    return f"w = {weight:.2f} stands for guidance g = {weight / (1 - weight):.2f}, in one branch"
+    return f"w = {weight:.2f} equals guidance g = {weight / (1 - weight):.2f}, in one branch"
 
 
 def require_guidance(info: ModelInfo) -> None:
@@ -94,7 +94,7 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
 
 
 def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """The knob that tells it from other weights."""
+    """The knob that distinguishes these weights."""
     assert isinstance(one, WeightSet)
     return {"weight": one.weight}
 
@@ -135,7 +135,7 @@ TECHNIQUE = Technique(
         Number(
             "weight",
             "Guidance weight",
-            "Guidance that the weights include: w stands for guidance w / (1 − w), so 0.5 for 1 and "
+            "Guidance that the weights include: w equals guidance w / (1 − w), so 0.5 for 1 and "
             "0.67 for 2, the usual strength. Train a value without weights first.",
             default=0.67,
             symbol="w",

@@ -34,7 +34,7 @@ class GuidanceFreeWeights:
     metadata: Mapping[str, str]
     tensors: Mapping[str, Tensor] = field(repr=False)
     """By official names without ``transformer.``."""
-    beside: Path
+    source: Path
     """Folder of the model that they were trained from."""
 
     @classmethod
@@ -83,12 +83,12 @@ class GuidanceFreeWeights:
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
         found = {self.name: _in_order(save(weights, dict(self.metadata)))}
         for name in (SIDECAR, VOCABULARY, DURATIONS):
-            path = self.beside / name
+            path = self.source / name
             try:
                 if path.is_file():
                     found[name] = path.read_bytes()
             except OSError as error:
-                raise CheckpointError(f"{path} cannot be read ({error.strerror}); fetch the model again.") from error
+                raise CheckpointError(f"{path} cannot be read ({error.strerror}); download the model again.") from error
         return found
 
 

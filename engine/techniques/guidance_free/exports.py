@@ -1,4 +1,4 @@
-"""What exports ask of CFG-free: see :mod:`engine.export.targets`. Torch-free."""
+"""Exports of CFG-free: see :mod:`engine.export.targets`. Torch-free."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ SPEECH = "speech"
 
 
 def guidance_free_folder(model: str) -> Path:
-    """Where the engine looks for CFG-free checkpoints that the user trained."""
+    """Folder of CFG-free checkpoints that the user trained."""
     return data_folder() / "models" / model / FOLDER
 
 
 def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:
-    """How to train, as ``request`` says; its learning rate may depend on the model. Raises :class:`SettingError`."""
+    """Training options of ``request``; the learning rate may depend on the model. Raises :class:`SettingError`."""
     return GuidanceFreeOptions(
         request.weight,
         request.method,
@@ -76,7 +76,7 @@ def fine_tune(
     processes = join_processes(request.device, options.half_precision)
     if not processes.is_first:
         follower = SilentFollower()
-    with processes.first_goes_first():
+    with processes.first_process_first():
         spoken = Path(request.manifest) if request.manifest else _spoken(work.parent, sentences, chosen, follower)
     follower.status(f"Reading {spoken.name}")
     rows = read_manifest(spoken, follower.check)
@@ -86,7 +86,7 @@ def fine_tune(
     features.check_rows(spoken, rows, read, follower.check)
     # As in synthesis: numbers too small to be heard are slow to compute with.
     torch.set_flush_denormal(True)
-    with processes.first_goes_first():
+    with processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
         examples = features.prepare(spoken, rows, read, work / SPEECH, follower.progress)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
@@ -105,9 +105,9 @@ def fine_tune(
 
 def _trained(options: GuidanceFreeOptions, target: Path, session: Session, is_first: bool) -> Trained:
     strength, validation = equivalent_guidance(options.weight), session.validation
-    summary = f"w = {options.weight:.2f} stands for guidance {strength:.2f}"
+    summary = f"w = {options.weight:.2f} equals guidance {strength:.2f}"
     if is_first:  # The others have validated nothing.
-        summary += f"; one branch has taken on {validation['learnt']:.0%} of it."
+        summary += f"; one branch has learned {validation['learnt']:.0%} of it."
     figures = Values(weight=options.weight, equivalent_guidance=strength, method=options.method)
     return Trained(str(target), summary, figures, session.number, session.seconds, validation, is_first)
 

@@ -113,7 +113,9 @@ class GuidanceFree:
         self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
     ) -> None:
         if checkpoint.config.backbone != "DiT":
-            raise TrainingError(f"{checkpoint.path} is no F5-TTS; only its diffusion transformer can be trained here.")
+            raise TrainingError(
+                f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here."
+            )
         self.name = f"cfg-free {options.method} w={options.weight:.6g}"
         self.checkpoint, self.examples, self.processes, self.options = checkpoint, examples, processes, options
         self.device = processes.device
@@ -156,7 +158,7 @@ class GuidanceFree:
         options = self.options
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
         self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
-        # Drawn on the processor, so that one seed means one run whatever the device.
+        # Drawn on the CPU, so that one seed gives the same run on every device.
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
         velocity = self._field(ids, problem).float()
@@ -165,7 +167,7 @@ class GuidanceFree:
 
     @torch.no_grad()
     def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
-        """What the velocity is trained to be, (B, frames, bands); ``conditional`` is what it is."""
+        """Target of the velocity, (B, frames, bands), given the ``conditional`` velocity of the model."""
         options = self.options
         rising = min(1.0, progress / options.weight_warm_up) if options.weight_warm_up else 1.0
         if options.method == DISTILLATION:
@@ -186,17 +188,17 @@ class GuidanceFree:
         return weight * (problem.times <= self.options.latest).float()[:, None, None]
 
     def _velocity(self, model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
-        """In float32, whatever it was computed in: differences of velocities are small."""
+        """In float32, because differences of velocities are small."""
         with self.processes.accelerator.autocast():
             return predicted_velocity(model, ids, problem).float()
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
-        """How near the averaged model's one branch is to the guided velocity of the model that was started from.
+        """Error of the averaged model's one branch against the guided velocity of the initial model.
 
-        ``guided t=…``: mean squared error by time. ``gap``: their sum as a share of what it is without training; what
-        these recordings have changed otherwise counts too. ``learnt``: how far the velocity has moved the way that
-        guidance moves it, as a share of that way, mean over times; 0 at the start, 1 at the goal.
+        ``guided t=…``: mean squared error by time. ``gap``: their sum as a share of what it is without training; other
+        changes by these recordings count, too. ``learnt``: how far the velocity has moved the way that guidance moves
+        it, as a share of that way, mean over times; 0 at the start, 1 at the goal.
         """
         found = [self._looked_at(one) for one in self._validation_problems]
         by_time = [[one for one in found if one.time == time] for time in VALIDATION_TIMES]
@@ -302,7 +304,7 @@ class _ValidationProblem:
 
 @dataclass(frozen=True)
 class _Look:
-    """What a model makes of a validation problem: means over the span, of squares and (``progress``) of products."""
+    """Results of a model on a validation problem: means over the span, of squares and (``progress``) of products."""
 
     time: float
     error: float

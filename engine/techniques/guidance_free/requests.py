@@ -17,7 +17,7 @@ class GuidanceFreeRequest(TrainingRequest):
     is not touched. The result is :class:`engine.training.requests.Trained`."""
 
     weight: float
-    """w, between 0 and 1; stands for guidance w / (1 − w)."""
+    """w, between 0 and 1; equals guidance w / (1 − w)."""
     method: str = METHODS[0]
     variant: str = ""
     learning_rate: float | None = None

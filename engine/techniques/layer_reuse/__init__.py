@@ -1,5 +1,4 @@
-"""What the layers in the middle add, reused between steps: DiTReducio's temporal skipping, carried over to masked
-models.
+"""Reuse of the middle layers' outputs between steps: DiTReducio's temporal skipping, applied to masked models.
 
 The first and the last layers are computed at every step; what those in between added to the residual stream is kept
 from the last step that computed them all. Nobody has published this for masked speech models: an experiment.
@@ -34,14 +33,14 @@ NOTE = "The middle layers were not computed at every step, which is an unpublish
 
 
 def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
-    """What the layers in the middle add is kept between steps."""
+    """Keep the middle layers' change of the rows between steps."""
     layers = reused(context.info, knobs) if context.loaded else range(0)
     run = Part.of("engine.techniques.layer_reuse.run:ReusedLayersRun", every=int(knobs["every"]), layers=layers)
     return replace(plan, run=run).noted(NOTE)
 
 
 def describe(knobs: Values) -> str:
-    """What is computed when."""
+    """Computed layers and steps, in words."""
     ends = int(knobs["ends"])
     outer = "the first and the last layer" if ends == 1 else f"the first and the last {ends} layers"
     return f"{outer} at every step, those between at the first and every {ordinal(knobs['every'])} of a canvas or block"

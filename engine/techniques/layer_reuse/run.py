@@ -1,7 +1,7 @@
-"""A canvas of which the layers in the middle are computed at every n-th step only: in between, what they added to the
-residual stream then stands for what they would add.
+"""A canvas whose middle layers are computed at every n-th step only: in between, their last change of the residual
+stream is reused.
 
-Codes that were committed in the meantime have changed the rows they stand in, so this is an approximation. See
+Codes that were committed in the meantime have changed their rows, so this is an approximation. See
 :mod:`engine.techniques.layer_reuse`.
 """
 

@@ -39,12 +39,12 @@ def parsed_layers(text: str) -> tuple[int, ...]:
     """The layers that ``text`` lists, in order, each once. Raises :class:`ValueError`."""
     layers = sorted({int(part) for part in text.split(",") if part.strip()})
     if layers and layers[0] < 0:
-        raise ValueError(f"{layers[0]} is no layer")
+        raise ValueError(f"{layers[0]} is not a layer")
     return tuple(layers)
 
 
 def describe(knobs: Values) -> str:
-    """What is kept."""
+    """Kept layers, in words."""
     kept = parsed_layers(str(knobs["layers"]))
     count = len(kept) or knobs["depth"]
     chosen = "selected by hand" if kept else f"the most important one{'s' * (count != 1)}"
@@ -126,7 +126,7 @@ def _layers(count: int) -> str:
 
 
 def _knobs_of(student: TrainedWeights) -> dict[str, object]:
-    """The knobs that tell it from other students."""
+    """The knobs that distinguish a student."""
     assert isinstance(student, StudentWeights)
     return {"depth": student.depth, "recovery": RECOVERED if student.recovered else PARTLY, "layers": ""}
 

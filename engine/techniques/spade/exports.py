@@ -1,4 +1,4 @@
-"""What exports ask of SPADE: see :mod:`engine.export.targets`."""
+"""Exports of SPADE: see :mod:`engine.export.targets`."""
 
 from __future__ import annotations
 

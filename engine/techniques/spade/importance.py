@@ -1,4 +1,4 @@
-"""How much each layer matters: divergence and word error rate without it, and how far it turns what passes through.
+"""Importance of each layer: divergence and word error rate without it, and the change of direction by it.
 
 The divergence needs no audio and one pass a layer: the cheap proxy. The word error rate is the paper's measure (WLI);
 it is dominated by noise on few utterances, so it comes with an interval, and its ranking too.

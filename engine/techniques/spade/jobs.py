@@ -19,7 +19,7 @@ def importance(task: JobTask) -> LayersMeasured:
     """Do an :class:`engine.techniques.spade.requests.ImportanceRequest`."""
     model, request = task.loaded, task.request
     if not isinstance(model, LanguageSpeech):
-        raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
+        raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
     path = own_place(model.info.id) / FILE
     earlier = read_record(places_of(model.info), model.info.fingerprint)
     record = measure_layers(model, request.utterances, request.setting, request.measures, task.observer, earlier)

@@ -1,12 +1,12 @@
-"""The composite loss of SPADE's distillation, each term by itself (SPADE, section 3.2).
+"""The composite loss of SPADE's distillation, term by term (SPADE, section 3.2).
 
 ``L = α · CE + (1 − α) / 4 · (L_logit + L_latent + L_attention + L_embedding)`` with α = 0.25.
 
 What the paper leaves open and what is done here: the skewed divergence is the forward one with λ = 0.1, in the
 cross-entropy form of DistiLLM (the teacher's entropy is not subtracted: another value, the same gradient); layer
-outputs are taken before the final norm, attention after the softmax, both at all positions. Errors of layer outputs
-can be taken relative to the teacher's mean square, which the paper does not do: a model whose residual stream grows
-large (the bundled one: mean square of 100 to 5,000) would else learn nothing but to follow the largest channels.
+outputs are taken before the final norm, attention after the softmax, both at all positions. Errors of layer outputs can
+be taken relative to the teacher's mean square, which the paper does not do: a model whose residual stream grows large
+(the bundled one: mean square of 100 to 5,000) would otherwise only learn to follow the largest channels.
 """
 
 from __future__ import annotations

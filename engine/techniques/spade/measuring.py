@@ -1,4 +1,4 @@
-"""How much each layer of a loaded language model matters: by its own tokens, and by what a judge understands.
+"""Measures the importance of each layer of a loaded language model: by its own tokens, and by a judge's word errors.
 
 Teacher-forced: the model speaks the utterances once; then it reads its own speech again, with each layer left out in
 turn, and its predictions are compared. By ear: it speaks the utterances with each layer left out in turn, and a judge
@@ -62,7 +62,7 @@ def measure_layers(
     plain = replace(setting, techniques=())
     taken = []
     if {DIVERGENCE, COSINE} & set(measures):
-        observer.status(f"{model.info.title} speaks {len(utterances)} utterances to be read again")
+        observer.status(f"Speaking {len(utterances)} utterances with {model.info.title}")
         spoken = own_speech(model, utterances, plain, observer)
         if DIVERGENCE in measures:
             observer.status("Leaving out one layer after another")

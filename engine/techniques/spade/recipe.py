@@ -97,12 +97,12 @@ class StudentRecipe(TokenRecipe):
         count = len(self.retained)
         return (
             f"A student with {count} layer{'s' * (count > 1)} ({', '.join(map(str, self.retained))}); on held-out "
-            f"speech it would choose as its teacher at {validation['same_first']:.0%} of the tokens, and diverges by "
+            f"speech it agrees with its teacher on {validation['same_first']:.0%} of the tokens, and diverges by "
             f"{validation['divergence']:.3f} nats."
         )
 
     def metadata_at(self, stage: str, minutes: float) -> dict[str, str]:
-        """What the file of this ``stage`` says, after CPU ``minutes``."""
+        """Metadata of the file of this ``stage``, after CPU ``minutes``."""
         return {
             "kind": "student",
             "base": self.base,

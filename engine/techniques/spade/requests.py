@@ -26,7 +26,7 @@ class ImportanceRequest:
 
 @dataclass(frozen=True)
 class LayersMeasured:
-    """How much each layer of a model matters; ``record`` is in the file ``path`` as well."""
+    """Importance of each layer of a model; ``record`` is in the file ``path`` as well."""
 
     record: ImportanceRecord
     path: str

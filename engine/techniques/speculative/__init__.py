@@ -63,12 +63,12 @@ def _all(info: ModelInfo) -> tuple[TrainedWeights, ...]:
 
 
 def _knobs_of(one: TrainedWeights) -> dict[str, object]:
-    """The knob that tells which kind of weights these are."""
+    """The knob for the kind of these weights."""
     return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
 
 
 def describe(knobs: Values) -> str:
-    """What the tolerance means."""
+    """Draft length and tolerance, in words."""
     tolerance = knobs["tolerance"]
     exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
     if tolerance == 0 and knobs["verification"] == BY_BLOCK:

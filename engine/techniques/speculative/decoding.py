@@ -20,7 +20,7 @@ def speculative(loop: DecodingLoop, tolerance: float, draft_length: int, adaptiv
     """See :attr:`engine.setting.plan.LanguagePlan.decoding`. A draft is verified as a ``block``, or token by token with
     ``tolerance``; an ``adaptive`` length begins at ``draft_length``."""
     if loop.draft is None:
-        raise SettingError("There is nothing that could propose tokens; choose a draft.")
+        raise SettingError("There is no draft model; choose one.")
     length = _adaptive(loop, loop.draft, draft_length, (tolerance, block)) if adaptive else draft_length
     return speculation(
         loop.target,
@@ -39,5 +39,5 @@ def speculative(loop: DecodingLoop, tolerance: float, draft_length: int, adaptiv
 def _adaptive(loop: DecodingLoop, draft: TokenModel, start: int, way: tuple) -> AdaptiveLength:
     """The length that adapts. It is used again: sentences are short, and measuring takes cycles."""
     lengths: LastUsed[AdaptiveLength] = loop.memory.setdefault(__name__, LastUsed(MOST_LENGTHS))
-    # Weakly: networks that are given up must not be kept by this.
+    # Weak references: dropped networks must not be kept alive.
     return lengths.of((ref(loop.target), ref(draft), start, way), lambda: AdaptiveLength(start))

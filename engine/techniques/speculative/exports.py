@@ -1,4 +1,4 @@
-"""What exports ask of speculative decoding: see :mod:`engine.export.targets`."""
+"""Exports of speculative decoding: see :mod:`engine.export.targets`."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ class DraftOptions(TokenOptions):
     """Options of a run. Raises :class:`engine.errors.SettingError` for shares that are none."""
 
     lower: int = 2
-    """How many of the lowest layers it has; these are trained."""
+    """Number of its lowest layers, which are trained."""
     upper: int = 0
-    """How many of the topmost layers it has; these stay as they are."""
+    """Number of its topmost layers, which stay unchanged."""
     spoken_share: float = 0.2
     """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5

@@ -1,5 +1,5 @@
-"""What the recipes of bundled models that fill something in have in common: batches of clips and of pairs of them, Muon
-and AdamW, averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
+"""Common part of the recipes of bundled flow and masked models: batches of clips and of pairs of them, Muon and AdamW,
+averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.training.schedule import AveragedModel, Network
 
 @dataclass(frozen=True)
 class BundledOptions(LearningOptions):
-    """What a run of any of these recipes can change."""
+    """Options of all these recipes."""
 
     frames: int = 1_800
     """The model's frames of one step, padding included."""
@@ -36,11 +36,11 @@ class BundledRecipe(ABC, Generic[Options, Clips, Network]):
 
     name: ClassVar[str]
     term: ClassVar[str]
-    """What its loss is called in the log."""
+    """Name of its loss in the log."""
 
     def __init__(
         self,
-        corpus: Corpus[Any],
+        corpus: Corpus,
         clips: Sequence[Clips],
         model: Network,
         layers: LayerMatrices,
@@ -52,7 +52,7 @@ class BundledRecipe(ABC, Generic[Options, Clips, Network]):
         self._learner = Learner.by(self.model, layers, options)
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed)
         self.generator = torch.Generator().manual_seed(options.seed)
-        """Draws on the processor, so that one seed means one run whatever the device."""
+        """Draws on the CPU, so that one seed gives the same run on every device."""
 
     @property
     def average(self) -> AveragedModel[Network]:
@@ -70,7 +70,7 @@ class BundledRecipe(ABC, Generic[Options, Clips, Network]):
 
     def describe(self) -> dict[str, Any]:
         return {
-            "corpus": f"{self.corpus.source}, {len(self.clips)} clips, {self.corpus.seconds / 3600:.2f} h",
+            "corpus": f"flite, {len(self.clips)} clips, {self.corpus.seconds / 3600:.2f} h",
             "parameters": sum(one.numel() for one in self.model.parameters()),
             "initial_weights": "random",
             "options": asdict(self.options),

@@ -21,13 +21,13 @@ from engine.training.recipes.mel_excerpts import VOCABULARY, ExcerptOptions
 from engine.training.recipes.quantised_mel import QuantisedMelRecipe
 
 RESEEDED = 0.1
-"""What counts as the use of an entry that was put elsewhere, as a share of the mean use: enough to be given time, and
-little enough that it moves quickly."""
+"""Initial use of a reseeded entry as a share of the mean use: high enough to survive, and low enough to move
+quickly."""
 
 
 @dataclass(frozen=True)
 class CodecMiniOptions(ExcerptOptions):
-    """What a run of the recipe can change."""
+    """Options of the recipe."""
 
     frames: int = 64
     batch: int = 24

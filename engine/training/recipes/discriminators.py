@@ -122,7 +122,7 @@ def discriminator_loss(of_real: list[Judgement], of_made: list[Judgement]) -> Te
 
 
 def generator_loss(of_made: list[Judgement]) -> Tensor:
-    """What the generator has to lower to be taken for real, mean over the judges."""
+    """Adversarial loss of the generator, mean over the discriminators."""
     return torch.stack([functional.relu(1 - made.float()).mean() for made, _ in of_made]).mean()
 
 

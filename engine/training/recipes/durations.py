@@ -1,4 +1,4 @@
-"""How long phones last in the corpus: the table by which the bundled model speaks text of which no recording exists."""
+"""Phone durations of the corpus: the table from which the bundled model times new text."""
 
 from __future__ import annotations
 

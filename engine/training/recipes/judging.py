@@ -2,7 +2,7 @@
 
 Word error rates of the test sentences in every bundled voice: as flite says them, through the vocoder alone, through
 the codec where the model has one, and as the model speaks them; and how far the vocoder's output is from the speech it
-was given. The rows before the model's are the judge's floor: no model can be told from another below them.
+was given. The rows before the model's are the judge's floor: models cannot be told apart below them.
 """
 
 from __future__ import annotations

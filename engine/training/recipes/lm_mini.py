@@ -47,7 +47,7 @@ ARCHITECTURE = CausalConfig(
 
 @dataclass(frozen=True)
 class LmMiniOptions(TokenOptions):
-    """What a run of the recipe can change."""
+    """Options of the recipe."""
 
     positions: int = 2_800
     matrix_rate: float | None = 0.02

@@ -20,12 +20,12 @@ from engine.training.moving import moved
 from engine.training.spoken_tokens import SpokenTokens
 
 LEAST, EXTENT = 0.03, 1.07
-"""Where ``u`` begins and how far it goes; what exceeds one counts as one: with everything hidden demasking begins."""
+"""Start and range of ``u``; values above one count as one, because demasking begins with everything hidden."""
 
 
 @dataclass(frozen=True)
 class CanvasOptions:
-    """How canvases are drawn."""
+    """Options for drawing canvases."""
 
     text_dropped: float = 0.12
     """Share of the items without text and prompt, for guidance."""
@@ -69,7 +69,7 @@ class Joined:
     codes: Tensor
     """(B, codebooks, n) int64."""
     inside: Tensor
-    """(B, n) bool: what is no padding."""
+    """(B, n) bool: false for padding."""
     prompts: Tensor
     """(B,) frames of the prompts, 0 without one."""
 
@@ -111,7 +111,7 @@ def draw(joined: Joined, mask: int, options: CanvasOptions, generator: torch.Gen
     last = torch.where(uniform() < options.ended, first + ahead, lengths)
     places = torch.arange(frames)
     block = joined.inside & (places >= first[:, None]) & (places < last[:, None])
-    behind = joined.inside & (places >= last[:, None])
+    after = joined.inside & (places >= last[:, None])
     cells = block[:, None].expand(-1, codebooks, -1).flatten(1)
     share = torch.sin((LEAST + EXTENT * uniform()).clamp(max=1) * math.pi / 2)
     count = (share * cells.sum(1)).ceil().long()
@@ -119,7 +119,7 @@ def draw(joined: Joined, mask: int, options: CanvasOptions, generator: torch.Gen
     order = order.flatten(1).masked_fill(~cells, -1.0)
     threshold = order.sort(dim=1, descending=True).values.gather(1, count[:, None] - 1)
     chosen = (cells & (order >= threshold)).unflatten(1, (codebooks, frames))
-    return joined.hiding(chosen | behind[:, None], mask, uniform() >= options.text_dropped)
+    return joined.hiding(chosen | after[:, None], mask, uniform() >= options.text_dropped)
 
 
 def layer(joined: Joined, mask: int, codebook: int) -> Canvases:

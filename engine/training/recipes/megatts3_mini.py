@@ -53,7 +53,7 @@ LAYER_MATRICES = LayerMatrices("encoder.layers.", apart_from="attention_norm")
 
 @dataclass(frozen=True)
 class MegaOptions(BundledOptions):
-    """What a run of the recipe can change."""
+    """Options of the recipe."""
 
     frames: int = 1_500
     joined_share: float = 0.7

@@ -26,7 +26,7 @@ from engine.training.recipes.mel_excerpts import VOCABULARY, Excerpt, ExcerptOpt
 
 @dataclass(frozen=True)
 class MelCodecOptions(ExcerptOptions):
-    """What a run of the recipe can change."""
+    """Options of the recipe."""
 
     largest_noise: float = 0.4
     """Standard deviation of the noise on the latents, drawn for every item between zero and this."""
@@ -70,7 +70,7 @@ class MelCodecRecipe(ExcerptRecipe[MelCodecOptions, MelCodec]):
         return {**spectral_losses(made, wanted), "phone": functional.cross_entropy(scores, phones)}
 
     def _seen(self, excerpts: list[Excerpt]) -> tuple[Tensor, Tensor]:
-        """What the encoder sees and the decoder is to give, both (B, frames, bands)."""
+        """Input of the encoder and target of the decoder, both (B, frames, bands)."""
         seen = [self._lifted(one.mel, self._floor()) for one in excerpts]
         wanted = [one.mel for one in excerpts]
         return torch.stack(seen).to(self.device), torch.stack(wanted).to(self.device)

@@ -1,8 +1,8 @@
-"""What recipes of small codecs have in common: excerpts of mels, the phones that sound in them, one AdamW, and what a
-checkpoint holds. See :class:`engine.training.session.Recipe`.
+"""Common part of the recipes of small codecs: excerpts of mels, their phones, one AdamW, and the contents of a
+checkpoint. See :class:`engine.training.session.Recipe`.
 
-A phone classifier stands next to the codec and learns with it: it keeps what words need, where a distance between
-spectra alone would not.
+A phone classifier is trained with the codec: it keeps what words need, where a distance between spectra alone would
+not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIFTED_FLOOR = (-7.5, -5.5)
 
 @dataclass(frozen=True)
 class ExcerptOptions(Rated):
-    """What a run of any of these recipes can change."""
+    """Options of all these recipes."""
 
     frames: int = 96
     """Mel frames of one training excerpt, a multiple of the codec's stride."""
@@ -167,7 +167,7 @@ class ExcerptRecipe(Generic[Options, Network]):
 
 
 def spectral_losses(made: Tensor, wanted: Tensor) -> dict[str, Tensor]:
-    """How far mels (B, frames, bands) are from those wanted, and their changes from frame to frame: L1 of log mel."""
+    """Distance of mels (B, frames, bands), and of their changes from frame to frame, from the target: L1 of log mel."""
     return {
         "mel": functional.l1_loss(made.float(), wanted),
         "change": functional.l1_loss(made.float().diff(dim=1), wanted.diff(dim=1)),

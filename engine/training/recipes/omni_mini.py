@@ -53,7 +53,7 @@ CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
 
 @dataclass(frozen=True)
 class OmniMiniOptions(BundledOptions):
-    """What a run of the recipe can change."""
+    """Options of the recipe."""
 
     frames: int = 1_200
     joined_share: float = 0.7

@@ -1,5 +1,5 @@
-"""What the recipes of codecs with codes have in common: a quantiser between encoder and decoder, and a decoder that
-gets the speaker. See :class:`engine.training.recipes.mel_excerpts.ExcerptRecipe`.
+"""Common part of the recipes of codecs with codes: a quantiser between encoder and decoder, and a decoder that gets the
+speaker. See :class:`engine.training.recipes.mel_excerpts.ExcerptRecipe`.
 
 The decoder learns to lean on the mean mel of the voice that it gets, and falls apart at a mean that it has not seen;
 hence the mean is over anything from one clip to many of the voice, and never of the clip at hand alone.

@@ -1,7 +1,6 @@
 """The recipe of the bundled language model's speech tokenizer: mel frames to one code of 1,920 for every two.
 
-What carries over from trying: a phone classifier that is linear cannot tell 41 phones from four numbers, a perceptron
-can.
+Lessons from experiments: a phone classifier that is linear cannot tell 41 phones from four numbers, a perceptron can.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from engine.training.recipes.quantised_mel import QuantisedMelRecipe
 
 @dataclass(frozen=True)
 class SpeechTokenizerOptions(ExcerptOptions):
-    """What a run of the recipe can change."""
+    """Options of the recipe."""
 
     frames: int = 64
     batch: int = 24

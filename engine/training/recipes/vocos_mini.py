@@ -48,7 +48,7 @@ AUDIBLE = -6.0
 
 @dataclass(frozen=True)
 class VocosOptions(Rated):
-    """What a run of the recipe can change."""
+    """Options of the recipe."""
 
     frames: int = 48
     """Mel frames of one training excerpt."""
@@ -236,7 +236,7 @@ def spectral_loss(made: Tensor, real: Tensor) -> Tensor:
 
 @torch.no_grad()
 def buzz(samples: Tensor) -> float:
-    """How much of what lies above 2 kHz in (1, n) repeats itself after exactly one hop, −1 to 1.
+    """Periodicity of (1, n) above 2 kHz at exactly one hop, −1 to 1.
 
     It is the mean normalised autocorrelation at that lag in windows of 2048 samples. A vocoder that gives every frame
     the same phases makes a pulse a frame, which is heard as a metallic tone at 94 Hz and its harmonics; speech has no
@@ -256,7 +256,7 @@ def _bin(hertz: float) -> int:
 
 @torch.no_grad()
 def copy_synthesis_distances(vocoder: Vocos, clips: tuple[Clip, ...], device: torch.device) -> dict[str, float]:
-    """How far decoded clips are from the clips themselves, mean over the clips: log-mel L1, the spectral loss, the L1
+    """Distances of decoded clips from the clips themselves, mean over the clips: log-mel L1, the spectral loss, the L1
     distance of log magnitudes between 2 and 8 kHz, and by how much the :func:`buzz` is above that of the clips."""
     front_end = MelFrontEnd()
     sums = {"mel": 0.0, "spectrum": 0.0, "upper_harmonics": 0.0, "buzz": 0.0}

@@ -142,7 +142,7 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
     state.selection.set_option("clone", True)
     for name, seconds, level, transcript, words in (
         ("silent", 3.0, 0.0, "Some words.", "silent.wav is silent"),
-        ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not sound more like the voice: cut it"),
+        ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not clone the voice better: cut it"),
     ):
         state.selection.add_voice(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
         assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed

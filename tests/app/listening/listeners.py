@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.listening.trials import ABX, CCR, MUSHRA, Circumstances, ConditionRecord, ItemRecord, TrialRecord
+from app.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, ItemRecord, TrialConditions, TrialRecord
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 
@@ -12,7 +12,7 @@ BASELINE = ConditionRecord("b" * 16, "baseline", False, "1" * 32, PLAIN.to_json(
 FAST = ConditionRecord("f" * 16, "DiTReducio δ 0.2", True, "2" * 32, REDUCED.to_json(), "e" * 16, 0.0, -23.0)
 LOW = ConditionRecord("anchor35", "Anchor 3.5 kHz", False, "", {}, "", 0.4, -23.4)
 MID = ConditionRecord("anchor70", "Anchor 7 kHz", False, "", {}, "", 0.1, -23.1)
-AROUND = Circumstances(4200, 0, "Speaker", 0.2, "sync")
+AROUND = TrialConditions(4200, 0, "Speaker", 0.2, "sync")
 
 
 def abx_trial(

@@ -14,11 +14,11 @@ from app.listening.mushra import REFERENCE, MushraSession
 from app.listening.preference import FIRST, SECOND, PreferenceSession
 from app.listening.session import Session
 from app.listening.stimuli import PreparedItem, Stimulus
-from app.listening.trials import Circumstances, ItemRecord, RecordError
+from app.listening.trials import ItemRecord, RecordError, TrialConditions
 from tests.app.listening.listeners import BASELINE, FAST, LOW, MID
 
-CALM = Circumstances(1000, 0, "Speaker", 0.2)
-DISTURBED = Circumstances(1000, 1, "Speaker", 0.2)
+CALM = TrialConditions(1000, 0, "Speaker", 0.2)
+DISTURBED = TrialConditions(1000, 1, "Speaker", 0.2)
 
 
 def prepared(*records, text: str = "A sentence.") -> PreparedItem:
@@ -112,7 +112,7 @@ def test_abx_compares_two() -> None:
 
 
 # --- Preference ------------------------------------------------------------------------------------------------------
-def _vote(session: PreferenceSession, vote: int = 0, around: Circumstances = CALM):
+def _vote(session: PreferenceSession, vote: int = 0, around: TrialConditions = CALM):
     for button in (FIRST, SECOND):
         session.hear(button)
         session.heard_to_the_end(button)

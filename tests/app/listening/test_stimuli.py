@@ -139,7 +139,7 @@ def test_silence_is_written_as_a_number(speech: np.ndarray) -> None:
         (0, 1, 0),
         {"said": 0},
         0,
-        trials.Circumstances(),
+        trials.TrialConditions(),
     )
     trials.append(record)
     assert trials.read().problems == ()

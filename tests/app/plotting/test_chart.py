@@ -21,7 +21,7 @@ from app.features.roofline.plot import RooflinePlot
 from app.plotting.chart import Chart
 from app.plotting.plots import whole_numbers
 from app.plotting.table_twin import TableTwin
-from app.plotting.words import Label, Labels, beside
+from app.plotting.words import Label, Labels, next_to
 from app.shell.theme import DARK, LIGHT
 from engine.errors import PlainError
 from engine.figures.scales import Scale
@@ -133,7 +133,7 @@ def test_words_keep_clear_of_each_other_of_points_and_of_the_edge(qtbot: QtBot) 
     places = [chart.frame.place(*one) for one in ((5, 5), (5.2, 5.1), (5.1, 4.9), (0.1, 9.9), (9.9, 0.1))]
     words = Labels(chart.frame, 1)
     words.labels = lambda: [
-        Label(f"word {number}", LIGHT.text, partial(beside, place, 8.0)) for number, place in enumerate(places)
+        Label(f"word {number}", LIGHT.text, partial(next_to, place, 8.0)) for number, place in enumerate(places)
     ]
     words.covers = lambda spot: any(spot.contains(place) for place in places)
     spots = [spot for _, spot in words.placed]

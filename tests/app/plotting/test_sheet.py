@@ -30,7 +30,7 @@ class Plain(Chart):
 def sheet(lines: int = 3) -> Sheet:
     made = Sheet(600, LIGHT, QApplication.font())
     chart = Plain("Plain", LIGHT, on_paper=True)
-    chart.frame.bottom.entitle(Dimension("Seconds (s)", better=LOWER))
+    chart.frame.bottom.set_title(Dimension("Seconds (s)", better=LOWER))
     chart.frame.set_scales(Scale(0.0, 10.0), Scale(0.001, 1000.0, True))
     made.title("A title")
     made.charts([chart, Plain("Another", LIGHT, on_paper=True)], 200)

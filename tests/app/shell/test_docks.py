@@ -28,8 +28,8 @@ def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, 
     first = {}
     for place, dock in docks:
         first.setdefault(place.region, dock)
-        beside = set(host.tabifiedDockWidgets(dock)) | {dock}
-        assert beside == {docks[one.name] for one in PLACES if one.region is place.region}
+        tabs = set(host.tabifiedDockWidgets(dock)) | {dock}
+        assert tabs == {docks[one.name] for one in PLACES if one.region is place.region}
     qtbot.waitUntil(lambda: not any(dock.visibleRegion().isEmpty() for dock in first.values()))
 
     def in_their_places() -> None:

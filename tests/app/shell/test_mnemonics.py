@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.shell.mnemonics import SeenMnemonics
+from app.shell.mnemonics import VisibleMnemonics
 from app.shell.places import Region
 from app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
@@ -40,7 +40,7 @@ class Host:
         self.docks = {name: self._dock(name) for name in ("one", "two")}
         self.window.tabifyDockWidget(*self.docks.values())
         self.window.setCentralWidget(QLineEdit())
-        SeenMnemonics(self.window)
+        VisibleMnemonics(self.window)
 
     def _dock(self, name: str) -> QDockWidget:
         dock, panel, field = QDockWidget(name, self.window), QWidget(), QLineEdit()
@@ -133,8 +133,8 @@ def test_no_letter_is_reached_by_two_at_the_same_time(make_window: Callable[...,
         window.docks.bring_forward(below[index % len(below)])
         window.docks.go_to(name)
         qtbot.wait(20)
-        behind = window.tabifiedDockWidgets(window.docks[name])
-        qtbot.waitUntil(lambda behind=behind: all(one.visibleRegion().isEmpty() for one in behind))
+        others = window.tabifiedDockWidgets(window.docks[name])
+        qtbot.waitUntil(lambda others=others: all(one.visibleRegion().isEmpty() for one in others))
         panel = window.panels[name]
         within[name] = twice(one for one in labelled(window) if panel.isAncestorOf(one) and one.isVisible())
         QTest.keyPress(window.focusWidget(), KEY.Key_Alt, ALT)

@@ -109,11 +109,11 @@ def test_an_edited_table_is_used_and_compared_with_the_calibrated_one(presenter:
     strategy = presenter.strategy
     state = calibrated(presenter)
     before = strategy.table
-    assert strategy.other_table == strategy.record.table
+    assert strategy.reference == strategy.record.table
     strategy.adopt_table(before.changed(2, 3, SkipAction.BS))
     assert strategy.table.actions[2][3] is SkipAction.BS
     assert state.selection.setting.engaged("ditreducio").artefact == strategy.table.fingerprint != before.fingerprint
-    assert strategy.other_table == before
+    assert strategy.reference == before
 
 
 def test_an_official_table_comes_in_only_where_it_fits(presenter: Presenter) -> None:

@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from engine.session.commands import Cancel, Command, Hold, LoadModel, Release
-from engine.session.events import EngineRests, JobCancelled, JobFailed, JobFinished
+from engine.session.events import EngineHeld, JobCancelled, JobFailed, JobFinished
 
 
 def test_each_job_ends_once_with_its_outcome(qtbot: QtBot) -> None:
@@ -44,13 +44,13 @@ def test_the_engine_is_held_once_and_says_when_it_rests(qtbot: QtBot) -> None:
     jobs = Jobs(sent.append)
     rests: list[bool] = []
     jobs.rests.connect(lambda: rests.append(True))
-    jobs.handle(EngineRests(0))
+    jobs.handle(EngineHeld(0))
     assert rests == [], "nobody asked for it"
     jobs.hold()
     jobs.hold()
     assert jobs.held
     assert sent == [Hold(0)]
-    jobs.handle(EngineRests(0))
+    jobs.handle(EngineHeld(0))
     assert rests == [True]
     started = jobs.start(Kind.LOAD, lambda job: LoadModel(job, "f5-mini"))
     assert sent[1:] == [started.command], "it waits in the engine"

@@ -59,4 +59,4 @@ def test_a_graph_that_cannot_be_recorded_is_no_figure() -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a graphics card")
 def test_a_processor_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "omnivoice-card"]) != 0
-    assert "measures an NVIDIA graphics card" in capsys.readouterr().err
+    assert "needs an NVIDIA graphics card" in capsys.readouterr().err

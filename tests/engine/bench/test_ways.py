@@ -74,5 +74,5 @@ def test_first_audio_needs_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = resource("benches", "omnivoice-card.toml").read_text(encoding="utf-8").replace("blockwise", "precision")
     (tmp_path / "omnivoice-card.toml").write_text(text, encoding="utf-8")
     monkeypatch.setattr(ways, "resource", lambda *parts: tmp_path / parts[-1])
-    with pytest.raises(SettingError, match="Precision divides no canvas into blocks"):
+    with pytest.raises(SettingError, match="Precision does not divide the canvas into blocks"):
         omnivoice_card.blocks()

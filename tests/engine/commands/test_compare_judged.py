@@ -51,8 +51,8 @@ def test_noise_is_judged_worse_than_the_reference_speech(
         spread = data["intervals"][side]["real_time_factor"]
         assert spread["low"] < data[side]["real_time_factor"] < spread["high"]
         assert all(spread["low"] <= one[side]["real_time_factor"] <= spread["high"] for one in data["texts"])
-    beside = data["intervals"]["beside"]["mel_cepstral_distortion"]
-    assert beside["low"] <= data["mel_cepstral_distortion"] <= beside["high"]
+    interval = data["intervals"]["beside"]["mel_cepstral_distortion"]
+    assert interval["low"] <= data["mel_cepstral_distortion"] <= interval["high"]
 
 
 def test_a_single_run_has_no_interval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

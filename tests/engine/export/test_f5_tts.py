@@ -45,44 +45,44 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
 
 
 @pytest.fixture(scope="module")
-def beside() -> dict:
+def official_run() -> dict:
     """What :mod:`tests.engine.export.beside_official` found, in the official package's own environment."""
     return official.run("tests.engine.export.beside_official")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_official_package_gives_the_engines_mel(beside: dict) -> None:
-    assert len(beside["differences"]) == 18
-    assert {name: value for name, value in beside["differences"].items() if not value < TOLERANCE} == {}
+def test_official_package_gives_the_engines_mel(official_run: dict) -> None:
+    assert len(official_run["differences"]) == 18
+    assert {name: value for name, value in official_run["differences"].items() if not value < TOLERANCE} == {}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_profiles_take_effect_and_can_be_removed(beside: dict) -> None:
+def test_profiles_take_effect_and_can_be_removed(official_run: dict) -> None:
     # The baseline profile is what the package does by default; all others must change what is heard.
-    same = [name for name, value in beside["changed"].items() if value < 10 * TOLERANCE]
+    same = [name for name, value in official_run["changed"].items() if value < 10 * TOLERANCE]
     assert same == ["v1, baseline", "v0, baseline"]
-    assert beside["restored"], "removing a profile gives the official output back to the last bit"
-    assert beside["threads"], "texts are sampled in threads, each with a memory of its own"
+    assert official_run["restored"], "removing a profile gives the official output back to the last bit"
+    assert official_run["threads"], "texts are sampled in threads, each with a memory of its own"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_what_does_not_belong_together_is_refused_with_the_reason(beside: dict) -> None:
+def test_what_does_not_belong_together_is_refused_with_the_reason(official_run: dict) -> None:
     reasons = {
         "weights": "another checkpoint",
         "version": "pe_attn_head",
         "layers": "has 2 layers, the model 3",
         "table's grid": "another grid than its 7 steps",
         "package's grid": "spaces 7 steps otherwise",
-        "kind": "no profile for f5-tts",
-        "no model": "no F5-TTS",
+        "kind": "not a profile for f5-tts",
+        "no model": "not an F5-TTS",
         "twice": "remove it first",
         "duplicate_test": "starts in the middle",
     }
-    assert {name for name, reason in reasons.items() if reason not in beside["refusals"][name]} == set()
-    assert beside["refusals"]["half precision is the same checkpoint"] == ""
+    assert {name for name, reason in reasons.items() if reason not in official_run["refusals"][name]} == set()
+    assert official_run["refusals"]["half precision is the same checkpoint"] == ""
 
 
 def test_command_writes_a_folder_that_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,11 +75,11 @@ def test_the_application_and_paretone_compare_say_the_same() -> None:
         assert row["ops_ratio"] == take.measurements.ops_ratio
         assert row["audio_seconds"] == take.measurements.audio_seconds
     distance, metrics, why_not = compare._distance(*spoken)
-    beside = with_baseline_metrics(*takes)
-    assert (beside.log_mel_distance, why_not) == (distance, "")
-    assert {name: getattr(beside.metrics, name) for name in compare.BESIDE} == {
-        name: getattr(metrics, name) for name in compare.BESIDE
+    compared = with_baseline_metrics(*takes)
+    assert (compared.log_mel_distance, why_not) == (distance, "")
+    assert {name: getattr(compared.metrics, name) for name in compare.DIFFERENCES} == {
+        name: getattr(metrics, name) for name in compare.DIFFERENCES
     }
-    assert beside.metrics != Metrics()
+    assert compared.metrics != Metrics()
     shown = {one.name for one in METRICS if one.relative and one.of is not None}
-    assert shown == {"log_mel_distance", *compare.BESIDE}, "no figure is said by one of them only"
+    assert shown == {"log_mel_distance", *compare.DIFFERENCES}, "no figure is said by one of them only"

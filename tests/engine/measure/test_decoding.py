@@ -31,7 +31,7 @@ PLAIN = DecodingTrace(
 def test_every_token_has_its_time_its_fate_and_the_drafts_rejected_there() -> None:
     tokens = spoken_tokens(TRACE)
     assert [one.id for one in tokens] == [1, 2, 3, 4, 5, 9, 8, 1]
-    assert [one.fate for one in tokens] == [*[ACCEPTED] * 3, BONUS, ACCEPTED, RESAMPLED, RESAMPLED, ACCEPTED]
+    assert [one.outcome for one in tokens] == [*[ACCEPTED] * 3, BONUS, ACCEPTED, RESAMPLED, RESAMPLED, ACCEPTED]
     assert [one.seconds for one in tokens] == pytest.approx([0, 0.02, 0.04, 0.06, 0.08, 0.1, 2.0, 2.02])
     assert [one.cycle for one in tokens] == [0, 0, 0, 0, 1, 1, 2, 3]
     assert [one.rejected for one in tokens] == [(), (), (), (), (), (6, 7), (2, 2, 2), ()]

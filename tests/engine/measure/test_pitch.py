@@ -65,5 +65,5 @@ def test_voicing_that_differs_is_counted_apart() -> None:
 def test_what_cannot_be_compared_says_why() -> None:
     with pytest.raises(SettingError, match=r"1\.00 s and 0\.90 s"):
         pitch_error(voiced(120), voiced(120, 0.9), RATE)
-    with pytest.raises(SettingError, match="melody takes at least"):
+    with pytest.raises(SettingError, match="measuring pitch needs"):
         fundamental(np.zeros(100), RATE)

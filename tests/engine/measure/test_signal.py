@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.signal import clipping, of_its_own, silence
+from engine.measure.signal import clipping, silence, with_signal_metrics
 from engine.setting.take import Metrics
 
 RATE = 24_000
@@ -36,13 +36,13 @@ def test_silence_is_counted_in_frames_and_does_not_depend_on_the_level() -> None
 def test_nothing_at_all_is_silent() -> None:
     assert silence(np.zeros(RATE), RATE) == 1.0
     assert silence(np.zeros(5), RATE) == 1.0
-    found = of_its_own(np.zeros(RATE, np.float32), RATE)
+    found = with_signal_metrics(np.zeros(RATE, np.float32), RATE)
     assert found == Metrics(clipping=0.0, silence=1.0)
 
 
 def test_a_full_scale_tone_has_the_loudness_of_the_recommendation() -> None:
     samples = np.sin(2 * np.pi * 997 * np.arange(5 * RATE) / RATE)
-    found = of_its_own(samples, RATE, Metrics(pitch_error=0.25))
+    found = with_signal_metrics(samples, RATE, Metrics(pitch_error=0.25))
     assert found.loudness == pytest.approx(-3.01, abs=0.01)
     assert found.true_peak == pytest.approx(0.0, abs=0.05)
     assert found.pitch_error == 0.25

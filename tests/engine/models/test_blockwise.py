@@ -30,7 +30,7 @@ TEXT = (
     "The birch canoe slid on the smooth planks, and the juice of lemons makes fine punch, "
     "while rice is often served in round bowls."
 )
-TOLD = "the speech would have paused"
+TOLD = "playback would have paused"
 
 
 @dataclass

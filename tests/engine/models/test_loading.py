@@ -97,7 +97,7 @@ VOCODER_KEY = "backbone.embed.weight"
             r"model\.safetensors .*1 weight unexpected: other\.weight",
         ),
         (changed(lambda weights: weights[KEY].fill_(torch.nan)), r"model\.safetensors .*not numbers in proj_out"),
-        (truncated("model.safetensors"), r"model\.safetensors .*fetch it again"),
+        (truncated("model.safetensors"), r"model\.safetensors .*download it again"),
         (with_code("model.pt"), r"model\.pt was refused: it holds code \(\S+mkdir\)"),
         (without("model.safetensors"), "holds no checkpoint"),
         (without("vocab.txt"), r"vocab\.txt"),
@@ -109,7 +109,7 @@ VOCODER_KEY = "backbone.embed.weight"
             r"vocos-mini.*backbone\.embed\.weight is 2 instead of",
         ),
         (changed_vocoder(lambda weights: weights.update(a=MakesFolder(Path("ran")))), r"vocos-mini.*holds code"),
-        (truncated("../vocos-mini/pytorch_model.bin"), r"vocos-mini.*fetch it again"),
+        (truncated("../vocos-mini/pytorch_model.bin"), r"vocos-mini.*download it again"),
         (without("../vocos-mini/config.yaml"), r"config\.yaml is missing"),
     ],
 )

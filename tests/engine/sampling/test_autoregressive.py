@@ -55,7 +55,7 @@ def test_a_stop_ends_it_and_is_no_token() -> None:
 def test_a_stop_at_once_leaves_nothing() -> None:
     model = small_model(stop_score=ALWAYS)
     (only,) = decode(model, request_of(model), Greedy(), Uniforms(0))
-    assert only.stopped and only.tokens == () and only.fate == "decoded"
+    assert only.stopped and only.tokens == () and only.outcome == "decoded"
 
 
 def test_fewer_stop_ids_can_be_masked() -> None:

@@ -35,5 +35,5 @@ def test_expected_tokens_are_those_of_simulated_cycles(acceptance: float) -> Non
 
 @pytest.mark.parametrize("acceptance", [-0.1, 1.1])
 def test_no_probability(acceptance: float) -> None:
-    with pytest.raises(ValueError, match="no probability"):
+    with pytest.raises(ValueError, match="not a probability"):
         expected_tokens(acceptance, 3)

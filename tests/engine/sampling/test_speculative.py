@@ -92,8 +92,8 @@ def test_without_tolerance_tokens_are_the_targets(sampler: TokenSampler, length:
     target, draft = pair()
     request = request_of(target, maximum=MANY)
     cycles = list(speculation(target, draft, request, sampler, Uniforms(11), draft_length=length, block=block))
-    # All three fates are among them, or nothing would be tested.
-    assert {"resampled", "bonus"} <= {cycle.fate for cycle in cycles}
+    # All three outcomes are among them, or nothing would be tested.
+    assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
     assert 0 < sum(cycle.accepted for cycle in cycles) < sum(len(cycle.drafted) for cycle in cycles)
     assert distance(places_of(target, draft, request, sampler, cycles)) < CRITICAL
 
@@ -176,7 +176,7 @@ def test_a_drafted_stop_can_be_accepted() -> None:
     cycles = list(speculation(target, draft, request_of(target, minimum=5), Nucleus(), Uniforms(0)))
     last = cycles[-1]
     assert len(tokens_of(cycles)) == 5
-    assert last.stopped and last.fate == "accepted" and last.drafted[-1] >= target.codes
+    assert last.stopped and last.outcome == "accepted" and last.drafted[-1] >= target.codes
     assert last.tokens == last.drafted[:-1] and last.accepted == len(last.drafted)
 
 
@@ -194,12 +194,12 @@ def test_cycles_say_what_happened(block: bool) -> None:
     request = request_of(target, maximum=60)
     for cycle in speculation(target, draft, request, Nucleus(), Uniforms(2), draft_length=4, block=block):
         assert cycle.tokens[: cycle.accepted] == cycle.drafted[: cycle.accepted]
-        if cycle.fate == "resampled":
+        if cycle.outcome == "resampled":
             assert len(cycle.acceptance) == cycle.accepted + 1 == len(cycle.tokens)
             assert cycle.acceptance[-1] < 1
         else:
             assert len(cycle.acceptance) == cycle.accepted == len(cycle.drafted) == len(cycle.tokens) - 1
-        assert cycle.fate == ("decoded" if not cycle.drafted else cycle.fate)
+        assert cycle.outcome == ("decoded" if not cycle.drafted else cycle.outcome)
         assert cycle.target_seconds > 0
 
 
@@ -248,7 +248,7 @@ def test_a_draft_of_other_ids_is_refused() -> None:
 
 def test_a_block_has_no_tolerance() -> None:
     target, draft = pair()
-    with pytest.raises(ValueError, match=r"no tolerance, so not one of 0\.4"):
+    with pytest.raises(ValueError, match=r"needs a tolerance of 0, not 0\.4"):
         next(speculation(target, draft, request_of(target), Nucleus(), Uniforms(0), tolerance=0.4, block=True))
 
 
@@ -275,6 +275,6 @@ def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) 
     assert plain.count == len(tokens) == 60
     with Reads() as fast:
         cycles = list(speculation(target, draft, request, sampler, Uniforms(4), draft_length=2, block=block))
-    assert {"resampled", "bonus"} <= {cycle.fate for cycle in cycles}
+    assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
     # Each drafted one, and the one that the target adds.
     assert fast.count == sum(len(cycle.drafted) + 1 for cycle in cycles)

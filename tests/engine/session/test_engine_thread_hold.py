@@ -11,7 +11,7 @@ import pytest
 from engine.models.base import Utterance
 from engine.session.commands import Cancel, Hold, LoadModel, Release, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.events import EngineReady, EngineRests, JobCancelled, JobFinished, TakeReady, Telemetry
+from engine.session.events import EngineHeld, EngineReady, JobCancelled, JobFinished, TakeReady, Telemetry
 from engine.setting.setting import Engaged
 from engine.techniques.ditreducio.record import Trial
 from tests.engine import small_speech
@@ -47,9 +47,9 @@ def held_in_the_middle(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(CALIBRATION)
     gate.reached()
     engine.submit(Hold(0))
-    assert not [one for one in recorder.events if isinstance(one, EngineRests)], "it still computes"
+    assert not [one for one in recorder.events if isinstance(one, EngineHeld)], "it still computes"
     gate.open()
-    recorder.wait_for_kind(EngineRests)
+    recorder.wait_for_kind(EngineHeld)
 
 
 def test_a_running_job_waits_and_goes_on(engine: EngineThread, recorder: Recorder) -> None:
@@ -57,11 +57,11 @@ def test_a_running_job_waits_and_goes_on(engine: EngineThread, recorder: Recorde
     before = len(recorder.events)
     time.sleep(0.3)
     assert len(recorder.events) == before, "nothing happens meanwhile"
-    assert isinstance(recorder.events[-1], EngineRests)
+    assert isinstance(recorder.events[-1], EngineHeld)
     engine.submit(Release(0))
     assert isinstance(recorder.end_of(2), JobFinished)
     assert len(recorder.reports(2, Trial)) > 1
-    assert sum(isinstance(one, EngineRests) for one in recorder.events) == 1
+    assert sum(isinstance(one, EngineHeld) for one in recorder.events) == 1
 
 
 def test_a_job_that_rests_can_be_cancelled(engine: EngineThread, recorder: Recorder) -> None:
@@ -85,16 +85,16 @@ def test_a_take_is_finished_first_because_a_rest_would_be_in_its_figures(
     gate.reached()
     engine.submit(Hold(0))
     gate.open()
-    recorder.wait_for_kind(EngineRests)
+    recorder.wait_for_kind(EngineHeld)
     kinds = [type(one) for one in recorder.events]
-    assert kinds.index(TakeReady) < kinds.index(EngineRests)
-    assert kinds.index(JobFinished) < kinds.index(EngineRests)
+    assert kinds.index(TakeReady) < kinds.index(EngineHeld)
+    assert kinds.index(JobFinished) < kinds.index(EngineHeld)
 
 
 def test_nothing_begins_while_the_engine_is_held(engine: EngineThread, recorder: Recorder) -> None:
     engine.submit(Hold(0))
     engine.submit(Hold(0))
-    recorder.wait_for_kind(EngineRests)
+    recorder.wait_for_kind(EngineHeld)
     engine.submit(SYNTHESIS)
     engine.submit(LoadModel(3, "small"))
     time.sleep(0.2)
@@ -103,16 +103,16 @@ def test_nothing_begins_while_the_engine_is_held(engine: EngineThread, recorder:
     assert recorder.of(3) == [JobCancelled(3)]
     engine.submit(Release(0))
     assert isinstance(recorder.end_of(2), JobFinished)
-    assert sum(isinstance(one, EngineRests) for one in recorder.events) == 1
+    assert sum(isinstance(one, EngineHeld) for one in recorder.events) == 1
 
 
 def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> None:
     engine = EngineThread(recorder.post, small_speech.load)
     engine.submit(Hold(0))
     engine.start()
-    recorder.wait_for_kind(EngineRests)
+    recorder.wait_for_kind(EngineHeld)
     kinds = [type(one) for one in recorder.events]
-    assert kinds.index(EngineReady) < kinds.index(EngineRests)
+    assert kinds.index(EngineReady) < kinds.index(EngineHeld)
     engine.submit(ShutDown(0))
     assert engine.join(PATIENCE_SECONDS)
 
@@ -134,7 +134,7 @@ def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, t
 
     engine._executor.carry_out = carry_out
     engine.submit(RunStudy(2, str(tmp_path / "none.toml"), ""))
-    recorder.wait_for_kind(EngineRests)
+    recorder.wait_for_kind(EngineHeld)
     assert seen == []
     engine.submit(Release(0))
     assert isinstance(recorder.end_of(2), JobFinished)

@@ -83,7 +83,7 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
         kept = library.load(ready.take.id)
     assert kept.measurements == measured
     assert kept.trace.decoding.tokens == trace.tokens
-    assert kept.trace.decoding.fates == trace.fates
+    assert kept.trace.decoding.outcomes == trace.outcomes
     assert kept.trace.decoding.seconds_of == trace.seconds_of
     for mine, theirs in zip(kept.trace.decoding.cycles, trace.cycles, strict=True):
         assert mine.drafted == theirs.drafted

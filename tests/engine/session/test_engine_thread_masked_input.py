@@ -91,7 +91,7 @@ def said(take: Take, words: str) -> str:
 
 def test_an_unknown_language_is_not_told(asked: Asked) -> None:
     note = said(asked.take(setting(language="Klingon")), "Klingon")
-    assert note.startswith("OmniVoice does not know the language 'Klingon', so it was not told one.")
+    assert note.startswith("OmniVoice does not know the language 'Klingon', so no language was set.")
     assert not any("language" in one for one in asked.take(setting(language="de")).notes)
 
 
@@ -109,7 +109,7 @@ def test_a_long_reference_without_a_transcript_says_where_to_cut_it(asked: Asked
     long, short = (recorded(tmp_path / f"{seconds}.wav", seconds, transcript="") for seconds in (24.0, 6.0))
     sentence = asked.refusal(setting(clone=True), by=long)
     assert "has no transcript; write down what the recording says. It lasts 24.0 s" in sentence
-    assert "cut it at a pause, such as at 15.0 s, and write down what is left" in sentence
+    assert "cut it at a pause, such as at 15.0 s, and transcribe the rest" in sentence
     assert asked.refusal(setting(clone=True), by=short).endswith("write down what the recording says.")
 
 
@@ -150,5 +150,5 @@ def test_a_graph_that_cannot_be_recorded_is_done_without(asked: Asked) -> None:
         pytest.skip("there is a graphics card")
     plain, graphed = asked.take(setting()), asked.take(setting(engaged("graphs")))
     note = said(graphed, "No CUDA graph could be recorded of a step")
-    assert note.endswith("(there is no CUDA device), so it ran without.")
+    assert note.endswith("(there is no CUDA device), so it ran without one.")
     assert np.array_equal(plain.samples, graphed.samples)

@@ -88,7 +88,7 @@ def test_how_tokens_came_to_be_comes_back(library: Library) -> None:
     library.add(take(trace=Trace(decoding=decoding)))
     assert library.load(take().id).trace.decoding == decoding
     assert decoding.tokens == (5, 7, 7, 9)
-    assert decoding.fates == ("decoded", "accepted", "accepted", "resampled")
+    assert decoding.outcomes == ("decoded", "accepted", "accepted", "resampled")
     assert decoding.cycle_of == (0, 1, 1, 1)
     assert decoding.seconds_of == (0.0, 1.5, 1.52, 1.54)
 

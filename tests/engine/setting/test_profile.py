@@ -223,12 +223,12 @@ def test_errors_name_the_field(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is no JSON"),
-        (b"\x80\x04\x95pickle", "is no JSON"),
+        (b"", "is not JSON"),
+        (b"\x80\x04\x95pickle", "is not JSON"),
         (b"[1, 2]", "this is not a profile"),
         (b'{"kind": "paretone profile", "kind": "paretone profile"}', "the field 'kind' is given twice"),
         (b'{"kind": NaN}', "NaN is not a number that a profile may hold"),
-        (b"[" * 200_000, "is no JSON"),
+        (b"[" * 200_000, "is not JSON"),
         (b" " * (17 * 2**20), "larger than any profile"),
     ],
 )

@@ -73,7 +73,7 @@ class Both(Cluster):
         fingerprint = super().begin(equipment, observer)
         while len(self._alive) < 2:
             assert self._pending, self._log
-            self._welcome(ray.wait(list(self._pending), timeout=1.0)[0])
+            self._add_workers(ray.wait(list(self._pending), timeout=1.0)[0])
         return fingerprint
 
     def idle(self) -> list[object]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from engine.studies.queueing import ATTEMPTS, Queue
 from engine.studies.study import Study
-from engine.studies.tasks import Prepare, Refer, Speak, Task
+from engine.studies.tasks import MeasureReference, Prepare, Speak, Task
 from tests.engine.studies.small import study
 
 
@@ -46,7 +46,7 @@ def test_references_and_tables_come_first_and_takes_wait_for_their_table() -> No
     chosen = study(grid={"ditreducio.threshold": [0.5], "steps.steps": ["off", 2]}, judges=["words"])
     one = queue(chosen)
     kinds = [type(task) for task in all_tasks(one)]
-    assert kinds == [Refer] * 3 + [Prepare] * 2 + [Speak] * 9
+    assert kinds == [MeasureReference] * 3 + [Prepare] * 2 + [Speak] * 9
     waiting = queue(study(grid={"ditreducio.threshold": [0.5]}))
     prepare, baseline = waiting.next("a"), waiting.next("b")
     assert isinstance(prepare, Prepare) and baseline.cell.setting != prepare.key
@@ -93,7 +93,7 @@ def test_a_setting_that_cannot_be_run_is_taken_out() -> None:
     chosen = study()
     one = queue(chosen)
     first = one.next("a")
-    one.gave_up("a")
+    one.give_up("a")
     one.drop(first.cell.setting)
     assert one.progress == (1, 7)
     assert {task.cell.setting for task in all_tasks(one)} == {other.key for other in chosen.candidates[1:]}

@@ -21,7 +21,7 @@ from engine.studies.report_page import to_html
 from engine.studies.report_tables import to_csv, to_latex
 from engine.studies.results import figures_of, read, to_json
 from engine.studies.store import DATABASE, Store
-from engine.studies.tasks import Refer, Referred
+from engine.studies.tasks import MeasureReference, ReferenceMeasured
 from engine.studies.wording import REFERENCE, figure_text, reference_lines, setting_title
 from tests.engine.studies.small import finished, study
 
@@ -134,7 +134,7 @@ def test_reference_speech_stands_beside_the_settings(folder: Path) -> None:
     with Store(folder) as store:
         for place, one in enumerate(spoken):
             verdict = Verdict("words", {"edits": float(place == 0), "words": 5.0}, "heard")
-            store.add_reference(Referred(Refer(one), (verdict,), 0.0))
+            store.add_reference(ReferenceMeasured(MeasureReference(one), (verdict,), 0.0))
     found = read(folder)
     floor = found.references["word_error_rate"]
     assert (floor.value, floor.n, floor.clusters) == (pytest.approx(1 / 15), 3, 3)

@@ -200,7 +200,7 @@ def test_a_judge_that_is_not_there_ends_the_study_before_it_begins(tmp_path: Pat
 def test_other_weights_are_not_mixed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finished(tmp_path / "s")
     monkeypatch.setattr("tests.engine.small_speech.FINGERPRINT", "1" * 64)
-    with pytest.raises(StudyError, match="was begun with other weights"):
+    with pytest.raises(StudyError, match="was started with other weights"):
         finished(tmp_path / "s")
 
 

@@ -46,7 +46,7 @@ def test_a_definition_may_grow_but_not_change_its_model(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.title == "Larger"
     assert len(found.settings) == 4
-    with Store(tmp_path) as store, pytest.raises(StudyError, match="is of the model 'f5-mini', not of 'megatts3-mini'"):
+    with Store(tmp_path) as store, pytest.raises(StudyError, match="is for the model 'f5-mini', not 'megatts3-mini'"):
         store.begin(study(model="megatts3-mini", options=None))
 
 

@@ -92,7 +92,7 @@ def test_a_recording_of_the_users_own(tmp_path: Path) -> None:
         "sentences": ["One."],
         "grid": {"steps.steps": [4]},
     }
-    (spoken,) = parse(data, beside=tmp_path).utterances
+    (spoken,) = parse(data, root=tmp_path).utterances
     assert spoken.voice.id == f"own:{tmp_path / 'me.wav'}"
     assert spoken.voice.transcript == "It is me."
 
@@ -154,8 +154,8 @@ def test_a_search_is_read() -> None:
         ({"model": "F6"}, "There is no model named 'F6'"),
         ({"judges": ["ear"]}, "There is no judge named 'ear'; known judges: words, whisper"),
         ({"seeds": []}, "seeds must be whole numbers from 0"),
-        ({"seeds": [1, 1]}, "seeds names one twice"),
-        ({"seeds": [True]}, "True is none"),
+        ({"seeds": [1, 1]}, "seeds has one twice"),
+        ({"seeds": [True]}, "True is not"),
         ({"rounds": 0}, "rounds must be at least 1, not 0"),
         ({"sentences": ["One.", "One."]}, "occurs twice for one voice"),
         ({"sentences": [" "]}, "sentences is empty or has an empty one"),
@@ -165,7 +165,7 @@ def test_a_search_is_read() -> None:
         ({"options": {"stepz": 3}}, "F5 mini has no knob named 'stepz'"),
         ({"title": 5}, "title must be a text, not 5"),
         ({"search": {"space": {}}}, "search.space is empty"),
-        ({"search": {"space": {"steps.steps": {"low": 8, "high": 2}}}}, "the one below the other"),
+        ({"search": {"space": {"steps.steps": {"low": 8, "high": 2}}}}, "with low below high"),
         (
             {"search": {"space": {"steps.steps": {"low": 0, "high": 2}}}},
             "search.space.steps.steps: .* must lie between 1 and 128",
@@ -207,7 +207,7 @@ def test_files_that_are_no_studies(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"There is no study .*nowhere\.toml"):
         read(tmp_path / "nowhere.toml")
     (tmp_path / "broken.toml").write_text("title = ")
-    with pytest.raises(StudyError, match=r"broken\.toml is no study: it is no TOML"):
+    with pytest.raises(StudyError, match=r"broken\.toml is not a study: it is not valid TOML"):
         read(tmp_path / "broken.toml")
     (tmp_path / "list.json").write_text("[1]")
     with pytest.raises(StudyError, match=r"list\.json: a study must be a table of fields"):

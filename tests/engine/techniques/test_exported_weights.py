@@ -43,8 +43,8 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
     out = tmp_path / "out"
     weights = GuidanceFreeWeights.read(trained, read_f5_checkpoint(MODEL.folder))
     written = deliver(out, weights.contents(), lambda done, total: None)
-    beside = ["model.yaml", "vocab.txt", "durations.json"]
-    assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", *beside]
+    companions = ["model.yaml", "vocab.txt", "durations.json"]
+    assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", *companions]
     with safe_open(written[0], framework="pt") as file:
         assert file.metadata() == METADATA
     assert weights.contents() == weights.contents(), "a second export is the same to the byte"

@@ -163,18 +163,18 @@ def test_no_guidance_is_not_sold_as_cfg_free() -> None:
 
 def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> None:
     (note,) = resolve(info(), setting(free())).notes
-    assert note.startswith("The CFG-free weights stand for guidance 1, but the baseline is guided by 2:")
-    assert note.endswith("A fair baseline has guidance 1.")
+    assert note.startswith("The CFG-free weights equal guidance 1, but the baseline is guided by 2:")
+    assert note.endswith("For a fair comparison, set it to 1.")
     assert resolve(info(), setting(free(0.67))).notes == (), "two thirds stand for 2"
     (note,) = resolve(info(), setting(free(0.67), guidance=3.0)).notes
-    assert "stand for guidance 2, but the baseline is guided by 3:" in note
+    assert "equal guidance 2, but the baseline is guided by 3:" in note
 
 
 def test_a_cfg_free_checkpoint_runs_one_branch_and_takes_no_guidance() -> None:
     found = resolve(info(cfg_free_weight=0.5, branches=1), setting(guidance=2.0))
     assert found.options["guidance"] == found.reference["guidance"] == 0.0
     assert found.ops_ratio(OPERATIONS) == 1
-    assert ["Guidance is left out" in note for note in found.notes] == [True]
+    assert ["Guidance is ignored" in note for note in found.notes] == [True]
     assert resolve(info(cfg_free_weight=0.5, branches=1), setting(guidance=0.0)).notes == ()
 
 

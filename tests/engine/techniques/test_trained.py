@@ -102,10 +102,10 @@ def test_knobs_that_are_left_open_are_as_the_weights_want_them() -> None:
         (speculative, {}, "draft-4", "draft-2 (abcdabcd), draft-3 (abceabce), student-3 (12341234), student-2 (5678"),
         (speculative, {}, "abc", "no weights named 'abc'"),
         (spade, {}, "draft-3", "no weights named 'draft-3' for SPADE"),
-        (speculative, {"draft": "student"}, "draft-3", "draft-3 does not go with draft=student; leave that out"),
-        (spade, {"depth": 3}, "student-2", "student-2 does not go with depth=3; leave that out"),
-        (spade, {"recovery": "none"}, "student-3", "does not go with recovery=none"),
-        (spade, {"layers": "0,1"}, "student-3", "does not go with layers=0,1"),
+        (speculative, {"draft": "student"}, "draft-3", "draft-3 does not fit draft=student; omit that"),
+        (spade, {"depth": 3}, "student-2", "student-2 does not fit depth=3; omit that"),
+        (spade, {"recovery": "none"}, "student-3", "does not fit recovery=none"),
+        (spade, {"layers": "0,1"}, "student-3", "does not fit layers=0,1"),
     ],
 )
 def test_what_names_no_weights_is_said(technique: object, knobs: dict[str, object], name: str, words: str) -> None:

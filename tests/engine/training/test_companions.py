@@ -347,8 +347,8 @@ class Hurried(Follower):
         (lambda root: Student(StudentOptions(), depth=0), "not 0"),
         (lambda root: Student(StudentOptions(retained=(0, 7))), "some of 0 to 2"),
         (lambda root: Draft(DraftOptions(), root / "nowhere.safetensors"), r"nowhere\.safetensors is missing"),
-        (lambda root: Draft(DraftOptions(), root / "model.safetensors"), "is no draft"),
-        (lambda root: Draft(DraftOptions(), root / "students" / "student-2-recovered.safetensors"), "is no draft"),
+        (lambda root: Draft(DraftOptions(), root / "model.safetensors"), "is not a draft"),
+        (lambda root: Draft(DraftOptions(), root / "students" / "student-2-recovered.safetensors"), "is not a draft"),
         (
             lambda root: Draft(DraftOptions(), root / "drafts" / "draft-2.safetensors"),
             "was made from another checkpoint",

@@ -127,7 +127,7 @@ def test_many_lines_at_fault_are_counted(folder: Path):
         ("audio,text,text\n0.wav,Hello.,Hello.\n", "nothing else"),
         ("audio,text\n", "lists 0 recordings"),
         ("audio,text\n0.wav,One.\n1.wav,Two.\n", "lists 2 recordings"),
-        ('audio,text\n0.wav,"never closed\n', "no CSV"),
+        ('audio,text\n0.wav,"never closed\n', "not a CSV"),
         ("audio,text,set\n" + "".join(f"{n}.wav,Hi.,validation\n" for n in range(4)), "validate on only"),
     ],
 )

@@ -15,11 +15,11 @@ from engine.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
 from engine.studies.results import VERDICTS
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
-"""Metrics that are ratios to the baseline by themselves."""
+"""Metrics that already are ratios to the baseline."""
 TIMES = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "peak_memory")
 """Metrics that only takes of one machine can be compared by."""
 _BY_EAR = " (listening test)"
-"""How titles of listening scores end."""
+"""Ending of titles of listening scores."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Axis:
 
     @property
     def takes_ratios(self) -> bool:
-        """Whether a value over the baseline's means something that the value does not say by itself."""
+        """Whether the ratio to the baseline's value means more than the value itself."""
         return not self.relative and self.name not in RATIOS_ALREADY and self.better != NEITHER
 
     def is_ratio(self, ratios: bool) -> bool:
@@ -58,7 +58,8 @@ class Axis:
         return self.name in RATIOS_ALREADY or (ratios and self.takes_ratios)
 
     def figure(self, point: Point, ratios: bool) -> Estimate | None:
-        """Where ``point`` is, with its interval. A ratio's interval is the point's own over the baseline's value."""
+        """Value of ``point`` on this axis, with its interval. A ratio's interval is the point's own over the baseline's
+        value."""
         found = point.figures.get(self.name)
         if point.published:
             return found if self.is_ratio(ratios) else None

@@ -1,5 +1,5 @@
-"""What the trade-off view knows: the points of takes and of open studies, which of them belong to a take or to a
-setting, and the strategy table that each was made with."""
+"""Points of the trade-off view: those of takes and open studies, the take or setting of each, and its strategy
+table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.state.app_state import AppState
 
 _MARKED = 8
-"""So many points of the setting in Setup are marked at most: those of studies, then the newest takes."""
+"""Maximum number of marked points with the setting in Setup: those of studies first, then the newest takes."""
 
 
 class KnownPoints:
@@ -49,7 +49,7 @@ class KnownPoints:
         points = (*(point for one in read for point in one.points), *self._takes)
         self.of_take, self._of_setting = {}, {}
         for point in points:
-            # A study calibrates by itself, so its points stand for settings that have no table yet, too.
+            # A study calibrates automatically, so its points also match settings without a table.
             for artefact in {self._artefact(point), "" if point.folder is not None else self._artefact(point)}:
                 self._of_setting.setdefault((point.candidate, artefact), []).append(point.key)
             for sound in point.sounds:
@@ -59,7 +59,7 @@ class KnownPoints:
     # --- Finding ------------------------------------------------------------------------------------------------------
     @property
     def setup(self) -> tuple[str, str]:
-        """What the setting in Setup is known as: by studies, and the fingerprint of its strategy table."""
+        """Identity of the setting in Setup: its key in studies, and the fingerprint of its strategy table."""
         setting = self._state.selection.setting
         engaged = self._state.artefacts.entry(setting)
         return setting.bare.fingerprint, engaged.artefact if engaged is not None else ""

@@ -21,8 +21,8 @@ def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
 
 
 def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
-    """What was remembered: look, whether its axes are the user's, and filter. What cannot be read, or is of another
-    version, is as if it had never been chosen."""
+    """Remembered options, whether the axes are the user's choice, and filter. Unreadable values and other versions are
+    ignored."""
     try:
         found = json.loads(text)
     except ValueError:

@@ -1,5 +1,5 @@
-"""What the trade-off view shows: takes of the library, settings of studies, published results, each as a point with its
-figures. Free of Qt and of torch."""
+"""Points of the trade-off view: takes of the library, settings of studies, published results, each with its figures.
+Free of Qt and of torch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAKE, STUDY, PUBLISHED = "take", "study", "published"
 TAKES = "Takes"
 """The source of all takes of the library."""
 LISTENING = "listening:"
-"""How the names of listening scores begin among the figures; the method follows."""
+"""Prefix of listening scores among the figures; the method follows."""
 _STEPS = "steps"
 _ORDER = {one.name: place for place, one in enumerate(techniques())}
 _NO_FIGURES: Mapping[str, Estimate] = {}
@@ -35,7 +35,7 @@ _NO_FIGURES: Mapping[str, Estimate] = {}
 
 @dataclass(frozen=True)
 class Sound:
-    """One take of a point, by what tells it from the point's others."""
+    """One take of a point, by what distinguishes it from the others."""
 
     take: str
     text: str
@@ -53,7 +53,7 @@ class Point:
     """One point of the trade-off space."""
 
     key: str
-    """What identifies it: the id of a take, folder and setting of a study's point."""
+    """Identifier: the id of a take, or folder and setting of a study's point."""
     kind: str
     """``TAKE``, ``STUDY`` or ``PUBLISHED``."""
     title: str
@@ -76,9 +76,10 @@ class Point:
     finished: int = 0
     """Takes that it is from, all rounds."""
     remarks: tuple[str, ...] = ()
-    """What else there is to know of it, as lines."""
+    """Further information, as lines."""
     floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
-    """By the name of the metric: what the same judge makes of the reference speech. It tells nothing apart below."""
+    """By the name of the metric: the same judge's score of the reference speech, below which settings cannot be told
+    apart."""
 
     @property
     def published(self) -> bool:
@@ -87,8 +88,7 @@ class Point:
 
     @property
     def candidate(self) -> str:
-        """What identifies its setting whatever its seed and artefacts, as studies know it; ``""`` for published
-        results."""
+        """Key of its setting without seed and artefacts, as in studies; ``""`` for published results."""
         return "" if self.setting is None else candidate_key(self.setting)
 
     @property
@@ -98,7 +98,7 @@ class Point:
 
     @property
     def haystack(self) -> str:
-        """What words are looked for in."""
+        """Text that is searched for words."""
         texts = dict.fromkeys(one.text for one in self.sounds)
         return " ".join((self.title, self.source, self.model, *self.voices, *texts, *self.remarks)).casefold()
 
@@ -110,7 +110,7 @@ def candidate_key(setting: Setting) -> str:
 
 
 def brief(title: str) -> str:
-    """A title without what stands in brackets."""
+    """A title without its part in brackets."""
     return re.sub(r" \([^)]*\)", "", title)
 
 
@@ -251,7 +251,7 @@ def _study_title(one: SettingResult) -> str:
 
 # --- Published results ------------------------------------------------------------------------------------------------
 def published_points(results: Sequence[PublishedPoint]) -> tuple[Point, ...]:
-    """What the papers say, as ratios: figures without intervals, because the papers give none."""
+    """Points of the papers' results, as ratios without intervals, because the papers give none."""
     found = []
     for place, one in enumerate(results):
         figures = {name: Estimate(ratio, ratio, ratio, 0, 0) for name, ratio in one.ratios.items()}

@@ -1,5 +1,5 @@
-"""Which points the trade-off view shows where, which are on the front, and which it does not show and why: the model
-behind the plot. Free of Qt; everything is computed for all points at once, so that thousands of them stay fluent."""
+"""Which points the trade-off view shows where, which are on the front, and which it does not show and why: the model of
+the plot. Free of Qt; everything is computed for all points at once, so that thousands of them stay fluent."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class PlotOptions:
-    """How points are shown."""
+    """Options of the plot."""
 
     x: str = "real_time_factor"
     y: str = "log_mel_distance"
@@ -113,7 +113,7 @@ class Pool:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """Where own points come from."""
+        """Sources of own points."""
         return tuple(dict.fromkeys(one.source for one in self.points if not one.published))
 
     @cached_property
@@ -161,7 +161,7 @@ class Pool:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many own points engage each technique, :data:`BASELINE` first."""
+        """Number of own points per engaged technique, :data:`BASELINE` first."""
         found = Counter(name for one in self.points if not one.published for name in one.techniques or (BASELINE,))
         return {name: found[name] for name in (BASELINE, *self.techniques) if found[name]}
 
@@ -207,7 +207,7 @@ class Scene:
 
     @cached_property
     def own(self) -> int:
-        """How many points are not published results."""
+        """Number of points that are not published results."""
         return sum(not one.published for one in self.points)
 
 

@@ -24,7 +24,7 @@ from engine.techniques.base import Artefact
 
 @dataclass(frozen=True)
 class ReadStudy:
-    """What the trade-off view knows of one study."""
+    """Contents of one study for the trade-off view."""
 
     folder: Path
     points: tuple[Point, ...] = field(repr=False)

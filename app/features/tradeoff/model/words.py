@@ -25,7 +25,7 @@ _LONGEST = 28
 
 @dataclass(frozen=True)
 class Reference:
-    """What a point's setting is compared with."""
+    """Setting that a point is compared with."""
 
     title: str
     """In the middle of a sentence: ``A``, ``its baseline``."""
@@ -35,7 +35,7 @@ class Reference:
 
 
 def origin(point: Point) -> str:
-    """Where a point comes from, in a line."""
+    """Origin of a point, in a line."""
     if point.published:
         return f"Published: {point.source}"
     if point.kind == TAKE:
@@ -58,8 +58,8 @@ def on_axes(point: Point, options: PlotOptions) -> list[str]:
         figure = one.figure(point, options.ratios)
         if figure is not None:
             floor = one.floor(point, options.ratios)
-            beside = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
-            found.append(f"{one.label(options.ratios)}: {figure_text(one, figure, options.ratios)}{beside}")
+            reference = "" if floor is None else f", of the reference speech {said(floor.value, one.unit)}"
+            found.append(f"{one.label(options.ratios)}: {figure_text(one, figure, options.ratios)}{reference}")
     return found
 
 
@@ -71,7 +71,7 @@ def plain(point: Point, shown: Scene) -> str:
 
 
 def tip(point: Point, shown: Scene) -> str:
-    """What is shown next to the pointer, as rich text."""
+    """Tooltip of a point, as rich text."""
     place = shown.index.get(point.key)
     lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.options))]
     if place in shown.front:
@@ -153,7 +153,7 @@ def _change(what: str, left: str, right: str, colour: str) -> str:
 
 
 def counts(shown: Scene) -> str:
-    """What is shown, in a line."""
+    """Counts of shown points, in a line."""
     ghosts = len(shown.points) - shown.own
     parts = [f"{shown.own} point{'' if shown.own == 1 else 's'}"]
     if shown.walk:

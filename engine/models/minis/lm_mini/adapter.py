@@ -32,8 +32,8 @@ SPARE = 20
 """Tokens beyond the expected ones after which a passage is taken to have run away."""
 WARM_UP_TOKENS = 40
 DRAFT_PROMPT_SECONDS = 0.7
-"""How much of the voice's recording a draft hears, its end: from half a second on no more of its tokens are accepted
-for hearing more."""
+"""Seconds at the end of the voice's recording that a draft reads: more than half a second does not raise its
+acceptance."""
 
 
 class LmMiniSpeech(LanguageSpeech):
@@ -70,7 +70,7 @@ class LmMiniSpeech(LanguageSpeech):
 
     @torch.inference_mode()
     def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
-        """What tokenizer and vocoder make of speech (n,) of ``voice``, float32 at the model's rate."""
+        """Copy of speech (n,) of ``voice`` through tokenizer and vocoder, float32 at the model's rate."""
         mel = MelFrontEnd()(torch.from_numpy(samples)).to(self._device)
         codes = self._tokenizer.encode(mel)[0].tolist()
         prompt = self._front_end.prompt(voice)

@@ -61,7 +61,7 @@ class LmMiniFolder(MiniFolder):
         return self._network(self.weights_path, self.config(), device)
 
     def parameters(self) -> int:
-        """How many the language model has, the tables counted whole."""
+        """Number of parameters of the language model, whole tables counted."""
         with safe_open(self.weights_path, framework="pt") as file:
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
@@ -80,11 +80,11 @@ class LmMiniFolder(MiniFolder):
             elif number is not None and name.startswith(prefix := f"{BODY}layers.{number}."):
                 layers.setdefault(number, {})[name.removeprefix(prefix)] = value
             else:
-                raise CheckpointError(f"{draft.path} holds {name}, which a draft has not; train it again.")
+                raise CheckpointError(f"{draft.path} holds {name}, which drafts do not have; train it again.")
         return DraftTensors(layers, head)
 
     def tokenizer(self, device: torch.device) -> tuple[SpeechTokenizer, dict[str, Tensor]]:
-        """What makes tokens of mel frames and back, and the voices' mean mels."""
+        """The speech tokenizer, and the voices' mean mels."""
         return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)
 
     def _network(self, path: Path, config: CausalConfig, device: torch.device) -> LanguageNetwork:

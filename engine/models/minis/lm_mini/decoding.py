@@ -47,7 +47,7 @@ class MelTokenDecoder(TokenDecoder):
         return self._stream.mel
 
     def _taken(self) -> Tensor:
-        """What was gathered, (n,)."""
+        """The gathered samples, (n,)."""
         codes = torch.tensor(self._gathered, dtype=torch.long, device=self._device)
         self._gathered, self._begun = [], True
         return codes

@@ -1,4 +1,4 @@
-"""How the bundled language model reads: phones of a text and of a voice's recording, one for every speech token."""
+"""Front end of the bundled language model: phones of a text and of a voice's recording, one for every speech token."""
 
 from __future__ import annotations
 

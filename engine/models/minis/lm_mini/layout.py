@@ -1,7 +1,7 @@
-"""Where things stand in a sequence of the bundled language model.
+"""Layout of a sequence of the bundled language model.
 
 Text comes first, as one phone for every speech token that is to come, and an id that ends it; then an id that begins
-speech, and the speech tokens. Positions begin again at the speech, so that a speech token stands where the phone stands
+speech, and the speech tokens. Positions begin again at the speech, so that a speech token has the position of the phone
 that sounds in it: rotary positions give the alignment away, and a plain Llama need not learn it.
 """
 
@@ -33,7 +33,7 @@ class Layout:
     @classmethod
     def read(cls, path: Path) -> Layout:
         """Read a ``layout.json``. Raises :class:`CheckpointError`."""
-        layout = read_layout(path, cls._of, "where phones and speech tokens stand")
+        layout = read_layout(path, cls._of, "the places of phones and speech tokens")
         if layout.first_code < len(layout.vocabulary.phones) or layout.codes < 1:
             raise CheckpointError(f"{path} has ids that overlap; restore the model folder.")
         return layout
@@ -45,7 +45,7 @@ class Layout:
 
     @property
     def ids(self) -> int:
-        """How many ids there are at least."""
+        """Least number of ids."""
         return max(self.end_of_text, self.first_code + self.codes - 1, self.start_of_speech, self.end_of_speech) + 1
 
     @property

@@ -44,5 +44,5 @@ class MegaMiniFolder(MiniFolder):
         return model.eval().requires_grad_(False)
 
     def codec(self, device: torch.device | str = "cpu") -> MelCodec:
-        """What makes latents of mel frames and back, float32."""
+        """The codec of mel frames and latents, float32."""
         return MelCodec.load(self.root / WAVVAE, device)

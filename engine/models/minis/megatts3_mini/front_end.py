@@ -1,5 +1,5 @@
-"""How the bundled MegaTTS 3 reads: any recording with its transcript through the mel codec's encoder, texts by our own
-phones and a table of durations."""
+"""Front end of the bundled MegaTTS 3: any recording with its transcript through the mel codec's encoder, texts by our
+own phones and a table of durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the bundled MegaTTS 3 reads: our English phones under the official numbers, laid out over mel frames.
+"""Phones of the bundled MegaTTS 3: our English phones under the official numbers, laid out over mel frames.
 
 Forty of the 44 official English phones are those of :mod:`engine.front_end.phones` by the same names; ``ehr``, ``iyr``,
 ``oh`` and ``uwr`` are British vowels, which a CMU lexicon writes with two phones or not at all: the bundled model has

@@ -44,7 +44,7 @@ class OmniMiniSpeech(MaskedSpeech):
 
     @torch.inference_mode()
     def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
-        """What codec and vocoder make of speech (n,) of ``voice``, float32 at the model's rate."""
+        """Copy of speech (n,) of ``voice`` through codec and vocoder, float32 at the model's rate."""
         mel = MelFrontEnd()(torch.from_numpy(samples)).to(self._device)
         decoder = ResidualGridDecoder(self._codec, self._vocoder, self._front_end.prompt(voice).mean_mel)
         return decoder.whole(self._codec.encode(mel)[0].T).samples

@@ -31,7 +31,7 @@ class OmniMiniFolder(MiniFolder):
     """A folder of this layout."""
 
     def layout(self) -> Layout:
-        """What the text tokens mean."""
+        """Layout of text tokens."""
         return Layout.read(self.root / LAYOUT_FILE)
 
     def config(self) -> MaskedConfig:
@@ -47,5 +47,5 @@ class OmniMiniFolder(MiniFolder):
         return network.eval().requires_grad_(False)
 
     def codec(self, device: torch.device | str = "cpu") -> tuple[ResidualCodec, dict[str, Tensor]]:
-        """What makes codes of mel frames and back, and the voices' mean mels."""
+        """The codec of mel frames and codes, and the voices' mean mels."""
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)

@@ -1,9 +1,8 @@
 """The codec of the bundled masked-diffusion model: mel frames to eight codes for every four of them, and back.
 
-Between encoder and decoder (:mod:`engine.models.networks.quantised_mel`) stands a residual quantiser: the first
-codebook's entry that is nearest to a token's numbers, then the second's that is nearest to what the first left over,
-and so on. The first codes alone give speech that can be understood, which is what an audible half-finished canvas
-needs.
+Between encoder and decoder (:mod:`engine.models.networks.quantised_mel`) is a residual quantiser: the first codebook's
+entry that is nearest to a token's numbers, then the second's that is nearest to what the first left over, and so on.
+The first codes alone give speech that can be understood, which is what an audible half-finished canvas needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""How the bundled masked model reads: phones of a text and of a voice's recording, one token for every codec frame."""
+"""Front end of the bundled masked model: phones of a text and of a voice's recording, one token for every codec
+frame."""
 
 from __future__ import annotations
 

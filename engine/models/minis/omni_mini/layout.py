@@ -1,9 +1,9 @@
-"""Where things stand in a sequence of the bundled masked model.
+"""Layout of a sequence of the bundled masked model.
 
 Text comes first, as one token for every codec frame, those of the voice's recording before those of the text; then the
-canvas, the recording's frames before those that are to come. Positions begin again at the canvas, so that a frame
-stands where the phones stand that sound in it: rotary positions give the alignment away, and the official network need
-not learn it.
+canvas, the recording's frames before those that are to come. Positions begin again at the canvas, so that a frame has
+the position of the phones that sound in it: rotary positions give the alignment away, and the official network need not
+learn it.
 
 A frame is 43 ms long and some phones are not; so a token stands for two phones, those that sound in its two halves.
 """
@@ -29,7 +29,7 @@ HALVES = 2
 
 @dataclass(frozen=True)
 class Layout:
-    """What the ids of a checkpoint mean, as its ``layout.json`` says."""
+    """Meaning of a checkpoint's ids, from its ``layout.json``."""
 
     vocabulary: PhoneVocabulary
     """A token's id is the number of its first phone times the number of phones, plus the number of its second."""
@@ -52,7 +52,7 @@ class Layout:
 
     @property
     def tokens(self) -> int:
-        """How many different text tokens there are."""
+        """Number of different text tokens."""
         return len(self.vocabulary.phones) ** HALVES
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""How much sooner a masked model is heard in blocks: full latency over time to first audio, and what that costs.
+"""Gain of a masked model's blocks: full latency over time to first audio, and the loss of quality.
 
 All ways speak the same two sentences as one utterance, in the same rounds. The full latency is that of the same engine,
-exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. How long
-playback that begins with the first piece would have to wait for later ones stands next to it, and how the words and the
-timbre of single sentences fare (:mod:`engine.bench.masked_quality`).
+exact savings included, on the whole canvas; what is heard first in blocks is final and as loud as the rest. Reported
+with it: waits of a playback that begins with the first piece, and word errors and timbre of single sentences
+(:mod:`engine.bench.masked_quality`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TEXT_COMPUTED = "blockwise, text and reference at every step"
 TOGETHER = 2
 """Harvard sentences that make an utterance: four to five seconds, which the bundled model speaks on one canvas."""
 WORD_ERRORS = 0.03
-"""How much higher the word error rate may be."""
+"""Allowed increase of the word error rate."""
 DEFINITION = (
     "Seconds until all of an utterance of two sentences is there on the whole canvas, over the seconds until the first "
     "audio is there in blocks; wall time, median of paired, interleaved rounds."
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _others() -> list[Addition]:
-    """What blocks are compared with, apart from the whole canvas."""
+    """Further ways that blocks are compared with."""
     file = read(NAME)
     found = [one.addition(()) for one in file.tables("ways")]
     file.require_known()

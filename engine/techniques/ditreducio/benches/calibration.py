@@ -1,4 +1,4 @@
-"""How much faster our DiTReducio calibration is than the algorithm as published, for the identical table.
+"""Speed of our DiTReducio calibration against the algorithm as published, for the identical table.
 
 The published algorithm (and the official code) runs the whole backbone for every trial, and again to take the step.
 """

@@ -1,9 +1,9 @@
 """Word error rate of a bundled model: original speech, vocoder and tokenizer only, generated, with DiTReducio.
 
 The judge is an offline recogniser closed over the test sentences (see ``engine.measure.intelligibility``); its own
-errors on the original speech and on copies of it by the vocoder, and by the tokenizer or codec where the model has one,
-stand in the same table. Flow models also speak under DiTReducio at three thresholds, with tables calibrated on one
-other sentence; masked models in other numbers of steps.
+errors on the original speech and on copies of it by the vocoder, and by the tokenizer or codec if the model has one,
+are in the same table. Flow models also speak under DiTReducio at three thresholds, with tables calibrated on one other
+sentence; masked models in other numbers of steps.
 """
 
 from __future__ import annotations

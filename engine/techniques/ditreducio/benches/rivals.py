@@ -2,7 +2,7 @@
 
 Compared on the bundled model, from the same noise: DiTReducio with reuse (the paper) and with forecasts (ours), and the
 rivals that ``resources/benches/rivals.toml`` names. The knob of each is searched on one other sentence until the share
-is met; what was met on the test sentences stands in the table.
+is met; the table has the share met on the test sentences.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DEFINITION = (
 
 
 @dataclass(frozen=True)
-class Entrant:
+class Contender:
     """One technique at one share of computed operations."""
 
     technique: str
@@ -121,18 +121,18 @@ def run(arguments: argparse.Namespace) -> Report:
     model = bundled.loaded(arguments)
     baseline = bundled.setting(arguments)
     plain = Way(f"baseline, {arguments.steps} steps", baseline)
-    entrants = list(_entrants(model, baseline, arguments))
-    times = _timed(model, plain, entrants, arguments)
+    contenders = list(_contenders(model, baseline, arguments))
+    times = _timed(model, plain, contenders, arguments)
     heard: dict[str, list[VoiceVerdict]] = {}
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
-    ways = [plain, *(one.way for one in entrants)]
+    ways = [plain, *(one.way for one in contenders)]
     for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)
     reference = heard[plain.title]
-    rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(entrants)]
+    rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(contenders)]
     distances = {}
-    for one in entrants:
+    for one in contenders:
         said = heard[one.way.title]
         distances[one.way.title] = each_distance(reference, said)
         speed_up = times.speed_up[one.way.title]
@@ -145,13 +145,13 @@ def run(arguments: argparse.Namespace) -> Report:
             }
         )
     rows.append({"technique": "A/A", "speed-up": times.same.median})
-    shares = {one.way.title: _share(heard[one.way.title]) for one in entrants}
-    low, middle, high = compared(entrants, shares, distances)
+    shares = {one.way.title: _share(heard[one.way.title]) for one in contenders}
+    low, middle, high = compared(contenders, shares, distances)
     return Report(NAME, middle, (low, high), DEFINITION, tuple(rows), describe().to_json())
 
 
 def compared(
-    entrants: Sequence[Entrant], shares: Mapping[str, float], distances: Mapping[str, np.ndarray]
+    contenders: Sequence[Contender], shares: Mapping[str, float], distances: Mapping[str, np.ndarray]
 ) -> tuple[float, float, float]:
     """DiTReducio's mean distance over that of its best rival at :data:`COUNTED`, between the ends of its interval.
 
@@ -159,7 +159,7 @@ def compared(
     """
     found = {
         one.technique: distances[one.way.title]
-        for one in entrants
+        for one in contenders
         if one.target == COUNTED and abs(shares[one.way.title] - COUNTED) <= TOLERANCE
     }
     published = found.pop(TABLES["reuse"], None)
@@ -171,7 +171,7 @@ def compared(
 
 
 # --- Entrants ---------------------------------------------------------------------------------------------------------
-def _entrants(model: SpeechModel, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Entrant]:
+def _contenders(model: SpeechModel, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Contender]:
     """All techniques at all targets, as far as they reach."""
     for temporal in TABLES:
         yield from _tables(model, baseline, temporal, arguments)
@@ -184,7 +184,7 @@ def _entrants(model: SpeechModel, baseline: Setting, arguments: argparse.Namespa
             yield from _counted(model, baseline, rival, target, arguments)
 
 
-def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Entrant]:
+def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Contender]:
     """Every table is of a separate calibration, at the threshold at which the last one predicts the target, and then
     moved within that calibration's record."""
     voice, threshold = bundled.speaker(arguments), FIRST_THRESHOLD
@@ -201,12 +201,12 @@ def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: arg
         table = record.derive(moved).table
         setting = baseline.with_technique(replace(engaged, artefact=table.fingerprint))
         title = f"{TABLES[temporal]} at {target:g}"
-        yield Entrant(TABLES[temporal], target, f"δ = {moved:.3g}", Way(title, setting, (table,)))
+        yield Contender(TABLES[temporal], target, f"δ = {moved:.3g}", Way(title, setting, (table,)))
 
 
 def _searched(
     model: SpeechModel, baseline: Setting, rival: Searched, target: float, arguments: argparse.Namespace
-) -> Entrant:
+) -> Contender:
     bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
 
     def share(threshold: float) -> float:
@@ -216,12 +216,12 @@ def _searched(
 
     threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)
     way = Way(f"{rival.title} at {target:g}", rival.engaged(baseline, threshold))
-    return Entrant(rival.title, target, f"{threshold:.3g}", way)
+    return Contender(rival.title, target, f"{threshold:.3g}", way)
 
 
 def _counted(
     model: SpeechModel, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
-) -> Iterator[Entrant]:
+) -> Iterator[Contender]:
     """The number of steps whose share comes nearest, if that is near enough."""
     operations = model.operations(arguments.text, bundled.speaker(arguments), baseline)
     settings = [rival.engaged(baseline, steps) for steps in range(1, baseline.options["steps"])]
@@ -229,7 +229,7 @@ def _counted(
     nearest = int(np.argmin(np.abs(np.array(shares) - target)))
     if abs(shares[nearest] - target) <= TOLERANCE:
         way = Way(f"{rival.short} at {target:g}", settings[nearest])
-        yield Entrant(rival.title, target, f"{rival.symbol} = {nearest + 1}", way)
+        yield Contender(rival.title, target, f"{rival.symbol} = {nearest + 1}", way)
 
 
 def _threshold_for(
@@ -247,12 +247,14 @@ def _threshold_for(
 
 
 # --- Measured ---------------------------------------------------------------------------------------------------------
-def _timed(model: SpeechModel, plain: Way, entrants: Sequence[Entrant], arguments: argparse.Namespace) -> Comparison:
+def _timed(
+    model: SpeechModel, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace
+) -> Comparison:
     """Backbone and sampler on one sentence, all in the same rounds."""
     voice = bundled.speaker(arguments)
     samplings = {
         way.title: model.sampling(arguments.text, voice, way.setting, way.artefacts)
-        for way in (plain, *(one.way for one in entrants))
+        for way in (plain, *(one.way for one in contenders))
     }
     device = samplings[plain.title]().device.type
     bundled.say(f"{arguments.rounds} rounds of each …")
@@ -265,14 +267,14 @@ def _timed(model: SpeechModel, plain: Way, entrants: Sequence[Entrant], argument
 
 
 def _row(
-    title: str, said: Sequence[VoiceVerdict], reference: Sequence[VoiceVerdict], entrant: Entrant | None
+    title: str, said: Sequence[VoiceVerdict], reference: Sequence[VoiceVerdict], contender: Contender | None
 ) -> dict[str, object]:
     edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     row: dict[str, object] = {"technique": title}
-    if entrant is not None:
+    if contender is not None:
         row |= {
-            "target": entrant.target,
-            "knob": entrant.knob,
+            "target": contender.target,
+            "knob": contender.knob,
             "ops ratio": _share(said),
             "log-mel distance": float(each_distance(reference, said).mean()),
         }
@@ -283,5 +285,5 @@ def _share(said: Sequence[VoiceVerdict]) -> float:
     return float(np.mean([take.measurements.ops_ratio for one in said for take in one.syntheses]))
 
 
-def _titles(entrants: Sequence[Entrant]) -> set[str]:
-    return {one.way.title for one in entrants}
+def _titles(contenders: Sequence[Contender]) -> set[str]:
+    return {one.way.title for one in contenders}

@@ -1,4 +1,4 @@
-"""How much of the work that DiTReducio's tables skip is really saved on the clock, and what it costs in fidelity.
+"""Measured saving of DiTReducio's tables, as a share of the skipped work, and the loss of fidelity.
 
 At seven thresholds: calibrate, then time the backbone under the table against the backbone without one.
 """

@@ -37,7 +37,7 @@ NAME = "calibrate"
 SUMMARY = "Calibrate DiTReducio on one or several sentences and write the result, with measurements."
 NAME_OF = ditreducio.TECHNIQUE.name
 KINDS = {"profile": "profile", "table": "strategy table", "official": "official strategy table"}
-"""What can be written, by the name of its option."""
+"""Outputs, by the names of their options."""
 EPILOGUE = (
     "Several sentences and voices take turns: the first sentence in the first voice, the second in the second, and so "
     "on; the shorter list starts over. Evidence is measured on the first of them."
@@ -134,7 +134,7 @@ def _utterances(options: argparse.Namespace, model: str) -> list[Utterance]:
 
 
 def _planned(options: argparse.Namespace) -> list[_Calibration]:
-    """What is to be calibrated, checked before anything is loaded."""
+    """The calibrations to make, checked before anything is loaded."""
     names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --profile, --table or --official.")
@@ -278,7 +278,7 @@ def _shown(calibrations: list[_Calibration], found: list[dict]) -> str:
     if calibrations[0].evidence is not None:
         lines.append("RTF and speed-up come from one run each; paretone compare measures them with an interval.")
     lines += [
-        f"Threshold {one.threshold:g} needed no trials: the calibration at {one.same_as:g} decides them all alike."
+        f"Threshold {one.threshold:g} needed no trials: it gives the same table as {one.same_as:g}."
         for one in calibrations
         if one.same_as is not None
     ]

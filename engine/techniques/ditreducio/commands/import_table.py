@@ -14,7 +14,7 @@ from engine.techniques import ditreducio
 from engine.techniques.ditreducio.commands.table_file import with_table
 
 NAME = "import-table"
-SUMMARY = "Make a profile of an official strategy table, which itself does not say what it belongs to."
+SUMMARY = "Make a profile from an official strategy table and the options that it was calibrated with."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -27,9 +27,9 @@ def with_table(
     if isinstance(data, dict) and "actions" in data:
         table = StrategyTable.from_json(data, path)
         if "branch_skip" in knobs and knobs["branch_skip"] != table.branch_skip:
-            raise ProfileError(f"{path} was calibrated with branch skipping of {table.branch_skip!r}; leave that out.")
+            raise ProfileError(f"{path} was calibrated with branch skipping {table.branch_skip!r}; omit that option.")
         if "temporal" in knobs and knobs["temporal"] != table.temporal:
-            raise ProfileError(f"{path} was calibrated with skipped outputs of {table.temporal!r}; leave that out.")
+            raise ProfileError(f"{path} was calibrated with skipped outputs {table.temporal!r}; omit that option.")
         values = values.replace(branch_skip=table.branch_skip, temporal=table.temporal)
     else:
         table = StrategyTable.from_official(data, compatibility, str(values["branch_skip"]), path)
@@ -51,4 +51,4 @@ def read(path: str) -> object:
     except OSError as error:
         raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
-        raise ProfileError(f"{path} is no strategy table: it is no JSON ({error}).") from error
+        raise ProfileError(f"{path} is not a strategy table: it is not JSON ({error}).") from error

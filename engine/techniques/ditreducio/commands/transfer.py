@@ -25,8 +25,8 @@ from engine.techniques.ditreducio.transfer_report import SentenceTransfer, Trans
 NAME = "transfer"
 SUMMARY = "Measure how well a strategy table serves sentences and voices that it was not calibrated on."
 EPILOGUE = (
-    "Every text is spoken in every voice. Each runs twice from the same noise, in full and under the table; on the way "
-    "every skip of the table is measured as a calibration would measure it."
+    "Every text is spoken in every voice, twice from the same noise: in full and with the table. Every skip of the "
+    "table is measured as in a calibration."
 )
 SENTENCES = 4
 
@@ -41,15 +41,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--own-text",
         action="append",
-        help="a sentence; again for another one (default: that of the profile's evidence)",
+        help="a sentence; repeat for more (default: that of the profile's evidence)",
     )
     own.add_argument(
-        "--own-voice", action="append", help="its voice; again for the other sentences (default: the evidence's)"
+        "--own-voice", action="append", help="its voice; repeat for the other sentences (default: the evidence's)"
     )
     arguments.add_model(parser)
     arguments.add_sampler(parser)
     arguments.add_knobs(
-        parser.add_argument_group("DiTReducio, where the profile does not say"),
+        parser.add_argument_group("DiTReducio, if the profile does not give it"),
         [knob for knob in ditreducio.TECHNIQUE.knobs if knob.name != "marked"],
     )
     arguments.add_utterances(parser, f"{SENTENCES} of the Harvard sentences", "the shipped ones")
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> list[Utterance]:
-    """What the table was calibrated on, as far as it is known; voices take turns."""
+    """Utterances that the table was calibrated on, as far as known; voices take turns."""
     if not options.own_text:
         evidence = profile.evidence if profile else None
         if profile is None or not evidence or not evidence.text:
@@ -92,7 +92,7 @@ def _own(options: argparse.Namespace, model: str, profile: Profile | None) -> li
 
 
 def _plain(options: argparse.Namespace) -> Setting:
-    """The setting of the arguments; what they do not say is that of the table, where its file tells it."""
+    """The setting of the arguments, completed by that of the table if its file has one."""
     data = read(options.table)
     if not isinstance(data, dict) or "actions" not in data:
         return arguments.setting(options, options.model or arguments.DEFAULT_MODEL)
@@ -116,7 +116,7 @@ def _shown(report: TransferReport, table: StrategyTable, ops_ratio: float) -> li
         *table_lines(rows),
         "",
         f"The table ({table.origin}) skips {table.skipped_share:.0%} of the cells, ops ratio {ops_ratio:.3f}; errors "
-        f"are held against threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
+        f"are compared with threshold {report.threshold:g} ({ditreducio.UNITS[report.metric]}).",
         report.verdict,
     ]
 

@@ -1,1 +1,1 @@
-"""What studies have DiTReducio do."""
+"""DiTReducio in studies."""

@@ -1,4 +1,4 @@
-"""What studies ask of DiTReducio: see :mod:`engine.studies.hooks`."""
+"""Hooks of DiTReducio in studies: see :mod:`engine.studies.hooks`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.techniques.ditreducio.table import StrategyTable
 
 
 def preparer() -> Calibrations:
-    """What makes strategy tables on one worker."""
+    """Maker of strategy tables on one worker."""
     return Calibrations()
 
 

@@ -1,4 +1,4 @@
-"""What each part of DiTReducio is worth: figure 6 of the DiTReducio paper, as one button.
+"""Ablation of DiTReducio's parts: figure 6 of the DiTReducio paper.
 
 Every variant is calibrated on its own: taking a part away changes every later decision.
 """

@@ -1,4 +1,4 @@
-"""How alike the branches of guidance are: figure 8 of the DiTReducio paper."""
+"""Similarity of the guidance branches: figure 8 of the DiTReducio paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BRANCHES = {
     2: ("conditional", "unconditional"),
     3: ("speaker and text", "text only", "unconditional"),
 }
-"""What the branches are given, by their number."""
+"""Inputs of the branches, by their number."""
 
 
 def compute(task: Task) -> Findings:

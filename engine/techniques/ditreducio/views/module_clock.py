@@ -1,4 +1,4 @@
-"""How long the modules of a backbone take, all layers together."""
+"""Times of a backbone's modules, all layers together."""
 
 from __future__ import annotations
 

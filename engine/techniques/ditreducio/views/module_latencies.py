@@ -1,4 +1,4 @@
-"""What attention and feed-forward cost on the clock as the threshold rises: figure 5 of the DiTReducio paper."""
+"""Latency of attention and feed-forward over the threshold: figure 5 of the DiTReducio paper."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def compute(task: Task) -> Findings:
             work.part(0, "Warming up" if number < 0 else f"Timing, round {number + 1} of {rounds}")
             for name in running_order(tuple(variants), max(number, 0)):
                 clock.reset()
-                # Somebody looks on, under every table and under none: otherwise layers may run block by block, in which
+                # With an observer, for every table and for none: otherwise layers may run block by block, in which
                 # a module is not one call.
-                run_through(target, work, look_on, table=variants[name])
+                run_through(target, work, ignore_output, table=variants[name])
                 for module, seconds in clock.read().items():
                     if number >= 0:
                         latencies[name][module].append(seconds)
     return _found(latencies, found, clock_name(target.noise.device.type), MODULES)
 
 
-def look_on(step: int, layer: int, module: str, output: object) -> None:
-    """Take notice of nothing."""
+def ignore_output(step: int, layer: int, module: str, output: object) -> None:
+    """Observe without effect."""
 
 
 def _found(latencies: Latencies, found: Calibrations, clock: str, modules: Mapping[str, str]) -> Findings:

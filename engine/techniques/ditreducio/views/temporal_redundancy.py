@@ -1,4 +1,4 @@
-"""How much a module's output repeats itself from step to step: figure 7 of the DiTReducio paper."""
+"""Similarity of a module's outputs between steps: figure 7 of the DiTReducio paper."""
 
 from __future__ import annotations
 

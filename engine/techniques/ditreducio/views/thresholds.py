@@ -63,11 +63,11 @@ class Calibrations:
 
     tables: dict[float, StrategyTable]
     exact: int
-    """How many are what a calibration at their threshold gives for certain."""
+    """Number of tables that equal a calibration at their threshold."""
 
     @property
     def words(self) -> str:
-        """How sure the tables are."""
+        """Sentence on the exactness of the tables."""
         if self.exact == len(self.tables):
             return "Every table is calibrated at its threshold."
         return f"{len(self.tables) - self.exact} of the {len(self.tables)} tables are predicted from one calibration."
@@ -79,7 +79,7 @@ def calibration_units(layers: int, steps: int) -> int:
 
 
 def calibrations_needed(task: Task) -> int:
-    """How many calibrations :func:`calibrate_all` runs."""
+    """Number of calibrations that :func:`calibrate_all` runs."""
     if task.knobs["tables"] == CALIBRATED:
         return int(task.knobs["count"])
     return 0 if record_at_hand(task) is not None else 1

@@ -160,8 +160,8 @@ def _distances(heard: Sequence[VoiceVerdict], originals: Sequence[np.ndarray]) -
 
 
 def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
-    """How far takes are from the original, and how much further than those of ``reference``, with the 95 % bootstrap
-    interval over takes."""
+    """Distance of takes from the original, and its excess over that of ``reference``, with the 95 % bootstrap interval
+    over takes."""
     further = other - reference
     mean, low, high = bootstrap(lambda drawn: drawn.mean(1), further, draws=DRAWS)
     distance = {"distance to the original": float(other.mean()), "further": mean}

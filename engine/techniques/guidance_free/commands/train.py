@@ -14,7 +14,7 @@ from engine.techniques import guidance_free
 from engine.techniques.guidance_free.requests import METHODS, GuidanceFreeRequest
 
 NAME = "train cfg-free"
-SUMMARY = "Fine-tune a model on recordings so that one branch speaks as well as two under guidance."
+SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two of guidance."
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--manifest",
         type=Path,
         metavar="FILE",
-        help="CSV with audio,text and if wanted phones,voice,set (default, for f5-mini only: what flite speaks)",
+        help="CSV with audio,text and optionally phones,voice,set (default, for f5-mini only: speech by flite)",
     )
     arguments.add_run(parser)
     group = parser.add_argument_group("CFG-free")
@@ -43,14 +43,18 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="model-guidance is the papers' method, distillation copies the guided model (default: %(default)s)",
     )
     group.add_argument(
-        "--latest", type=float, default=1.0, metavar="t", help="train plainly after this time (default: 1)"
+        "--latest",
+        type=float,
+        default=1.0,
+        metavar="t",
+        help="no guidance in targets after this flow time (default: 1)",
     )
     group.add_argument(
         "--weight-warm-up",
         type=float,
         default=0.1,
         metavar="SHARE",
-        help="of the budget in which w rises (default: 0.1)",
+        help="share of the budget during which w rises (default: 0.1)",
     )
     group.add_argument(
         "--average-difference",
@@ -71,7 +75,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--frames", type=arguments.positive, default=1_800, help="mel frames a step (default: %(default)s)"
     )
-    group.add_argument("--seed", type=int, default=1, help="of the order, the spans, the times, the noise (default: 1)")
+    group.add_argument("--seed", type=int, default=1, help="seed of order, spans, times and noise (default: 1)")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
@@ -110,7 +114,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
         f"{tuned.steps} steps by {options.method}.\n"
-        f"On held-out speech, one branch has taken on {tuned.validation['learnt']:.0%} of the guidance."
+        f"On held-out speech, one branch has learned {tuned.validation['learnt']:.0%} of the guidance."
     )
     return Result(data, text)
 

@@ -1,6 +1,6 @@
-"""What the weight w of CFG-free training does: figure 1 of the CFG-free paper, on the weights that exist.
+"""Effect of the weight w of CFG-free training: figure 1 of the CFG-free paper, for the available weights.
 
-Weights trained with w stand for guidance of strength g = w / (1 − w): they are compared with the plain checkpoint
+Weights trained with w equal guidance of strength g = w / (1 − w): they are compared with the plain checkpoint
 guided at that strength, and against the plain checkpoint's conditional branch alone, which is where training started
 from.
 """

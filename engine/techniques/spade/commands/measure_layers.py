@@ -28,24 +28,24 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--measure",
         choices=MEASURES,
         action="append",
-        help="what to measure; again for another one (default: divergence and cosine, which need no audio; "
+        help="what to measure; repeat for more (default: divergence and cosine, which need no audio; "
         "word_error speaks everything once per layer)",
     )
     parser.add_argument(
         "--sentences",
         type=arguments.positive,
         default=8,
-        help="of the Harvard sentences, in every voice of the model (default: %(default)s)",
+        help="number of Harvard sentences, in every voice of the model (default: %(default)s)",
     )
     parser.add_argument("--depth", type=arguments.positive, default=6, help="layers to keep (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sampler (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sampler (default: %(default)s)")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure, keep the record where the application looks, and show it."""
     model = arguments.load(options, session, options.model, options.variant)
     if model.info.family != LANGUAGE:
-        raise SettingError(f"{model.info.title} is no language model: its layers are not measured like this.")
+        raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
     sentences = catalogue.harvard_sentences()[: options.sentences]
     utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices()]
     setting = Setting(model.info.id, catalogue.entry(model.info.id).options_with(), seed=options.seed)

@@ -1,1 +1,1 @@
-"""What studies find of layers: their importance by words, and what becomes of it."""
+"""Layer importance by word errors from studies."""

@@ -16,14 +16,14 @@ from engine.techniques.spade.studies.layers import importance
 
 @dataclass(frozen=True)
 class Adoption:
-    """What became of a finished study's word error rates."""
+    """Result of merging a finished study's word error rates."""
 
     sentence: str
     """To be said to the user."""
     path: Path
     """The model's own record of its layers."""
     record: ImportanceRecord | None = None
-    """What is in it now; ``None`` if nothing was adopted."""
+    """The merged record; ``None`` if nothing was merged."""
 
 
 def adopt(study: Study, store: Store) -> Adoption | None:
@@ -51,7 +51,7 @@ def adopt(study: Study, store: Store) -> Adoption | None:
 
 
 def _merged(study: Study, found: ImportanceRecord, path: Path) -> ImportanceRecord:
-    """What is known of the model's layers with what the study has ``found``. Raises :class:`PlainError`."""
+    """The model's layer record, merged with the study's ``found``. Raises :class:`PlainError`."""
     measured = found.measure(WORD_ERROR)
     wanted = len(study.utterances) * len(study.seeds)
     if measured is None:

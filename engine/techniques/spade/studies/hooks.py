@@ -1,4 +1,4 @@
-"""What studies ask of SPADE: see :mod:`engine.studies.hooks`. Torch-free."""
+"""Hooks of SPADE in studies: see :mod:`engine.studies.hooks`. Torch-free."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def importance(store: Store, study: Study | None = None) -> ImportanceRecord | N
     stored = store.settings()
     settings = {one.key: _left_out(one.setting, layers) for one in stored}
     # A grid next to it may bring whole models with other options.
-    beside = {one.baseline for one in stored if settings[one.key] not in (None, -1)}
-    settings = {key: -1 if layer is None and key not in beside else layer for key, layer in settings.items()}
+    baselines = {one.baseline for one in stored if settings[one.key] not in (None, -1)}
+    settings = {key: -1 if layer is None and key not in baselines else layer for key, layer in settings.items()}
     own = None if study is None else {cell for one in study.candidates for cell in study.cells(one)}
     heard: dict[int | None, dict[tuple[str, int], Verdict]] = defaultdict(dict)
     takes = [take for take in store.takes() if own is None or take.cell in own]

@@ -27,7 +27,7 @@ PAPER = {"CosyVoice 2": (24, 12, 0.86), "LLaSA": (16, 8, 0.80)}
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """How many depths, and how often each is timed."""
+    """Knobs: number of depths, and of rounds."""
     return (
         Number(
             "depths",

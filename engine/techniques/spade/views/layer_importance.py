@@ -64,7 +64,7 @@ def _caption(record: ImportanceRecord) -> str:
         )
     run_away = sum(errors.run_away) if errors is not None else 0
     if run_away:
-        words += f"{run_away} syntheses did not end by themselves; they count with what was recognised. "
+        words += f"{run_away} syntheses did not stop by themselves; they count with what was recognised. "
     return words + f"{deciding.utterances} utterances; whiskers are 95 % bootstrap intervals over them."
 
 

@@ -1,9 +1,9 @@
-"""Speech speculative decoding against plain decoding: how much faster the model is, and whether it says the same.
+"""Speech speculative decoding against plain decoding: speed-up, and equality of the tokens.
 
 The baseline is the engine's own optimised loop on the same weights. At tolerance 0 the speech has the target's own
-distribution, which greedy decoding must show token by token; at the tolerance asked for it may drift, which the judge
-hears. Beside the measured speed-up stands the one that follows from what was accepted and what the passes took:
-E / (1 + K·c), and E / (v + K·c) with what a pass over several tokens costs more than one over a single token.
+distribution, which greedy decoding must show token by token; at the requested tolerance it may drift, which the judge
+measures. The speed-up is also predicted from acceptance and times of passes: E / (1 + K·c), and E / (v + K·c) with v,
+the cost of a pass over several tokens relative to one over a single token.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _title(tolerance: float) -> str:
 
 
 def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:
-    """How many tokens of ``setting``, which drafts, are those of plain decoding, of how many, where the most likely is
-    always taken, whatever else the model's own sampler may do."""
+    """Number of tokens of ``setting``, with drafts, that equal plain decoding, and of all; with greedy sampling in
+    place of the model's."""
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
         works = model.internals(text, voice, setting)

@@ -38,7 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.5,
         metavar="SHARE",
-        help="of what would be rejected, in the rest of the loss; the divergence makes up what is left "
+        help="weight of the rejected probability in the rest of the loss, against the divergence "
         "(default: %(default)s)",
     )
     group.add_argument("--initial", type=Path, metavar="FILE", help="draft of the same layers to start from")

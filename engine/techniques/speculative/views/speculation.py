@@ -1,4 +1,4 @@
-"""What tolerance and draft length do: table 3 and figure 3 of the SSD paper, with plain decoding in the same run.
+"""Effect of tolerance and draft length: table 3 and figure 3 of the SSD paper, with plain decoding in the same run.
 
 Every sentence is spoken in all ways before the next one, so that a machine that grows slower grows slower for all.
 """
@@ -63,7 +63,7 @@ class _Way:
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """How many sentences and lengths, and which draft."""
+    """Knobs: number of sentences and lengths, and the draft."""
     draft = next(one for one in speculative.TECHNIQUE.knobs if one.name == "draft")
     assert isinstance(draft, Choice)
     return (
@@ -163,8 +163,8 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
 def paired_speed_up(
     way: Sequence[float] | np.ndarray, reference: Sequence[float] | np.ndarray
 ) -> tuple[float, float, float]:
-    """How many times as fast: the ratio of mean real-time factors of the same sentences, with the ends of its 95 %
-    bootstrap interval over sentences."""
+    """Speed-up: the ratio of mean real-time factors of the same sentences, with the ends of its 95 % bootstrap interval
+    over sentences."""
     return bootstrap(mean_ratio, np.asarray(reference), np.asarray(way), draws=DRAWS)
 
 

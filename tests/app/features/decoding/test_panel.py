@@ -12,7 +12,7 @@ from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
 from app.features.decoding.panel import DecodingPanel
-from app.features.decoding.token_strip import fate_colours
+from app.features.decoding.token_strip import outcome_colours
 from app.shell.theme import DARK, LIGHT
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
@@ -53,7 +53,7 @@ def test_without_tokens_it_says_what_to_do(qtbot: QtBot) -> None:
 def test_figures_of_drafting_beside_the_baseline(panel: DecodingPanel) -> None:
     assert panel.side == "B"
     assert panel.headline.text() == (
-        "SSD: 8 tokens in 4 passes of the target. 1 of 2 passages did not end by themselves"
+        "SSD: 8 tokens in 4 passes of the target. 1 of 2 passages did not stop by themselves"
     )
     assert [panel.figure(name) for name in ("tokens", "length", "cost", "predicted", "measured")] == [
         "2.25",
@@ -131,10 +131,10 @@ def test_a_click_on_a_token_hears_from_there(panel: DecodingPanel, qtbot: QtBot)
 
 def test_tokens_are_painted_in_the_colours_of_their_fates(panel: DecodingPanel) -> None:
     picture = panel.strip.grab().toImage()
-    fills = fate_colours(LIGHT)
-    for index, fate in ((1, "accepted"), (3, "bonus"), (5, "resampled")):
+    fills = outcome_colours(LIGHT)
+    for index, outcome in ((1, "accepted"), (3, "bonus"), (5, "resampled")):
         corner = panel.strip.token_rectangle(index).topLeft().toPoint()
-        assert picture.pixelColor(corner.x() + 2, corner.y() + 2).name() == fills[fate]
+        assert picture.pixelColor(corner.x() + 2, corner.y() + 2).name() == fills[outcome]
 
 
 def test_a_long_take_is_broken_into_lines_that_keep_their_time(panel: DecodingPanel) -> None:
@@ -165,13 +165,13 @@ def test_a_button_asks_for_the_sweep(panel: DecodingPanel) -> None:
 def test_the_tokens_can_be_copied_as_text(panel: DecodingPanel) -> None:
     QTest.keyClick(panel.strip, KEY.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
-    assert lines[0].split("\t")[:4] == ["token", "seconds", "id", "fate"]
+    assert lines[0].split("\t")[:4] == ["token", "seconds", "id", "outcome"]
     assert lines[6] == "6\t0.100\t9\tresampled\t2\t6 7"
 
 
 def test_letters_stand_out_from_their_fates_in_both_themes(panel: DecodingPanel) -> None:
     panel.set_colours(DARK)
     for colours in (LIGHT, DARK):
-        fills = fate_colours(colours)
-        assert all(contrast(fills[fate], colours.on_accent) >= 4.5 for fate in ("accepted", "resampled", "bonus"))
+        fills = outcome_colours(colours)
+        assert all(contrast(fills[outcome], colours.on_accent) >= 4.5 for outcome in ("accepted", "resampled", "bonus"))
         assert contrast(fills["decoded"], colours.on_accent) >= 4.3

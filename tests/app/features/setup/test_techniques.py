@@ -118,7 +118,7 @@ def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, presente
 def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     state, group = presenter.state, panel.techniques.groups["guidance_free"]
     state.selection.engage("guidance_free", True)
-    assert group.meaning.text().startswith("w = 0.67 stands for guidance g = 2.03")
+    assert group.meaning.text().startswith("w = 0.67 equals guidance g = 2.03")
     assert "no CFG-free weights for w = 0.67" in group.reason.text()
     assert group.train.isVisibleTo(panel)
     with qtbot.waitSignal(panel.training_wanted) as wanted:

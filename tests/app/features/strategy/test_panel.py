@@ -241,37 +241,39 @@ def test_operations_of_another_model_predict_nothing(panel: StrategyPanel) -> No
 def test_the_difference_view_counts_and_describes_what_differs(panel: StrategyPanel) -> None:
     assert not panel.difference_box.isEnabled()
     other = calibrate(0.1).table
-    panel.set_other(other)
+    panel.set_reference(other)
     differ = int((np.array(other.actions) != N).sum())
-    assert panel._figures.texts(1)[0] == f"Other table ({differ} cells differ)"
+    assert panel._figures.texts(1)[0] == f"Calibrated table: {differ} cells differ"
     assert panel._figures.texts(1)[4] == f"{other.skipped_share:.1%}"
     assert panel.grid.differing() == 0, "not shown before it is asked for"
     press(panel.difference_box, KEY.Key_Space)
     assert panel.grid.differing() == differ
     layer, step = (int(one) for one in np.argwhere(np.array(other.actions) == T)[0])
-    assert "in the other table temporal skip" in panel.grid.describe(layer, step)
+    assert "; calibrated table: temporal skip" in panel.grid.describe(layer, step)
     panel.grid.move_cursor(layer, step)
     press(panel.grid, KEY.Key_T)
     assert panel.grid.differing() == differ - 1
-    panel.set_other(None)
+    panel.set_reference(panel.table, "Table at δ")
+    assert panel._figures.texts(1)[0] == "Table at δ: identical"
+    panel.set_reference(None)
     assert panel.grid.differing() == 0
     assert panel._figures.texts(1)[0] == ""
 
 
 def test_tables_of_another_shape_are_counted_but_not_compared(panel: StrategyPanel) -> None:
-    panel.set_other(calibrate(0.1).table)
+    panel.set_reference(calibrate(0.1).table)
     panel.difference_box.setChecked(True)
-    panel.set_other(calibrate(0.1, layers=3).table)
+    panel.set_reference(calibrate(0.1, layers=3).table)
     assert panel.grid.differing() == 0
     assert not panel.difference_box.isEnabled()
-    assert panel._figures.texts(1)[0] == "Other table (another shape)"
+    assert panel._figures.texts(1)[0] == f"Calibrated table: 3 layers × {STEPS} steps"
     panel.set_table(calibrate(0.1, layers=3).table)
     assert panel.difference_box.isEnabled()
     panel.set_table(None)
     assert panel.grid.layers == 3, "without a table in use, the other one can be looked at"
     assert not panel.editable
     assert "not in use" in panel._headline.text()
-    panel.set_other(None)
+    panel.set_reference(None)
     panel.grab()
     assert panel.grid.layers == 0
 

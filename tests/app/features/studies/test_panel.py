@@ -22,7 +22,7 @@ from engine.measure.evaluation.judges import Verdict
 from engine.models import catalogue
 from engine.setting.setting import Setting
 from engine.studies.store import DATABASE, Store
-from engine.studies.tasks import Refer, Referred
+from engine.studies.tasks import MeasureReference, ReferenceMeasured
 from tests.engine.studies import small
 
 FILE = 'title = "Small"\nsentences = ["One sentence.", "Another one.", "And a third."]\n[grid]\nsteps.steps = [2, 3]\n'
@@ -115,7 +115,7 @@ def test_a_take_changes_its_own_row_only(panel: StudiesPanel, seen: StudySummary
 def test_reference_speech_is_the_last_row_and_no_setting(panel: StudiesPanel, seen: StudySummary) -> None:
     with Store(seen.folder) as store:
         verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
-        store.add_reference(Referred(Refer(small.study().utterances[0]), (verdict,), 0.0))
+        store.add_reference(ReferenceMeasured(MeasureReference(small.study().utterances[0]), (verdict,), 0.0))
     with sqlite3.connect(seen.folder / DATABASE) as direct:
         direct.execute("UPDATE takes SET verdicts = ?", (json.dumps([["words", {"edits": 1.0, "words": 10.0}, ""]]),))
     direct.close()

@@ -483,8 +483,8 @@ def test_a_file_that_was_spoilt_meanwhile_fails_with_its_sentence(
     file.write_text("[grid", encoding="utf-8")
     outcome, sentence = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FAILED
-    assert "is no TOML" in sentence
-    assert "is no TOML" in panel.state
+    assert "is not valid TOML" in sentence
+    assert "is not valid TOML" in panel.state
     assert not panel.run_button.isEnabled()
     write(tmp_path)
     window.features["studies"].opened.choose(tmp_path / "small.study")

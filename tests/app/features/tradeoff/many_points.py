@@ -71,8 +71,8 @@ def main() -> None:
     panel.show_points(points)
 
     def choose_axis(turn: int) -> None:
-        panel.look_line.x_choice.setCurrentIndex(panel.look_line.x_choice.findData(AXES[turn % len(AXES)]))
-        panel.look_line.x_choice.activated.emit(panel.look_line.x_choice.currentIndex())
+        panel.options_line.x_choice.setCurrentIndex(panel.options_line.x_choice.findData(AXES[turn % len(AXES)]))
+        panel.options_line.x_choice.activated.emit(panel.options_line.x_choice.currentIndex())
 
     def choose_voice(turn: int) -> None:
         panel.filter_line.combos["voice"].setCurrentIndex(turn % 3)
@@ -83,11 +83,11 @@ def main() -> None:
         "words typed": lambda turn: panel.filter_line.search.setText(("a", "setting 1", "rms", "")[turn % 4]),
         "a voice": choose_voice,
         "a technique": lambda turn: panel.legend.buttons["ditreducio"].click(),
-        "dominated": lambda turn: panel.look_line.dominated_box.toggle(),
-        "intervals": lambda turn: panel.look_line.intervals_box.toggle(),
+        "dominated": lambda turn: panel.options_line.dominated_box.toggle(),
+        "intervals": lambda turn: panel.options_line.intervals_box.toggle(),
         "1000 points selected": lambda turn: panel.plot.take_selection(keys[turn % 2 :: 2]),
         "next on the front": lambda turn: panel.plot.walk(1),
-        "logarithmic": lambda turn: panel.look_line.log_x_box.toggle(),
+        "logarithmic": lambda turn: panel.options_line.log_x_box.toggle(),
         "zoom": lambda turn: panel.plot.zoom(0.8 if turn < 10 else 1.25),
         "section moved": lambda turn: (panel.plot.zoom(0.9), panel.plot.move_section(0.1, 0.1)),
     }

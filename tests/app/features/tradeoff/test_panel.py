@@ -218,23 +218,23 @@ def test_what_cannot_be_done_says_why(panel: TradeoffPanel) -> None:
 
 # --- Axes, filters, what is shown ------------------------------------------------------------------------------------
 def test_axes_are_chosen_with_their_direction(panel: TradeoffPanel) -> None:
-    offered = [panel.look_line.x_choice.itemText(row) for row in range(panel.look_line.x_choice.count())]
+    offered = [panel.options_line.x_choice.itemText(row) for row in range(panel.options_line.x_choice.count())]
     assert offered == ["RTF ↓", "Log-mel distance (nat. log) ↓"]
-    panel.look_line.x_choice.setCurrentIndex(1)
-    panel.look_line.x_choice.activated.emit(1)
-    assert panel.options.x == "log_mel_distance" and "Mean absolute" in panel.look_line.x_choice.toolTip()
+    panel.options_line.x_choice.setCurrentIndex(1)
+    panel.options_line.x_choice.activated.emit(1)
+    assert panel.options.x == "log_mel_distance" and "Mean absolute" in panel.options_line.x_choice.toolTip()
     panel.show_points(POINTS[:2])
     assert panel.options.x == "log_mel_distance", "what the user chose stays"
 
 
 def test_what_an_axis_is_called_is_cut_off_with_an_ellipsis_and_told_whole(panel: TradeoffPanel) -> None:
-    chooser, whole = panel.look_line.y_choice, "Log-mel distance (nat. log) ↓"
+    chooser, whole = panel.options_line.y_choice, "Log-mel distance (nat. log) ↓"
     panel.resize(1200, 640)
     assert chooser.shown == whole
     panel.resize(panel.minimumSizeHint())
     assert chooser.shown != whole and chooser.shown.endswith("…") and whole.startswith(chooser.shown[:-1])
     assert chooser.toolTip().startswith(f"{whole}\n") and chooser.currentText() == whole
-    assert not panel.look_line.x_choice.shown.endswith("…")
+    assert not panel.options_line.x_choice.shown.endswith("…")
 
 
 def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) -> None:
@@ -242,7 +242,7 @@ def test_a_study_brings_its_speed_up_before_the_user_has_chosen(qtbot: QtBot) ->
     qtbot.addWidget(made)
     assert made.options.x == "real_time_factor"
     made.show_points(many(3))
-    assert made.options.x == "speed_up" and made.look_line.x_choice.currentData() == "speed_up"
+    assert made.options.x == "speed_up" and made.options_line.x_choice.currentData() == "speed_up"
 
 
 def test_filters_and_techniques(panel: TradeoffPanel) -> None:
@@ -271,21 +271,21 @@ def test_filters_and_techniques(panel: TradeoffPanel) -> None:
 
 def test_what_is_chosen_stays_while_it_is_shown(panel: TradeoffPanel) -> None:
     panel.choose("d")
-    panel.look_line.intervals_box.click()
+    panel.options_line.intervals_box.click()
     assert current(panel) == "d" and not panel.options.intervals
-    panel.look_line.dominated_box.click()
+    panel.options_line.dominated_box.click()
     assert current(panel) == "" and "1 dominated not shown" in panel.counts
 
 
 def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
-    panel.look_line.published_box.click()
+    panel.options_line.published_box.click()
     assert panel.remarks.startswith("No published results here: no paper reports Log-mel distance")
     own = point("e", 1.0, 1.0)
     figures = {**own.figures, "ops_ratio": own.figures["real_time_factor"]}
     panel.show_points([point("e", 1.0, 1.0, figures=figures, against=figures)])
     panel.set_options(PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     ghosts = [one for one in panel.scene.points if one.published]
-    assert ghosts and panel.look_line.ratios_box.isChecked() and panel.look_line.published_box.isChecked()
+    assert ghosts and panel.options_line.ratios_box.isChecked() and panel.options_line.published_box.isChecked()
     click(panel, ghosts[3].key)
     assert "NVIDIA RTX 3090" in panel.details.text
     assert panel.details.hear_button.toolTip() == "Published results have no audio."
@@ -396,9 +396,9 @@ def test_a_section_stays_while_points_change_and_ends_with_its_axis(panel: Trade
     QTest.keyClick(plot, KEY.Key_Plus)
     sections = plot.sections
     panel.show_points((*POINTS, point("e", 2.1, 2.1)))
-    panel.look_line.dominated_box.click()
+    panel.options_line.dominated_box.click()
     assert plot.sections == sections
-    panel.look_line.log_x_box.click()
+    panel.options_line.log_x_box.click()
     assert plot.sections == (None, sections[1])
     panel.set_options(PlotOptions(x="log_mel_distance", y="log_mel_distance", log_x=True))
     assert plot.sections == (None, sections[1])
@@ -408,14 +408,14 @@ def test_a_section_stays_while_points_change_and_ends_with_its_axis(panel: Trade
 
 def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, tmp_path: Path) -> None:
     x_before, y_before = place_of(panel, "b").x(), place_of(panel, "b").y()
-    panel.look_line.log_x_box.click()
+    panel.options_line.log_x_box.click()
     assert panel.scene.logarithmic == (True, False)
     place = place_of(panel, "b")
     middle = (place_of(panel, "a").x() + place_of(panel, "c").x()) / 2
     assert abs(place.x() - middle) <= 1 and place.x() != x_before, "2 is in the middle of 1 and 4"
     assert place.y() == y_before
     panel.show_points((*POINTS, point("e", 2.0, 0.0)))
-    panel.look_line.log_y_box.click()
+    panel.options_line.log_y_box.click()
     assert panel.remarks == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
     panel.choose("b")
     QTest.keyClick(panel.plot, KEY.Key_Plus)
@@ -445,7 +445,7 @@ def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: Q
     made.show_points(POINTS)
     assert made.options == panel.options and made.filter == panel.filter
     assert not made.legend.buttons["steps"].isChecked() and made.filter_line.search.text() == "a"
-    assert made.look_line.log_x_box.isChecked() and made.look_line.published_box.isChecked()
+    assert made.options_line.log_x_box.isChecked() and made.options_line.published_box.isChecked()
     made.show_points(many(3))
     assert made.options.x == "log_mel_distance", "the axes are the user's"
     made.clear_filter()
@@ -561,8 +561,8 @@ def test_what_a_judge_makes_of_the_reference_speech_is_drawn_and_written(panel: 
 
 def test_everything_is_reachable_and_has_a_name(panel: TradeoffPanel, qtbot: QtBot) -> None:
     for widget in (
-        panel.look_line.x_choice,
-        panel.look_line.y_choice,
+        panel.options_line.x_choice,
+        panel.options_line.y_choice,
         *panel.filter_line.combos.values(),
         panel.filter_line.search,
         panel.details.sentence,

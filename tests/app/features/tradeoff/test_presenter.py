@@ -176,15 +176,15 @@ def test_strategy_shows_the_table_of_the_chosen_point(window: MainWindow, result
     with Store(results, read_only=True) as store:
         tables = store.artefacts()
     go(window, key_of(panel, ("ditreducio",)))
-    shown = strategy._other
+    shown = strategy._reference
     assert shown in tables.values() and shown.steps == 4
     assert "Chosen point, not in use" in strategy._headline.text()
     go(window, key_of(panel, ("ditreducio", "steps")))
-    assert strategy._other.steps == 2
+    assert strategy._reference.steps == 2
     go(window, key_of(panel, ("ditreducio",), of_study=False))
-    assert strategy._other == shown, "a take's table is found by its fingerprint"
+    assert strategy._reference == shown, "a take's table is found by its fingerprint"
     go(window, key_of(panel, ()))
-    assert strategy._other is None
+    assert strategy._reference is None
 
 
 def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWindow, qtbot: QtBot) -> None:
@@ -352,8 +352,8 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     first = panel.plot.current.key
     assert panel.scene.points[panel.scene.walk[0]].key == first
     action.point_looks[0].trigger()
-    assert not panel.options.dominated and not panel.look_line.dominated_box.isChecked()
-    panel.look_line.intervals_box.click()
+    assert not panel.options.dominated and not panel.options_line.dominated_box.isChecked()
+    panel.options_line.intervals_box.click()
     assert not action.point_looks[1].isChecked(), "menu and panel agree"
     action.point_looks[4].trigger()
     assert panel.options.log_x and panel.scene.logarithmic == (True, False)

@@ -38,7 +38,7 @@ from engine.setting.take import Measurements, Metrics
 from engine.studies.published import published
 from engine.studies.results import read
 from engine.studies.store import Store
-from engine.studies.tasks import Refer, Referred
+from engine.studies.tasks import MeasureReference, ReferenceMeasured
 from tests.app.features.tradeoff.many_points import many
 from tests.engine.studies.small import finished, study
 
@@ -100,7 +100,7 @@ def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
     finished(tmp_path, study())
     with Store(tmp_path) as store:
         verdict = Verdict("words", {"edits": 1.0, "words": 20.0})
-        store.add_reference(Referred(Refer(study().utterances[0]), (verdict,), 0.0))
+        store.add_reference(ReferenceMeasured(MeasureReference(study().utterances[0]), (verdict,), 0.0))
     found = read(tmp_path)
     baseline, two, three = study_points(found, Scores(), {found.settings[0].key: ("a machine",)})
     assert two.floors["word_error_rate"].value == 0.05

@@ -43,7 +43,7 @@ def test_what_all_have_in_common_is_passed_on(one: Training, kind: type) -> None
 def test_guidance_has_the_symbol_of_the_sampler_option() -> None:
     (guidance,) = (knob for knob in entry("f5-mini").options if knob.name == "guidance")
     knobs = defaults(GUIDANCE_FREE.knobs).replace(weight=0.5)
-    assert GUIDANCE_FREE.remark(knobs) == f"Stands for guidance {guidance.symbol} = w / (1 − w) = 1.00."
+    assert GUIDANCE_FREE.remark(knobs) == f"Equals guidance {guidance.symbol} = w / (1 − w) = 1.00."
     assert f"guidance {guidance.symbol} = 1.00" in guidance_free.describe(knobs)
 
 

@@ -79,7 +79,7 @@ def test_how_it_goes_and_what_came_of_it(panel: TrainingPanel) -> None:
     panel.show_progress(TrainingProgress(7, 0.25, 10.0, 30.0, {}, {"learnt": 0.4, "gap": 0.6}))
     assert "40%" in panel.state
     assert (panel.curves.steps, panel.curves.found["learnt"]) == ([7], [0.4])
-    summary = "One branch has taken on 90% of the guidance."
+    summary = "One branch has learned 90% of the guidance."
     panel.show_result(Trained("w.safetensors", summary, NO_VALUES, 9, 40.0, {"learnt": 0.9}))
     panel.end()
     assert "90%" in panel.state

@@ -56,7 +56,7 @@ def test_seed_tts(tmp_path: Path) -> None:
     assert [row.text for row in rows] == ["The early bird.", "Two words.", "Nobody said that."]
     assert [row.recording for row in rows] == [str(spoken), str(tmp_path / "said.wav"), ""]
     assert rows[0].voice.audio == str(tmp_path / "prompt-wavs" / "a.wav")
-    study = parse({"manifest": "meta.lst", "count": 2, "grid": {"steps.steps": [4]}, "seeds": "paper"}, beside=tmp_path)
+    study = parse({"manifest": "meta.lst", "count": 2, "grid": {"steps.steps": [4]}, "seeds": "paper"}, root=tmp_path)
     assert len(study.utterances) == 2
     assert study.takes == 2 * 2 * 5
     assert study.utterances[1].reference == str(tmp_path / "said.wav")
@@ -78,5 +78,5 @@ def test_other_files(tmp_path: Path, content: str, sentence: str) -> None:
     with pytest.raises(StudyError, match="could not be read: No such file or directory; check the path"):
         read(tmp_path / "nowhere.lst")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(StudyError, match="is no text in UTF-8"):
+    with pytest.raises(StudyError, match="is not UTF-8 text"):
         read(path)

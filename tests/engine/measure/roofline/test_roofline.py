@@ -457,7 +457,7 @@ def test_what_has_no_layers_is_refused(known_ceilings):
 
         def make_ready(self, *arguments: object) -> None: ...
 
-    with pytest.raises(SettingError, match="Other cannot be taken apart"):
+    with pytest.raises(SettingError, match="Other cannot be measured by component"):
         measured(Other(), small_speech.setting(2))
 
 

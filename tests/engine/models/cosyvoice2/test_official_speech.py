@@ -128,8 +128,8 @@ def test_other_modes_need_no_transcript(model: CosySpeech, voice: Voice) -> None
     for options in ({"mode": "cross_lingual"}, {"mode": "instruct", "instruction": "Softly."}):
         spoken[options["mode"]] = speech_tokens(speak(model, untold, "Go on.", setting(**options)))
     assert all(spoken.values())
-    hurried = setting(mode="instruct", instruction="In a hurry.")
-    assert speech_tokens(speak(model, untold, "Go on.", hurried)) != spoken["instruct"]
+    sped_up = setting(mode="instruct", instruction="In a hurry.")
+    assert speech_tokens(speak(model, untold, "Go on.", sped_up)) != spoken["instruct"]
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
         ("llm.pt", {"llm_decoder.bias": torch.full((CODES + 3,), torch.nan)}, r"not numbers in llm_decoder\.bias"),
         ("llm.pt", {"speech_embedding.weight": None}, r"lacks the table speech_embedding\.weight"),
         ("flow.pt", {"encoder_proj.bias": None}, r"flow\.pt .*1 weight missing: encoder_proj\.bias"),
-        ("flow.pt", {"input_embedding.weight": None}, r"lacks the weight input_embedding\.weight: it is no flow"),
+        ("flow.pt", {"input_embedding.weight": None}, r"lacks the weight input_embedding\.weight: it is not the flow"),
         ("hift.pt", {"generator.conv_post.bias": torch.zeros(3)}, r"hift\.pt .*conv_post\.bias is 3 instead of 18"),
     ],
 )

@@ -64,8 +64,8 @@ def test_digits_that_stay_digits_are_expected_as_words(tokenizer: TextTokenizer)
 @pytest.mark.parametrize(
     ("text", "mode", "instruction", "problem"),
     [
-        ("Softly.<|endofprompt|>Hello.", ZERO_SHOT, "", "option “Instruction”, choose “With an instruction”"),
-        ("Hello.", INSTRUCT, "Softly.<|endofprompt|>", "leave the mark out"),
+        ("Softly.<|endofprompt|>Hello.", ZERO_SHOT, "", "option “Instruction”, and choose “With an instruction”"),
+        ("Hello.", INSTRUCT, "Softly.<|endofprompt|>", "inserted automatically; leave it out"),
         ("Hello.", INSTRUCT, " ", "There is no instruction; write how to speak"),
         (" ", INSTRUCT, "Softly.", "no text to speak"),
         (" ", ZERO_SHOT, "", "no text to speak"),
@@ -81,23 +81,23 @@ def test_texts_that_do_not_go_with_the_mode_are_refused(
 def test_an_instruction_that_is_not_followed_is_noted(tokenizer: TextTokenizer) -> None:
     prompt, read = prepare("Hello.", CROSS_LINGUAL, "Softly.", voice(), HEARD, tokenizer)
     assert prompt.ids.text == ()
-    assert read.notes == ("The instruction was not followed: that is for the mode “With an instruction”.",)
+    assert read.notes == ("The instruction was ignored: choose the mode “With an instruction”.",)
 
 
 def test_a_missing_transcript_is_asked_for(tokenizer: TextTokenizer) -> None:
-    with pytest.raises(AudioError, match="type its transcript, or choose the mode “Cross-lingual”"):
+    with pytest.raises(AudioError, match="type it, or choose the mode “Cross-lingual”"):
         prepare("Hello.", ZERO_SHOT, "", voice(" "), HEARD, tokenizer)
 
 
 @pytest.mark.parametrize(
-    ("transcript", "amount"), [("More than anybody says. " * 2, "more"), ("A", "less"), ("Just enough.", "")]
+    ("transcript", "amount"), [("More than anybody says. " * 2, "long"), ("A", "short"), ("Just enough.", "")]
 )
 def test_a_transcript_that_cannot_be_what_is_said_is_noted(
     tokenizer: TextTokenizer, transcript: str, amount: str
 ) -> None:
     prompt, _ = prepare("A text of much the same length, or so.", ZERO_SHOT, "", voice(transcript), HEARD, tokenizer)
-    found = [note for note in prompt.notes if "than anybody says in the recording's 2.4 s" in note]
-    assert [f"is {amount} than" in note for note in found] == ([True] if amount else [])
+    found = [note for note in prompt.notes if "for the recording's 2.4 s" in note]
+    assert [f"is too {amount} for" in note for note in found] == ([True] if amount else [])
 
 
 def test_a_text_much_shorter_than_the_transcript_is_noted(tokenizer: TextTokenizer) -> None:

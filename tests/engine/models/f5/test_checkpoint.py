@@ -220,7 +220,7 @@ def test_a_missing_key_and_a_wrong_shape_are_named(tmp_path: Path, tiny_variants
 )
 def test_other_models_are_refused(tmp_path: Path, content: dict) -> None:
     torch.save(content, tmp_path / "a.pt")
-    with pytest.raises(CheckpointError, match="is no F5-TTS or E2-TTS checkpoint"):
+    with pytest.raises(CheckpointError, match="is not an F5-TTS or E2-TTS checkpoint"):
         read_f5_checkpoint(tmp_path / "a.pt")
 
 

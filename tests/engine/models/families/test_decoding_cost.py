@@ -45,7 +45,7 @@ def test_operations_are_those_of_the_passes(tmp_path: Path, seed: int) -> None:
     running = (counting(one, counted) for one in (target, draft))
     cycles = list(speculation(*running, request, sampler, Uniforms(seed), 0.0, 3, draft_request=shorter))
     prompt, tokens = request.embedded.shape[1], sum(len(cycle.tokens) for cycle in cycles)
-    assert {cycle.fate for cycle in cycles} >= {"resampled", "bonus"}
+    assert {cycle.outcome for cycle in cycles} >= {"resampled", "bonus"}
     spent = spent_operations(target, draft, prompt, cycles, shorter.embedded.shape[1])
     assert spent == pytest.approx(sum(counted), rel=1e-9)
     whole = target.transformer.operations(prompt + tokens - 1) + 2 * tokens * target.head.numel()

@@ -60,12 +60,12 @@ def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
     measured, trace = synthesis.measurements, synthesis.trace
     assert len(pieces) > 5
     assert np.array_equal(np.concatenate(pieces), synthesis.samples)
-    assert measured.tokens == len(trace.decoding.tokens) == len(trace.decoding.fates) > 100
+    assert measured.tokens == len(trace.decoding.tokens) == len(trace.decoding.outcomes) > 100
     assert measured.target_passes == measured.evaluations == len(trace.decoding.cycles)
     assert measured.ops_ratio == pytest.approx(1)
     assert measured.largest_gap_seconds > 0
     assert 0 < measured.first_audio_seconds < measured.seconds
-    assert set(trace.decoding.fates) == {"decoded"}
+    assert set(trace.decoding.outcomes) == {"decoded"}
     assert trace.decoding.token_rate == model.info.token_rate == 46.875
     assert len(trace.decoding.starts) == len(trace.chunk_texts) == len(trace.chunk_seconds) > 1
     assert trace.decoding.seconds_of[-1] == pytest.approx(measured.audio_seconds, abs=0.05)
@@ -135,7 +135,7 @@ def test_speech_that_repeats_itself_is_stopped(model: LmMiniSpeech, monkeypatch:
 def test_a_model_that_ends_at_once_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.models.minis.lm_mini.adapter.SHORTEST", 0.0)
     silent = load(write_model(tmp_path / "silent", end_score=100.0))
-    with pytest.raises(PlainError, match="ended at once and said nothing"):
+    with pytest.raises(PlainError, match="stopped immediately and said nothing"):
         spoken(silent, setting())
 
 
@@ -149,7 +149,7 @@ def test_a_passage_that_ends_at_once_is_named(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(LmMiniSpeech, "_request", last_at_once)
     synthesis = spoken(silent, setting(speed=0.9), LONG)
-    assert any("ended at once" in note and "thrown" in note for note in synthesis.notes)
+    assert any("stopped immediately" in note and "thrown" in note for note in synthesis.notes)
     assert synthesis.measurements.audio_seconds > 0.5
     assert synthesis.trace.decoding.run_away == (False,) * len(synthesis.trace.chunk_texts)
 

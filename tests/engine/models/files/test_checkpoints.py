@@ -71,7 +71,7 @@ def test_a_truncated_file_says_so(tmp_path: Path, name: str, share: float) -> No
     options = {} if name == "a.safetensors" else {"_use_new_zipfile_serialization": name != "old.pt"}
     path = saved(tmp_path / name, weights, **options)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises(CheckpointError, match=f"{name}.*fetch it again"):
+    with pytest.raises(CheckpointError, match=f"{name}.*download it again"):
         read_checkpoint(path)
 
 

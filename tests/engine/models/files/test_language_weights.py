@@ -49,7 +49,7 @@ def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
     assert fast.measurements.tokens_per_pass > 1
     assert fast.measurements.ops_ratio > 1
     assert fast.measurements.evaluations > fast.measurements.target_passes
-    assert {"accepted", "bonus"} <= set(fast.trace.decoding.fates)
+    assert {"accepted", "bonus"} <= set(fast.trace.decoding.outcomes)
     assert all(len(cycle.drafted) <= 3 for cycle in fast.trace.decoding.cycles)
 
 
@@ -63,7 +63,7 @@ def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> No
     model.make_ready(chosen, SilentObserver(), voice("slt"))
     synthesis = spoken(model, chosen)
     assert synthesis.measurements.tokens == len(synthesis.trace.decoding.tokens) > 20
-    assert len(synthesis.trace.decoding.fates) == synthesis.measurements.tokens
+    assert len(synthesis.trace.decoding.outcomes) == synthesis.measurements.tokens
     reads = [len(cycle.drafted) for cycle in synthesis.trace.decoding.cycles]
     assert max(reads) > 0
 

@@ -65,6 +65,6 @@ def test_files_that_cannot_be_read_are_none(tmp_path: Path) -> None:
 
 def test_they_lie_beside_the_checkpoint_or_with_the_users_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
-    beside, own = folders("f5-mini", tmp_path / "f5-mini" / "model.safetensors")
-    assert beside == tmp_path / "f5-mini" / "cfg_free"
+    near, own = folders("f5-mini", tmp_path / "f5-mini" / "model.safetensors")
+    assert near == tmp_path / "f5-mini" / "cfg_free"
     assert own.parts[-3:] == ("models", "f5-mini", "cfg_free")

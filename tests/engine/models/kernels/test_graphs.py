@@ -130,7 +130,7 @@ def test_memory_that_is_short_gives_the_others_up():
     assert graphs.find("b", make, "b") is None
     assert len(graphs) == 0
     assert graphs.notes() == (
-        "No CUDA graph could be recorded of b (CUDA out of memory. Tried to allocate 2 GiB.), so it ran without.",
+        "No CUDA graph could be recorded of b (CUDA out of memory. Tried to allocate 2 GiB.), so it ran without one.",
     )
 
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_recorded_is_not_tried_again():
     assert graphs.find("a", make, "a step") is None
     assert len(tried) == 1
     assert graphs.notes() == (
-        "No CUDA graph could be recorded of a step (not while a stream is recorded), so it ran without.",
+        "No CUDA graph could be recorded of a step (not while a stream is recorded), so it ran without one.",
     )
 
 
@@ -257,7 +257,7 @@ def test_a_failed_recording_falls_back():
     found = spoken(flow(fails), small_speech.setting(3).with_technique(graphs()))
     expected = spoken(flow(fails), small_speech.setting(3))
     np.testing.assert_array_equal(found.samples, expected.samples)
-    assert any("(no room), so it ran without" in note for note in found.notes)
+    assert any("(no room), so it ran without one" in note for note in found.notes)
 
 
 def test_half_precision_is_recorded_too():

@@ -251,7 +251,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     (sharded / "model-00002-of-00002.safetensors").unlink()
     assert "lacks model-00002-of-00002.safetensors" in refusal(sharded)
     (sharded / INDEX).write_text('{"weight_map": {"a": "../b.safetensors"}}')
-    assert "is no list of shards" in refusal(sharded)
+    assert "is not a list of shards" in refusal(sharded)
     assert "is a file, but LLaSA is a folder" in refusal(sharded / INDEX)
 
 

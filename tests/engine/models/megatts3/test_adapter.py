@@ -269,8 +269,8 @@ def test_any_recording_with_its_words_can_be_used(model: MegaSpeech, own: Voice)
 def test_latents_of_another_encoder_are_not_taken_for_its_own(model: MegaSpeech, own: Voice) -> None:
     _, without = speak(model, who=own)
     np.save(Path(own.audio).with_suffix(".npy"), np.zeros((1, 100, 32), np.float32))
-    _, beside = speak(model, who=replace(own, id="other"))
-    assert np.array_equal(without.samples, beside.samples)
+    _, other = speak(model, who=replace(own, id="other"))
+    assert np.array_equal(without.samples, other.samples)
 
 
 def test_a_recording_without_its_words_is_refused(model: MegaSpeech, own: Voice) -> None:

@@ -93,7 +93,7 @@ def test_no_phones_are_the_texts_fault(model: GraphemeModel) -> None:
         model._model.model.norm.weight.zero_()
         model._model.lm_head.weight[FIRST + END] = 0
     # All scores are equal now: the first token wins, which is no phone.
-    with pytest.raises(TextError, match="reads no phones"):
+    with pytest.raises(TextError, match="found no phones"):
         model("?")
 
 

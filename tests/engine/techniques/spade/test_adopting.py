@@ -138,9 +138,9 @@ def test_takes_of_an_earlier_version_of_the_file_do_not_count(root: Path, tmp_pa
 
 
 def test_whole_models_with_other_options_are_no_baseline(root: Path, tmp_path: Path) -> None:
-    _, _, beside = performed(tmp_path / "s", parse(definition(root, grid={"speed": [1.6, 2.0]})))
+    _, _, with_tensors = performed(tmp_path / "s", parse(definition(root, grid={"speed": [1.6, 2.0]})))
     _, _, alone = performed(tmp_path / "alone", parse(definition(root)))
-    assert beside.measures == alone.measures
+    assert with_tensors.measures == alone.measures
 
 
 def test_a_record_of_another_checkpoint_is_left_alone(root: Path, tmp_path: Path) -> None:

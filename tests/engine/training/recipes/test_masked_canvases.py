@@ -82,10 +82,10 @@ def test_behind_a_block_nothing_is_known_and_before_one_everything():
     batch = joined(200)
     ended = draw(batch, MASK, replace(PLAIN, ended=1.0), chance())
     everything = ended.hidden.all(1) | ~batch.inside
-    behind = everything.flip(1).cumprod(1).flip(1).bool()
+    after = everything.flip(1).cumprod(1).flip(1).bool()
     known_somewhere = (~everything).any(1)
     assert known_somewhere.float().mean() > 0.3
-    assert (behind & batch.inside).any(1).float().mean() > 0.8
+    assert (after & batch.inside).any(1).float().mean() > 0.8
 
     begun = draw(batch, MASK, replace(PLAIN, begun=1.0), chance())
     before = (~begun.hidden.any(1)).cumprod(1).sum(1)

@@ -8,18 +8,24 @@ import pytest
 from engine.errors import PlainError
 from engine.measure.verdicts import Way
 from engine.setting.setting import Setting
-from engine.techniques.ditreducio.benches.rivals import TABLES, Entrant, _threshold_for, compared, rivals
+from engine.techniques.ditreducio.benches.rivals import TABLES, Contender, _threshold_for, compared, rivals
 
 WAY = Setting("f5-mini")
 
 
-def entrant(technique: str, target: float = 0.5) -> Entrant:
-    return Entrant(technique, target, "", Way(f"{technique} at {target:g}", WAY))
+def contender(technique: str, target: float = 0.5) -> Contender:
+    return Contender(technique, target, "", Way(f"{technique} at {target:g}", WAY))
 
 
 def test_the_best_rival_at_half_counts() -> None:
-    entrants = [entrant(TABLES["reuse"]), entrant("one"), entrant("two"), entrant("three"), entrant("one", 0.7)]
-    shares = {one.way.title: one.target for one in entrants} | {"three at 0.5": 0.6}
+    contenders = [
+        contender(TABLES["reuse"]),
+        contender("one"),
+        contender("two"),
+        contender("three"),
+        contender("one", 0.7),
+    ]
+    shares = {one.way.title: one.target for one in contenders} | {"three at 0.5": 0.6}
     distances = {
         "DiTReducio at 0.5": np.array([0.2, 0.4]),
         "one at 0.5": np.array([0.2, 0.2]),
@@ -27,17 +33,17 @@ def test_the_best_rival_at_half_counts() -> None:
         "three at 0.5": np.array([0.01, 0.01]),
         "one at 0.7": np.array([0.01, 0.01]),
     }
-    low, middle, high = compared(entrants, shares, distances)
+    low, middle, high = compared(contenders, shares, distances)
     assert low == pytest.approx(4) and middle == pytest.approx(4) and high == pytest.approx(4)
 
 
 def test_nothing_is_compared_that_missed_its_share() -> None:
-    entrants = [entrant(TABLES["reuse"]), entrant("one")]
-    distances = {one.way.title: np.array([0.1]) for one in entrants}
-    for missed in entrants:
-        shares = {one.way.title: 0.5 for one in entrants} | {missed.way.title: 0.8}
+    contenders = [contender(TABLES["reuse"]), contender("one")]
+    distances = {one.way.title: np.array([0.1]) for one in contenders}
+    for missed in contenders:
+        shares = {one.way.title: 0.5 for one in contenders} | {missed.way.title: 0.8}
         with pytest.raises(PlainError, match=r"share of 0\.5"):
-            compared(entrants, shares, distances)
+            compared(contenders, shares, distances)
 
 
 def test_the_threshold_is_the_nearest_on_the_way() -> None:
