@@ -238,7 +238,8 @@ class CellGrid(CursorCanvas):
                 painter.drawText(box.translated(0, height), Qt.AlignmentFlag.AlignCenter, f"{self.times[step]:.2f}")
         title = QRect(area.left(), self.height() - height - 1, area.width(), height)
         text = "Step, and flow time t where it starts" if self.times else "Step"
-        painter.drawText(title, Qt.AlignmentFlag.AlignCenter, metrics.elidedText(text, Qt.ElideRight, area.width()))
+        shortened = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+        painter.drawText(title, Qt.AlignmentFlag.AlignCenter, shortened)
         painter.save()
         painter.translate(0, area.bottom())
         painter.rotate(-90)

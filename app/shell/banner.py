@@ -37,7 +37,7 @@ class Banner(QFrame):
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         close = cross_button("Dismiss the message", "Dismiss this message")
         close.clicked.connect(self.dismiss)
-        layout = QHBoxLayout(self)
+        self._row = layout = QHBoxLayout(self)
         layout.setContentsMargins(10, 4, 6, 4)
         self._answers = QHBoxLayout()
         self.answers: tuple[QPushButton, ...] = ()
@@ -89,7 +89,7 @@ class Banner(QFrame):
         self._text.setText(sentence)
         self._text.setAccessibleDescription(sentence)
         self.show()
-        self.setFixedHeight(self.layout().heightForWidth(self.width()))
+        self.setFixedHeight(self._row.heightForWidth(self.width()))
 
     def focus(self) -> None:
         """Put the focus on the first answer, or on the sentence."""
@@ -98,7 +98,7 @@ class Banner(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Be as high as the wrapped sentence needs: tool bars do not ask for a height that depends on the width."""
         super().resizeEvent(event)
-        height = self.layout().heightForWidth(self.width())
+        height = self._row.heightForWidth(self.width())
         if height > 0 and height != self.height():
             self.setFixedHeight(height)
 

@@ -8,12 +8,22 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget, QWidgetAction
 
 from app.shell.places import Place, Region
+from app.shell.theme import Colours
+
+
+@runtime_checkable
+class Coloured(Protocol):
+    """What every panel can do besides being a widget."""
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
 
 
 class Docks:
@@ -78,7 +88,7 @@ class Docks:
         dock.raise_()
         panel = dock.widget()
         chain = [panel]
-        while (following := chain[-1].nextInFocusChain()) is not panel:
+        while (following := chain[-1].nextInFocusChain()) is not None and following is not panel:
             chain.append(following)
         for one in chain:
             reachable = one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isEnabled() and one.isVisibleTo(panel)
@@ -89,7 +99,8 @@ class Docks:
     def unlock(self, on: bool) -> None:
         """Show the panels' title bars, by which they can be moved, floated and closed; or hide them again."""
         for dock in self._docks.values():
-            dock.setTitleBarWidget(None if on else QWidget(dock))
+            # None gives the usual title bar back; PySide's declaration leaves that out.
+            dock.setTitleBarWidget(None if on else QWidget(dock))  # type: ignore[arg-type]
 
     def suit(self, family: str) -> None:
         """Once models of another ``family`` are used, show the panels that have something to say about them and hide

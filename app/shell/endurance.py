@@ -91,7 +91,7 @@ def measured(library: Library) -> list[tuple[str, float, float, float]]:
         return run
 
     begun = [0.0, 0.0]
-    rows = []
+    rows: list[tuple[str, float, float, float]] = []
     for title, run, limit in (
         ("the list opens", opened, LISTED_WITHIN),
         ("filter: one letter", filtered("r"), FILTERED_WITHIN),
@@ -104,7 +104,8 @@ def measured(library: Library) -> list[tuple[str, float, float, float]]:
             begun[:] = [time.process_time(), time.perf_counter()]
             run()
             times.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
-        rows.append((title, *(median(one[clock] for one in times) for clock in (0, 1)), limit))
+        cpu, wall = (median(one[clock] for one in times) for clock in (0, 1))
+        rows.append((title, cpu, wall, limit))
     for panel in panels:
         panel.close()
     return rows

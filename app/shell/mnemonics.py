@@ -28,11 +28,13 @@ class VisibleMnemonics(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
-        alt = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Alt
-        if alt and kind is QEvent.Type.KeyPress and not event.isAutoRepeat():
-            self._take()
-        elif kind in _ENDS or (alt and kind is QEvent.Type.KeyRelease):
+        if kind in _ENDS:
             self._give_back()
+        elif isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Alt:
+            if kind is QEvent.Type.KeyPress and not event.isAutoRepeat():
+                self._take()
+            elif kind is QEvent.Type.KeyRelease:
+                self._give_back()
         return False
 
     def _take(self) -> None:
@@ -52,7 +54,7 @@ class VisibleMnemonics(QObject):
         for one in widgets:
             if isinstance(one, QLabel):
                 self._labels.append((one, one.buddy()))
-                one.setBuddy(None)
+                one.setBuddy(None)  # type: ignore[arg-type]  # As Qt documents it; PySide's declaration leaves it out.
             elif one.shortcut() == _key(one):
                 self._buttons.append(one)
                 one.setShortcut(QKeySequence())
@@ -68,9 +70,9 @@ class VisibleMnemonics(QObject):
 
 def _labelled(dock: QDockWidget) -> list[QAbstractButton | QLabel]:
     """Widgets of ``dock`` with an Alt key."""
-    buttons = dock.findChildren(QAbstractButton)
     labels = [one for one in dock.findChildren(QLabel) if one.buddy() is not None]
-    return [one for one in (*buttons, *labels) if not _key(one).isEmpty()]
+    labelled: list[QAbstractButton | QLabel] = [*dock.findChildren(QAbstractButton), *labels]
+    return [one for one in labelled if not _key(one).isEmpty()]
 
 
 def _key(one: QAbstractButton | QLabel) -> QKeySequence:

@@ -13,9 +13,10 @@ def insert_before(widget: QWidget, added: Sequence[QWidget]) -> None:
     """Have Tab reach ``added``, in their order, just before ``widget``; Qt puts what is made later at the end."""
     before = widget.previousInFocusChain()
     # Qt passes over a request about a widget that never has the focus, without a word.
-    while before is not widget and before.focusPolicy() is Qt.FocusPolicy.NoFocus:
+    while before is not None and before is not widget and before.focusPolicy() is Qt.FocusPolicy.NoFocus:
         before = before.previousInFocusChain()
-    insert_after(before, added)
+    if before is not None:
+        insert_after(before, added)
 
 
 def insert_after(widget: QWidget, added: Sequence[QWidget]) -> None:

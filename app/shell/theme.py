@@ -95,8 +95,10 @@ def luminance(colour: str) -> float:
 def done_ground(colours: Colours) -> str:
     """The ground of the done part of a progress bar: halfway to the accent, so that the figures that run over both
     parts can be read on either."""
-    halves = zip(QColor(colours.accent).getRgb()[:3], QColor(colours.base).getRgb()[:3], strict=True)
-    return QColor(*((one + other) // 2 for one, other in halves)).name()
+    one, other = QColor(colours.accent), QColor(colours.base)
+    return QColor(
+        (one.red() + other.red()) // 2, (one.green() + other.green()) // 2, (one.blue() + other.blue()) // 2
+    ).name()
 
 
 def palette(colours: Colours) -> QPalette:

@@ -9,6 +9,8 @@ from pathlib import Path
 from PySide6.QtGui import QAction
 
 from app.features.export.presenter import ExportPresenter
+from app.features.listen.presenter import ListenPresenter
+from app.features.presenter import built
 from app.features.takes.presenter import TakesPresenter
 from app.shell.window import MainWindow
 from app.state.jobs import Outcome
@@ -32,7 +34,7 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     await until(lambda: window.state.selection.ready or not window.jobs.busy, window)
     if not window.state.selection.ready:
         raise PlainError(window.notices.banner.text or "The bundled model could not be loaded.")
-    say(f"Device: {window.state.selection.info.device} · {window.state.machine.title}")
+    say(f"Device: {window.state.selection.loaded.device} · {window.state.machine.title}")
     if steps:
         window.state.selection.set_option("steps", steps)
     for action in (window.action.baseline, window.action.calibrate, window.action.accelerated):
@@ -70,18 +72,19 @@ async def listen(window: MainWindow) -> None:
 
     Raises :class:`PlainError` when the device fails or the switch is not heard.
     """
-    player = window.panels["listen"].player
+    panel = built(window.features.find(ListenPresenter).listen)
+    player = panel.player
     if not player.usable:
         return
     # Until the takes are loaded, the position is still that of the synthesis that was heard while it was made.
     await until(lambda: not player.streaming and not player.playing and player.position == 0.0, window)
-    heard = window.panels["listen"].heard
+    heard = panel.heard
     window.action.compare.trigger()
     await until(lambda: bool(player.problem) or (player.playing and player.position > 0.8), window)
     window.action.compare.trigger()
     await until(lambda: bool(player.problem) or not player.playing or player.position > 1.6, window)
     window.action.play.trigger()
-    if player.problem or window.panels["listen"].heard == heard:
+    if player.problem or panel.heard == heard:
         raise PlainError(player.problem or "The other take could not be played.")
 
 

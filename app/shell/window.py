@@ -21,7 +21,7 @@ from app.features.registry import FEATURES
 from app.shell import help as pages
 from app.shell.actions import Actions
 from app.shell.bridge import Bridge
-from app.shell.docks import Docks
+from app.shell.docks import Coloured, Docks
 from app.shell.menus import Menus
 from app.shell.mnemonics import VisibleMnemonics
 from app.shell.notices import Notices
@@ -254,7 +254,8 @@ class MainWindow(QMainWindow):
         if self.is_closed:
             return
         for panel in self.panels.values():
-            panel.set_colours(self.theme.colours)
+            if isinstance(panel, Coloured):
+                panel.set_colours(self.theme.colours)
         self._refresh()
 
     # --- Closing ----------------------------------------------------------------------------------------------------

@@ -105,10 +105,11 @@ class Availability:
         reason = conflict(setting, name)
         if reason or self._artefacts.source(name) is not None:
             return reason or self._artefacts.problem(name)
-        if chosen.info is None:
+        entry = setting.engaged(name)
+        if chosen.info is None or entry is None:
             return ""
         # With nothing else engaged, so that each technique is blamed for what it cannot do only.
-        return problem(chosen.info, chosen.baseline_setting.with_technique(setting.engaged(name))) or ""
+        return problem(chosen.info, chosen.baseline_setting.with_technique(entry)) or ""
 
     def technique_remarks(self, name: str) -> tuple[str, ...]:
         """Remarks on surprising effects of the technique's knobs, in sentences."""
@@ -124,7 +125,7 @@ class Availability:
         said = {sentence for one in chosen.techniques for sentence in self.technique_remarks(one.name)}
         for setting in (chosen.setting, chosen.baseline_setting):
             try:
-                notes = resolve(chosen.info, setting, self._artefacts.of(setting)).notes
+                notes = resolve(chosen.loaded, setting, self._artefacts.of(setting)).notes
             except PlainError:
                 continue
             return tuple(one for one in notes if one not in said)

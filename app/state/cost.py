@@ -49,6 +49,5 @@ class Cost(QObject):
     @property
     def ops_ratio(self) -> float | None:
         """Share of the baseline's operations that the accelerated setting needs; ``None`` while it is unknown."""
-        plan = self.plan
-        known = self.operations is not None and isinstance(plan, FlowPlan)
-        return plan.ops_ratio(self.operations) if known else None
+        plan, operations = self.plan, self.operations
+        return plan.ops_ratio(operations) if isinstance(plan, FlowPlan) and operations is not None else None

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.state.artefacts import Artefacts
 from engine.errors import SettingError
 from engine.models import catalogue
-from engine.models.base import ModelInfo, TrainedWeights, Voice
+from engine.models.base import ModelInfo, TrainedWeights, Utterance, Voice
 from engine.sampling.schedules import time_grid
 from engine.setting.knobs import Knob, Values, checked, defaults
 from engine.setting.library import TakeSummary
@@ -112,6 +112,13 @@ class Selection(QObject):
         return self.info is not None and self.info.id == self.model_id
 
     @property
+    def loaded(self) -> ModelInfo:
+        """The chosen model, for what needs it loaded. Raises :class:`SettingError` if it is not."""
+        if self.info is None or not self.ready:
+            raise SettingError("The model is not loaded yet.")
+        return self.info
+
+    @property
     def sampler_knobs(self) -> tuple[Knob, ...]:
         """The chosen model's own knobs."""
         return self.entry.options
@@ -139,6 +146,18 @@ class Selection(QObject):
     def voices(self) -> tuple[Voice, ...]:
         """The chosen model's voices and the user's own."""
         return (*catalogue.voices(self.model_id, self.model_folder), *self.own_voices)
+
+    @property
+    def speaker(self) -> Voice:
+        """The chosen voice, for what needs one. Raises :class:`SettingError` if there is none."""
+        if self.voice is None:
+            raise SettingError("Choose a voice first.")
+        return self.voice
+
+    @property
+    def utterance(self) -> Utterance:
+        """The text and the voice. Raises :class:`SettingError` if there is no voice."""
+        return Utterance(self.text, self.speaker)
 
     def choose_voice(self, voice: str) -> None:
         """Speak in the voice with this id."""
@@ -204,7 +223,7 @@ class Selection(QObject):
 
     def fitting_weights(self, name: str) -> tuple[TrainedWeights, ...]:
         """The trained weights of the loaded model that a technique can engage with, the usual ones first."""
-        return fitting(self.info, name, self._knobs[name]) if self.ready and self.info is not None else ()
+        return fitting(self.loaded, name, self._knobs[name]) if self.ready else ()
 
     def chosen_weights(self, name: str) -> str:
         """The fingerprint of those that were chosen; ``""`` for the usual ones, and where what was chosen does not fit
@@ -295,7 +314,10 @@ class Selection(QObject):
         if not isinstance(saved, dict):
             return
         self.text = str(saved.get("text") or self.text)
-        self.own_voices = [Voice(*map(str, one)) for one in _lists(saved.get("own_voices"), 4)]
+        self.own_voices = [
+            Voice(str(id_), str(title), str(audio), str(transcript))
+            for id_, title, audio, transcript in _lists(saved.get("own_voices"), 4)
+        ]
         self.voice = next((one for one in self.voices if one.id == saved.get("voice")), self.voice)
         seed = saved.get("seed")
         self.seed = seed if isinstance(seed, int) and 0 <= seed <= SEED_LIMIT else self.seed
@@ -315,7 +337,7 @@ def _lists(data: object, length: int) -> Iterable[list]:
     return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []
 
 
-def grid_times(options: Mapping[str, object]) -> tuple[float, ...]:
+def grid_times(options: Values) -> tuple[float, ...]:
     """The flow times from noise to speech that ``options`` make; none if they make no grid."""
     try:
         times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))

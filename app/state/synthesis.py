@@ -53,7 +53,7 @@ class Synthesis(QObject):
         self._synthesise(Kind.ACCELERATED, setting, technique_text(setting))
 
     def _synthesise(self, kind: Kind, setting: Setting, label: str) -> None:
-        text, voice, artefacts = self._selection.text, self._selection.voice, self._artefacts.of(setting)
+        text, voice, artefacts = self._selection.text, self._selection.speaker, self._artefacts.of(setting)
         self._jobs.start(kind, lambda job: Synthesise(job, text, voice, setting, artefacts, label))
 
     def follow(self, event: Event) -> None:

@@ -16,13 +16,13 @@ class Scrolled(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         # Its controls have the focus, and come into view with it.
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.content = content
         self.setWidget(content)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         # Qt does not lay out again what came to need more room while it was hidden: it would be squeezed.
-        content = self.widget()
-        layout = None if content is None else content.layout()
+        layout = self.content.layout()
         if layout is not None:
             layout.invalidate()
         QCoreApplication.postEvent(self, QEvent(QEvent.Type.LayoutRequest))

@@ -67,6 +67,7 @@ class Switch(Knob):
 class Number(Knob):
     """A number from ``minimum`` to ``maximum``; whole when ``whole`` is set. ``step`` is what one key press changes."""
 
+    default: int | float
     minimum: float = -math.inf
     maximum: float = math.inf
     step: float = 1.0

@@ -3,7 +3,6 @@ Torch-free."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ SHOWN = 8
 """Digits of a fingerprint that are shown."""
 
 
-def fitting(info: ModelInfo, name: str, knobs: Values) -> Sequence[TrainedWeights]:
+def fitting(info: ModelInfo, name: str, knobs: Values) -> tuple[TrainedWeights, ...]:
     """Those of the loaded model that the technique ``name`` can run under ``knobs``: of them a setting that names none
     takes the first. Techniques without weights of their own have none."""
     weights = technique(name).weights

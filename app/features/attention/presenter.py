@@ -80,8 +80,8 @@ class AttentionPresenter(Presenter):
         state, chosen = self._state, self._state.selection
         require(state.availability.why_not_synthesise())
         # On the grid in force, so that its steps are those of the strategy table.
-        text, voice, setting = chosen.text, chosen.voice, chosen.setting.without(NAME)
-        require(problem(chosen.info, setting) or "")
+        text, voice, setting = chosen.text, chosen.speaker, chosen.setting.without(NAME)
+        require(problem(chosen.loaded, setting) or "")
         state.jobs.start(Kind.ATTENTION, lambda job: CaptureAttention(job, text, voice, setting, layer, step))
 
     @Slot(int, int)

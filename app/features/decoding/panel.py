@@ -173,7 +173,7 @@ class DecodingPanel(TakePanel):
         self.running.show_points(*running_tokens_per_pass(trace), mean)
         self._show_figures(trace)
         self._show_legend()
-        self._read(self.strip.cursor)
+        self._read(self.strip.cursor_token)
 
     def _show_figures(self, trace: DecodingTrace) -> None:
         take, found = self._takes[self._side], drafting(trace)

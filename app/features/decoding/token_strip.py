@@ -94,7 +94,7 @@ class TokenStrip(LineCanvas):
         self.refresh()
 
     @property
-    def cursor(self) -> int:
+    def cursor_token(self) -> int:
         """The index of the token under the cursor."""
         return self._cursor
 

@@ -86,7 +86,7 @@ class DemaskingGrid(LineCanvas):
         self.update()
 
     @property
-    def cursor(self) -> tuple[int, int]:
+    def cursor_cell(self) -> tuple[int, int]:
         """Codebook and frame under the cursor."""
         return self._cursor
 

@@ -287,7 +287,7 @@ class DemaskingPanel(TakePanel):
         self.play_button.setText("P&ause" if self.playing else "P&lay")
 
     def _read(self) -> None:
-        text = self.grid.describe(*self.grid.cursor)
+        text = self.grid.describe(*self.grid.cursor_cell)
         self.reading.setText(f"{text} Space: play from here.")
         self.reading.setToolTip(text)
 

@@ -48,9 +48,9 @@ class DemaskingPresenter(Presenter):
         state = self._state
         if take is None:
             return "This side has no take."
-        if not state.selection.ready or state.selection.info is None:
+        if not state.selection.ready:
             return "The model is not loaded yet."
-        if state.selection.info.id != take.setting.model:
+        if state.selection.model_id != take.setting.model:
             return f"The take was made with {take.setting.model!r}; load that model to hear its canvas."
         if self._voice(take) is None:
             return f"The voice {take.voice!r} of the take is gone; choose it again in Setup."
@@ -92,10 +92,14 @@ class DemaskingPresenter(Presenter):
         """Decode a passage of ``"A"`` or ``"B"`` as it was after ``step``, and play it. Raises :class:`PlainError`
         when it cannot be done."""
         take = self._take(side)
+        voice = self._voice(take) if take is not None else None
+        trace = take.trace.demasking if take is not None else None
         reason = self._why_not(take)
-        if reason:
+        if take is None or voice is None or reason:
             raise SettingError(reason)
-        chosen, voice, setting = take.trace.demasking.passages[passage], self._voice(take), take.setting
+        if trace is None:
+            raise SettingError("The take has no canvas: its model does not fill in masked tokens.")
+        chosen, setting = trace.passages[passage], take.setting
         self._asked = side, take, chosen.start
         job = self._state.jobs.start(Kind.PARTIAL, lambda job: DecodePartial(job, chosen, step, voice, setting))
         self._job = job.number

@@ -40,9 +40,9 @@ class ExportPresenter(Presenter):
 
     def why_no_weights(self) -> str:
         """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
-        info = self._state.selection.info
-        if not self._state.selection.ready or info is None:
+        if not self._state.selection.ready:
             return "The model is not loaded yet."
+        info = self._state.selection.loaded
         if not info.students and not info.drafts:
             return f"{info.title} has no student or draft to export; train one in the Training panel."
         return ""
@@ -75,7 +75,7 @@ class ExportPresenter(Presenter):
         reason = self.why_no_weights()
         if reason:
             raise SettingError(reason)
-        dialog = WeightsDialog(self._state.selection.info, self._window)
+        dialog = WeightsDialog(self._state.selection.loaded, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.wanted.connect(self._export_weights)
         dialog.open()
@@ -89,10 +89,10 @@ class ExportPresenter(Presenter):
 
     def _settings_for(self, file: str) -> Values:
         """The present knobs of the technique that runs the draft in ``file``, without those that choose it."""
-        info = self._state.selection.info
+        info = self._state.selection.loaded
         draft = next((one for one in info.drafts if one.path == file), None)
         runs = technique_of(draft, info) if draft is not None else None
-        if runs is None:
+        if runs is None or runs.weights is None:
             return NO_VALUES
         choosing = runs.weights.knobs_of(draft)
         knobs = self._state.selection.knobs(runs.name)

@@ -84,17 +84,17 @@ class LayersPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.depth = QSpinBox(minimum=1, maximum=1)
-        self.depth.setKeyboardTracking(False)
-        self.depth.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.depth.setAccessibleName("Layers kept")
-        self.depth.setToolTip("SPADE's depth: number of the most important layers to keep")
-        self.depth.valueChanged.connect(self.depth_wanted)
+        self.depth_box = QSpinBox(minimum=1, maximum=1)
+        self.depth_box.setKeyboardTracking(False)
+        self.depth_box.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.depth_box.setAccessibleName("Layers kept")
+        self.depth_box.setToolTip("SPADE's depth: number of the most important layers to keep")
+        self.depth_box.valueChanged.connect(self.depth_wanted)
         label = QLabel("Layers &kept")
-        label.setBuddy(self.depth)
+        label.setBuddy(self.depth_box)
         row = QHBoxLayout()
         row.addWidget(label, 1)
-        row.addWidget(self.depth)
+        row.addWidget(self.depth_box)
         self.kept = build.words()
         self.by_importance = build.button("By &importance", self.importance_wanted, "Discard manual selection")
         self.stage_buttons: dict[str, QPushButton] = {}
@@ -183,10 +183,10 @@ class LayersPanel(QWidget):
         if record is not self._record and record is not None:
             self.logarithmic.setChecked(_spreads(record))
         self._layers, self._record, self._retained, self._by_hand = layers, record, tuple(retained), by_hand
-        with QSignalBlocker(self.depth):
-            self.depth.setRange(1, max(1, layers))
-            self.depth.setValue(depth)
-        self.depth.setSuffix(f" of {layers}" if layers else "")
+        with QSignalBlocker(self.depth_box):
+            self.depth_box.setRange(1, max(1, layers))
+            self.depth_box.setValue(depth)
+        self.depth_box.setSuffix(f" of {layers}" if layers else "")
         self.bars.show_layers(layers, record, retained, by_hand)
         self._show()
 
@@ -233,7 +233,7 @@ class LayersPanel(QWidget):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         some = bool(self._layers) and not self._reason
-        for one in (self.depth, self.sentences, self.word_errors, self.bars):
+        for one in (self.depth_box, self.sentences, self.word_errors, self.bars):
             one.setEnabled(some and not self._measuring)
         self.by_importance.setVisible(self._by_hand)
         self.kept.setText(self._kept_text() if some else "")

@@ -55,10 +55,10 @@ class LayersPresenter(Presenter):
     def why_not(self) -> str:
         """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
         state = self._state
-        if not state.selection.ready or state.selection.info is None:
+        if not state.selection.ready:
             return "The model is not loaded yet."
         if not self.choice.layers:
-            return f"{state.selection.info.title} decodes no tokens; load a speech language model to remove layers."
+            return f"{state.selection.loaded.title} decodes no tokens; load a speech language model to remove layers."
         return ""
 
     def _why_not_hear(self, stage: str) -> str:
@@ -67,7 +67,7 @@ class LayersPresenter(Presenter):
             return self.why_not()
         knobs = state.selection.knobs(spade.NAME).replace(recovery=stage)
         setting = state.selection.baseline_setting.with_technique(Engaged(spade.NAME, knobs))
-        return state.availability.why_not_synthesise() or problem(state.selection.info, setting) or ""
+        return state.availability.why_not_synthesise() or problem(state.selection.loaded, setting) or ""
 
     def _build_layers(self) -> QWidget:
         from app.features.layers.panel import LayersPanel
@@ -112,7 +112,7 @@ class LayersPresenter(Presenter):
             raise SettingError(reason)
         measures = (DIVERGENCE, COSINE, *([WORD_ERROR] if plan.word_errors else []))
         spoken = tuple(
-            Utterance(text, state.selection.voice) for text in catalogue.harvard_sentences()[: plan.sentences]
+            Utterance(text, state.selection.speaker) for text in catalogue.harvard_sentences()[: plan.sentences]
         )
         setting = state.selection.baseline_setting
         built(self.layers).begin()

@@ -202,13 +202,14 @@ class MetersPanel(QScrollArea):
         )
         layout.addWidget(self._speed_up)
         layout.addStretch()
+        self._content = content
         self.setWidget(content)
         self.set_colours(colours)
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the figures: there is no sideways scrolling."""
         bar = self.verticalScrollBar().sizeHint().width()
-        width = max(self.widget().minimumSizeHint().width(), self.fontMetrics().height() * 12)
+        width = max(self._content.minimumSizeHint().width(), self.fontMetrics().height() * 12)
         return QSize(width + bar, self.fontMetrics().height() * 10)
 
     def set_colours(self, colours: Colours) -> None:

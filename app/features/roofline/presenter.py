@@ -13,7 +13,6 @@ from app.features.presenter import Presenter, Services, built
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
-from engine.models.base import Utterance
 from engine.session.commands import MeasureRoofline
 from engine.session.events import EngineStatus, Event, Progress, RooflineMeasured
 
@@ -83,7 +82,7 @@ class RooflinePresenter(Presenter):
             raise SettingError(reason)
         setting = state.selection.baseline_setting if side == "A" else state.selection.setting
         artefacts = state.artefacts.of(setting)
-        utterance = Utterance(state.selection.text, state.selection.voice)
+        utterance = state.selection.utterance
         self._side, self._trace = side, trace
         built(self.roofline).begin(side)
         path = "" if trace is None else str(trace)

@@ -94,10 +94,15 @@ class RooflineTable(QTableWidget):
         self.clearSpans()
         self.setRowCount(0)
         self._lines.clear()
+        if report is not None:
+            self._fill(report)
+        self.blockSignals(False)
+
+    def _fill(self, report: RooflineReport) -> None:
         number = 0
         bold = QFont(self.font())
         bold.setBold(True)
-        for phase in () if report is None else report.phases:
+        for phase in report.phases:
             line = self.rowCount()
             self.insertRow(line)
             head = QTableWidgetItem(head_of(phase))
@@ -117,7 +122,6 @@ class RooflineTable(QTableWidget):
                     self.setItem(line, column, item)
                 self._lines[number] = line
                 number += 1
-        self.blockSignals(False)
 
     def choose(self, row: int) -> None:
         """Choose a component by its row among the report's."""
@@ -128,10 +132,12 @@ class RooflineTable(QTableWidget):
 
     def as_text(self) -> str:
         """The table as tab-separated text."""
-        lines = ["\t".join(title for title, _ in COLUMNS)]
-        for phase in () if self._report is None else self._report.phases:
+        lines, report = ["\t".join(title for title, _ in COLUMNS)], self._report
+        if report is None:
+            return lines[0]
+        for phase in report.phases:
             lines.append(head_of(phase))
-            lines += ["\t".join(cells(self._report, phase, one)) for one in phase.rows()]
+            lines += ["\t".join(cells(report, phase, one)) for one in phase.rows()]
         return "\n".join(lines)
 
     def _choose(self, line: int) -> None:

@@ -31,6 +31,7 @@ from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE, Voice
+from engine.setting.plan import LanguagePlan
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
 OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
@@ -189,7 +190,7 @@ class SetupPanel(QWidget):
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the widest group, so that nothing is cut off and nothing scrolls sideways."""
         bar = self._scroll.verticalScrollBar().sizeHint().width()
-        return QSize(self._scroll.widget().minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
+        return QSize(self._scroll.content.minimumSizeHint().width() + bar, self.fontMetrics().height() * 12)
 
     @Slot()
     def _order_tabs(self) -> None:
@@ -367,9 +368,9 @@ def _token_cost(state: AppState) -> str:
     if not state.selection.setting.techniques:
         return "one pass of the whole language model for each token; no technique engaged."
     problem, plan = state.availability.why_not_accelerate(), state.cost.plan
-    if problem or plan is None or state.selection.info is None:
+    if problem or not isinstance(plan, LanguagePlan):
         return problem
-    layers = state.selection.info.layers
+    layers = state.selection.loaded.layers
     kept = plan.weights.depth if plan.weights is not None else len(plan.layers or range(layers))
     passes = f"a pass over {'all layers' if kept == layers else f'{kept} of {layers} layers'}"
     if plan.draft is None and plan.decoding is None:

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import (
     QAction,
     QGuiApplication,
+    QKeyEvent,
     QKeySequence,
     QUndoStack,
 )
@@ -44,6 +45,7 @@ CHECK = "check"
 """The calibration's first pass, before any trial."""
 ONE_BRANCH_REASON = "Without guidance there is only one branch, so none can be skipped."
 _NEXT = {SkipAction.NONE: SkipAction.TS, SkipAction.TS: SkipAction.BS, SkipAction.BS: SkipAction.NONE}
+_PRESSES = (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride)
 _PASSES = {
     CHECK: ("Pass 1 of 3, check", "how diagonal is every layer's attention?"),
     PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
@@ -236,41 +238,43 @@ class StrategyPanel(QWidget):
 
     # --- Editing -----------------------------------------------------------------------------------------------------
     @property
-    def editable(self) -> bool:
-        """Whether cells can be changed now."""
-        return self._table is not None and self._live is None
+    def editable(self) -> StrategyTable | None:
+        """The table whose cells can be changed now, if there is one."""
+        return self._table if self._live is None else None
 
     def set_selected(self, action: SkipAction) -> None:
         """Set the cells of the selected range to ``action``, as one edit that can be undone."""
-        if not self.editable:
+        before = self.editable
+        if before is None:
             return
-        if action is SkipAction.BS and not self._has_branches():
+        if action is SkipAction.BS and not self._has_branches(before):
             self._cell.setText(ONE_BRANCH_REASON)
             return
         selected = self.grid.selected()
-        cells = [(layer, step) for layer, step in selected if step and self._table.actions[layer][step] is not action]
+        cells = [(layer, step) for layer, step in selected if step and before.actions[layer][step] is not action]
         if not cells:
             if all(step == 0 for _, step in selected):
                 self._cell.setText(FIRST_STEP_REASON)
             return
-        table = self._table
+        table = before
         for layer, step in cells:
             table = table.changed(layer, step, action)
         where = f"layer {cells[0][0] + 1}, step {cells[0][1] + 1}" if len(cells) == 1 else f"{len(cells)} cells"
-        self.undo_stack.push(Edit(f"set {where} to {NAMES[action]}", self._table, table, self._take_edit))
+        self.undo_stack.push(Edit(f"set {where} to {NAMES[action]}", before, table, self._take_edit))
 
     def _cycle(self, layer: int, step: int) -> None:
-        if not self.editable:
+        table = self.editable
+        if table is None:
             return
-        wanted = _NEXT[self._table.actions[layer][step]]
-        if wanted is SkipAction.BS and not self._has_branches():
+        wanted = _NEXT[table.actions[layer][step]]
+        if wanted is SkipAction.BS and not self._has_branches(table):
             wanted = SkipAction.NONE
         self.set_selected(wanted)
 
-    def _has_branches(self) -> bool:
+    def _has_branches(self, table: StrategyTable) -> bool:
         if self._operations is not None:
             return self._operations.branches > 1
-        return self._table.compatibility.sampling.get("guidance") != 0
+        return table.compatibility.sampling.get("guidance") != 0
 
     def _take_edit(self, table: StrategyTable) -> None:
         self._table = table
@@ -280,12 +284,7 @@ class StrategyPanel(QWidget):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _show(self) -> None:
         table, live = self._table, self._live
-        comparable = (
-            live is None
-            and table is not None
-            and self._reference is not None
-            and (table.layers, table.steps) == (self._reference.layers, self._reference.steps)
-        )
+        comparable = live is None and _alike(table, self._reference)
         self.difference_box.setEnabled(comparable)
         self.difference_box.setVisible(live is None)
         difference = comparable and self.difference_box.isChecked()
@@ -297,7 +296,7 @@ class StrategyPanel(QWidget):
         if difference:
             self.grid.show_reference(_values(self._reference), self._reference_name)
         self.legend.show_kinds(live is not None, difference)
-        self.export_action.setEnabled(self.editable)
+        self.export_action.setEnabled(self.editable is not None)
         self.import_action.setEnabled(live is None)
         if live is None:
             whose = "" if table is not None else f"{self._reference_name}, not in use: "
@@ -327,17 +326,8 @@ class StrategyPanel(QWidget):
         self._figures.show_row(0, self._counted("This table", self._table))
         name = self._reference_name
         if self._reference is not None and self._table is not None and self.grid.steps:
-            name = f"{name}: {self._difference()}"
+            name = f"{name}: {_difference(self._table, self._reference)}"
         self._figures.show_row(1, None if self._reference is None else self._counted(name, self._reference))
-
-    def _difference(self) -> str:
-        table, reference = self._table, self._reference
-        if (table.layers, table.steps) != (reference.layers, reference.steps):
-            return f"{reference.layers} layers × {reference.steps} steps"
-        differ = np.count_nonzero(_values(table) != _values(reference))
-        if differ == 0:
-            return "identical"
-        return "1 cell differs" if differ == 1 else f"{differ} cells differ"
 
     def _counted(self, name: str, table: StrategyTable | None) -> list[str]:
         if table is None:
@@ -361,8 +351,8 @@ class StrategyPanel(QWidget):
         self._views.setCurrentWidget(self.text_view if as_text else self.grid)
         self.setFocusProxy(self._views.currentWidget())
 
-    def eventFilter(self, watched: QWidget, event: QEvent) -> bool:
-        if watched is self.text_view and event.type() in (QEvent.Type.KeyPress, QEvent.Type.ShortcutOverride):
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.text_view and isinstance(event, QKeyEvent) and event.type() in _PRESSES:
             copies = event.matches(QKeySequence.StandardKey.Copy)
             if copies and event.type() is QEvent.Type.KeyPress:
                 QGuiApplication.clipboard().setText(self.grid.as_text())
@@ -370,6 +360,21 @@ class StrategyPanel(QWidget):
                 event.accept()
                 return True
         return super().eventFilter(watched, event)
+
+
+def _alike(one: StrategyTable | None, other: StrategyTable | None) -> bool:
+    """Whether both are there and have as many layers and steps."""
+    return one is not None and other is not None and (one.layers, one.steps) == (other.layers, other.steps)
+
+
+def _difference(table: StrategyTable, reference: StrategyTable) -> str:
+    """How a table differs from ``reference``, in words."""
+    if not _alike(table, reference):
+        return f"{reference.layers} layers × {reference.steps} steps"
+    differ = np.count_nonzero(_values(table) != _values(reference))
+    if differ == 0:
+        return "identical"
+    return "1 cell differs" if differ == 1 else f"{differ} cells differ"
 
 
 def _values(table: StrategyTable | None) -> np.ndarray:

@@ -20,6 +20,7 @@ from engine.errors import PlainError
 from engine.session.events import Event, Prepared
 from engine.techniques.ditreducio.record import Trial
 from engine.techniques.ditreducio.requests import Calibrated, Similarities
+from engine.techniques.ditreducio.table import StrategyTable
 
 if TYPE_CHECKING:
     from app.features.strategy.panel import StrategyPanel
@@ -143,16 +144,22 @@ class StrategyPresenter(Presenter):
             raise PlainError(f"{path} cannot be read ({error}).") from error
         self.state.import_table(text, path.name)
 
+    @property
+    def _table(self) -> StrategyTable:
+        """The table to export. Raises :class:`PlainError` if there is none."""
+        if self.state.table is None:
+            raise PlainError("No strategy table to export yet: calibrate first.")
+        return self.state.table
+
     def _ask_where_to_put_table(self) -> None:
-        name = f"{self.state.table.steps}_{self.state.threshold:g}.json"
+        name = f"{self._table.steps}_{self.state.threshold:g}.json"
         self._ask_where_to_write("Official strategy table", file_dialogs.JSON, name, self.export_table)
 
     def export_table(self, path: Path) -> None:
         """Write the strategy table in the official form. Raises :class:`PlainError` when it cannot be written."""
-        if self.state.table is None:
-            raise PlainError("No strategy table to export yet: calibrate first.")
+        table = self._table
         try:
-            path.write_text(json.dumps(self.state.table.to_official()), encoding="utf-8")
+            path.write_text(json.dumps(table.to_official()), encoding="utf-8")
         except OSError as error:
             raise PlainError(f"{path} cannot be written ({error.strerror}); choose another folder.") from error
         self._notices.note(f"Wrote {path}")

@@ -23,14 +23,13 @@ from engine.setting.compatibility import Compatibility
 from engine.setting.setting import Engaged
 from engine.techniques import conflict, resolve
 from engine.techniques.base import Artefact
-from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE
+from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 from engine.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest
 from engine.techniques.ditreducio.table import StrategyTable
 
 NAME = TECHNIQUE.name
 _THRESHOLD_EDIT = 1
-_THRESHOLD = next(one for one in TECHNIQUE.knobs if one.name == "threshold")
 
 
 class StrategyState(QObject):
@@ -105,9 +104,9 @@ class StrategyState(QObject):
 
     def set_knob(self, knob: str, value: object) -> bool:
         """A changed threshold is applied to the calibration at hand, live."""
-        if knob != _THRESHOLD.name:
+        if knob != THRESHOLD.name:
             return False
-        self.set_threshold(float(value))
+        self.set_threshold(THRESHOLD.check(value))
         return True
 
     # --- What can be done ---------------------------------------------------------------------------------------------
@@ -137,11 +136,10 @@ class StrategyState(QObject):
     def compatibility(self) -> Compatibility | None:
         """Compatibility of a strategy table for the present selection; ``None`` without a loaded model that can have
         one."""
-        info = self._selection.info
-        if not self._selection.ready or info is None or info.family not in TECHNIQUE.families:
+        if not self._selection.ready or self._selection.loaded.family not in TECHNIQUE.families:
             return None
         try:
-            return resolve(info, self._selection.setting, prepared=False).compatibility
+            return resolve(self._selection.loaded, self._selection.setting, prepared=False).compatibility
         except SettingError:
             return None
 
@@ -159,8 +157,8 @@ class StrategyState(QObject):
     # --- Jobs ---------------------------------------------------------------------------------------------------------
     def calibrate(self) -> None:
         """Calibrate on the selected sentence. Raises when it cannot be done."""
-        chosen = self._selection
-        self.calibrate_on((Utterance(chosen.text, chosen.voice),) if chosen.voice is not None else ())
+        require(self.why_not_prepare())
+        self.calibrate_on((self._selection.utterance,))
 
     def calibrate_on(self, utterances: tuple[Utterance, ...], combine: str = COMBINATIONS[0]) -> None:
         """Calibrate on all ``utterances`` together. Raises when it cannot be done."""
@@ -172,8 +170,9 @@ class StrategyState(QObject):
     def measure_transfer(self, unseen: tuple[Utterance, ...]) -> None:
         """Measure how well the strategy table serves ``unseen`` utterances. Raises when it cannot be done."""
         require(self.why_not_transfer())
-        table, calibrated, setting = self.table, self.calibrated_on, self._selection.setting
-        request = TransferRequest(table, calibrated, unseen, setting)
+        if self.table is None:
+            raise SettingError(f"{TECHNIQUE.title} needs a strategy table: calibrate first.")
+        request = TransferRequest(self.table, self.calibrated_on, unseen, self._selection.setting)
         self._state.jobs.start(Kind.TRANSFER, lambda job: Prepare(job, NAME, request))
 
     def follow(self, event: Event) -> None:
@@ -191,14 +190,15 @@ class StrategyState(QObject):
     @property
     def threshold(self) -> float:
         """The selected threshold δ."""
-        return float(self._selection.knobs(NAME)[_THRESHOLD.name])
+        return float(self._selection.knobs(NAME)[THRESHOLD.name])
 
     def derive(self, threshold: float) -> Derivation | None:
         """Table of the calibration at hand at ``threshold``; ``None`` without one. The last one is cached."""
-        if self.record is None:
-            return None
-        if self._derived is None or self._derived[:2] != (self.record.fingerprint, threshold):
-            self._derived = self.record.fingerprint, threshold, self.record.derive(threshold)
+        return self._derivation(self.record, threshold) if self.record is not None else None
+
+    def _derivation(self, record: CalibrationRecord, threshold: float) -> Derivation:
+        if self._derived is None or self._derived[:2] != (record.fingerprint, threshold):
+            self._derived = record.fingerprint, threshold, record.derive(threshold)
         return self._derived[2]
 
     @property
@@ -219,7 +219,7 @@ class StrategyState(QObject):
 
     def set_threshold(self, threshold: float) -> None:
         """Move δ; with a calibration at hand the table follows at once."""
-        threshold = float(_THRESHOLD.check(threshold))
+        threshold = float(THRESHOLD.check(threshold))
         if threshold == self.threshold:
             return
         derivation = self.derive(threshold)
@@ -267,13 +267,13 @@ class StrategyState(QObject):
 
     def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
         self.table = table
-        self._selection.put_knobs(NAME, **{_THRESHOLD.name: threshold})
+        self._selection.put_knobs(NAME, **{THRESHOLD.name: threshold})
         self.changed.emit()
 
     def _take_up(self, record: CalibrationRecord) -> None:
         self.record = record
         self._state.undo_stack.clear()
-        self.table = self.derive(self.threshold).table
+        self.table = self._derivation(record, self.threshold).table
         self.changed.emit()
 
     @Slot()

@@ -166,8 +166,8 @@ def values_of(knob: Knob, text: str, searching: bool) -> list[object] | dict[str
         raise StudyError(f"{knob.title} needs values: {example(knob)}.")
     found: list[object] = []
     for part in parts:
-        match = _RANGE.fullmatch(part) if isinstance(knob, Number) else None
-        if match is None:
+        match = _RANGE.fullmatch(part)
+        if match is None or not isinstance(knob, Number):
             found.append(_value(knob, part))
         elif searching:
             if len(parts) > 1:
@@ -217,6 +217,7 @@ def _voice(voice: Voice) -> object:
 def _axes(form: StudyForm) -> dict[str, object]:
     """The grid, or the space of a search."""
     made: dict[str, object] = {}
+    tables: dict[str, dict[str, object]] = {}
     seen = set()
     options = {line.knob for line in form.varied if not line.technique}
     for line in form.varied:
@@ -229,7 +230,7 @@ def _axes(form: StudyForm) -> dict[str, object]:
         if not line.technique:
             made[line.knob] = values
             continue
-        found = {line.knob or ENGAGED: values}
+        found: dict[str, object] = {line.knob or ENGAGED: values}
         if line.without and isinstance(values, list):
             found = {line.knob or ENGAGED: [OFF, *values]}
         elif line.without:
@@ -238,7 +239,8 @@ def _axes(form: StudyForm) -> dict[str, object]:
             # An option has the technique's name: its knobs are written by their full names.
             made |= {f"{line.technique}.{name}": one for name, one in found.items()}
         else:
-            made[line.technique] = made.get(line.technique, {}) | found
+            made[line.technique] = tables.setdefault(line.technique, {})
+            tables[line.technique].update(found)
     return made
 
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
+    QLabel,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -31,12 +32,12 @@ class _BoundLine(QWidget):
 
     def __init__(self, bound: Bound) -> None:
         super().__init__()
-        self.metric = QComboBox()
-        self.metric.setAccessibleName("Bounded figure")
+        self.metric_box = QComboBox()
+        self.metric_box.setAccessibleName("Bounded figure")
         for one in METRICS:
             if one.better != NEITHER:
-                self.metric.addItem(one.title, one.name)
-        self.metric.setCurrentIndex(self.metric.findData(bound.metric))
+                self.metric_box.addItem(one.title, one.name)
+        self.metric_box.setCurrentIndex(self.metric_box.findData(bound.metric))
         self.kind = QComboBox()
         self.kind.setAccessibleName("Kind of bound")
         for name, title in KINDS.items():
@@ -47,15 +48,15 @@ class _BoundLine(QWidget):
         self.bound.setAccessibleName("Bound")
         self.bound.setToolTip("Type shares as fractions: one point of word error rate is 0.01")
         self.remove = cross_button("Remove the bound", "Remove this bound")
-        build.fill(QHBoxLayout(self), ((self.metric, 3), (self.kind, 3), (self.bound, 2), self.remove))
-        self.metric.currentIndexChanged.connect(self.changed)
+        build.fill(QHBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
+        self.metric_box.currentIndexChanged.connect(self.changed)
         self.kind.currentIndexChanged.connect(self.changed)
         self.bound.valueChanged.connect(self.changed)
         self.remove.clicked.connect(self.removed)
 
     @property
     def filled_in(self) -> Bound:
-        return Bound(self.metric.currentData(), self.kind.currentData(), self.bound.value())
+        return Bound(self.metric_box.currentData(), self.kind.currentData(), self.bound.value())
 
 
 class GoalsEditor(QWidget):
@@ -82,15 +83,16 @@ class GoalsEditor(QWidget):
         self._column = QVBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
         self.add_button = build.button(
-            "Add &bound", lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric.setFocus()
+            "Add &bound", lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric_box.setFocus()
         )
         form = QFormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
         goals = QHBoxLayout()
         for combo in self.goals:
             goals.addWidget(combo, 1)
-        form.addRow("&Goal", goals)
-        form.labelForField(goals).setBuddy(self.goals[0])
+        label = QLabel("&Goal")
+        label.setBuddy(self.goals[0])
+        form.addRow(label, goals)
         form.addRow("whose", self._column)
         form.addRow("", self.add_button)
         form.addRow("Tr&ials", self.trials)
@@ -100,7 +102,7 @@ class GoalsEditor(QWidget):
         line = _BoundLine(bound)
         self.bounds.append(line)
         self._column.addWidget(line)
-        insert_before(self.add_button, (line.metric, line.kind, line.bound, line.remove))
+        insert_before(self.add_button, (line.metric_box, line.kind, line.bound, line.remove))
         line.changed.connect(self.changed)
         line.removed.connect(lambda: self._remove(line))
         self.changed.emit()

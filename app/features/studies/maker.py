@@ -32,6 +32,7 @@ from app.features.studies.goals import GoalsEditor
 from app.shell import file_dialogs
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.combo import entry
 from app.widgets.tick_list import TickList
 from engine.errors import PlainError
 from engine.measure.evaluation.judges import JUDGES
@@ -130,7 +131,7 @@ class StudyMaker(QDialog):
         self.model = QComboBox()
         for one in catalogue.MODELS:
             self.model.addItem(one.title, one.id)
-            item = self.model.model().item(self.model.count() - 1)
+            item = entry(self.model, self.model.count() - 1)
             item.setEnabled(one.available)
             item.setToolTip(one.summary if one.available else f"{one.title} is not installed.")
         self.model.setCurrentIndex(self.model.findData(self._setting.model))
@@ -181,9 +182,12 @@ class StudyMaker(QDialog):
             ("&Rounds", self.rounds, self.rounds),
             ("&Judges", judges, self.judges[JUDGES[0].name]),
         ):
-            form.addRow(title, field)
-            if buddy is not None:
-                form.labelForField(field).setBuddy(buddy)
+            if buddy is None:
+                form.addRow(title, field)
+                continue
+            label = QLabel(title)
+            label.setBuddy(buddy)
+            form.addRow(label, field)
         for edit in (self.text_file, self.seeds):
             edit.textChanged.connect(self._changed)
         for spin in (self.count, self.rounds):
@@ -197,7 +201,7 @@ class StudyMaker(QDialog):
         self.kind.addItem("Try every combination", EVERY)
         self.kind.addItem("Search for the best", SEARCH)
         self.kind.addItem("Leave out each layer once", LAYERS)
-        self.kind.model().item(1).setEnabled(not self._no_search)
+        entry(self.kind, 1).setEnabled(not self._no_search)
         self.kind.setItemData(
             1,
             self._no_search or "Each setting is proposed from the results so far",
@@ -350,7 +354,7 @@ class StudyMaker(QDialog):
         """Offer to leave out layers if it is known how many the model has."""
         index = self.kind.findData(LAYERS)
         possible = same and self._layers is not None
-        self.kind.model().item(index).setEnabled(possible)
+        entry(self.kind, index).setEnabled(possible)
         reason = "" if possible else "Load a speech language model first."
         self.kind.setItemData(index, reason or "Layer importance by word errors", Qt.ItemDataRole.ToolTipRole)
         if not possible and self.kind.currentIndex() == index:

@@ -87,14 +87,14 @@ class StudyMaking(QObject):
         from app.features.studies.study_summary import plan_words
         from engine.studies import definition, estimating
 
-        maker = self.maker
+        maker = built(self.maker)
         pace, root = self._pace(), Path(maker.path.text()).parent
 
         def checked() -> tuple[Study, float | None]:
             planned = definition.parse(given, "This study", root)
             return planned, estimating.seconds(planned, pace(planned.model))
 
-        def shown(found: object) -> None:
+        def shown(found: tuple[Study, float | None] | BaseException) -> None:
             if self.maker is not maker or maker.definition != given:
                 return
             if isinstance(found, PlainError):

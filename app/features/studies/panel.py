@@ -32,6 +32,7 @@ from app.features.studies.study_summary import StudySummary, progress_words
 from app.features.studies.table import StudyTable, failures_text
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.combo import entry
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress
 from engine.studies.study import duration
@@ -248,7 +249,7 @@ class StudiesPanel(QWidget):
         """Why the study cannot be run, its settings not be used, and no cluster be used, as sentences, or ``""``."""
         self._reason, self._no_use = run, use
         index = self.where.findData(CLUSTER)
-        self.where.model().item(index).setEnabled(not cluster)
+        entry(self.where, index).setEnabled(not cluster)
         self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)
         self.where.setToolTip(cluster or "Ratios never combine takes of different machines")
         if cluster:

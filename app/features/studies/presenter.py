@@ -83,9 +83,9 @@ class StudiesPresenter(Presenter):
     def refresh(self) -> None:
         actions, there = self._actions, self.studies is not None
         run, use = self.why_not_run(), self.why_not_use()
-        shown = self.summary is not None
-        nothing = "" if shown else "Open or create a study first."
-        unmade = "" if shown and self.summary.made else nothing or "No takes yet; run the study first."
+        shown = self.summary
+        nothing = "" if shown is not None else "Open or create a study first."
+        unmade = "" if shown is not None and shown.made else nothing or "No takes yet; run the study first."
         for action, reason in (
             (actions.new_study, ""),
             (actions.open_study, ""),
@@ -162,10 +162,9 @@ class StudiesPresenter(Presenter):
     def run(self, ray: str = "", workers: int = 0) -> None:
         """Do what is left of the study that is shown, on the Ray cluster at ``ray`` if given. Raises
         :class:`PlainError` when it cannot be done."""
-        reason = self.why_not_run()
-        if reason:
+        seen, reason = self.summary, self.why_not_run()
+        if seen is None or reason:
             raise StudyError(reason)
-        seen = self.summary
         if not seen.file.exists():
             self._write_again(seen)
         folder, file = seen.folder, seen.file
@@ -264,7 +263,7 @@ class StudiesPresenter(Presenter):
 
         seen, state = self.summary, self._state
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
-        if row is None:
+        if seen is None or row is None or row.setting is None:
             raise StudyError("Select a setting in the study's table first.")
         state.selection.adopt_setting(row.setting)
         entry = state.artefacts.entry(row.setting)

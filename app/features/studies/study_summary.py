@@ -232,7 +232,7 @@ def _rows(study: Study | None, results: Results | None) -> tuple[Row, ...]:
     each = study.takes_each if study else 0
     searches = study is not None and study.search is not None
     search = search_in(results) if results else None
-    chosen = {one.setting for one in answer(search, results.trials).trials} if search else set()
+    chosen = {one.setting for one in answer(search, results.trials).trials} if search and results else set()
     rows = [
         Row(
             one.key,
@@ -296,4 +296,6 @@ def _seconds(
     made = sum(one.finished for one in rows)
     if study is None:
         return None
-    return results.busy_seconds / made * left if made else estimating.seconds(study, pace(study.model))
+    if results is None or not made:
+        return estimating.seconds(study, pace(study.model))
+    return results.busy_seconds / made * left

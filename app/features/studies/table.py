@@ -102,12 +102,15 @@ class StudyModel(QAbstractTableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if orientation is not Qt.Orientation.Horizontal:
             return None
-        fixed = section < len(_FIXED)
-        one = None if fixed else self._metrics[section - len(_FIXED)]
+        if section < len(_FIXED):
+            title, meaning = _FIXED[section]
+        else:
+            one = self._metrics[section - len(_FIXED)]
+            title, meaning = one.label, one.definition
         if role == Qt.ItemDataRole.DisplayRole:
-            return _FIXED[section][0] if fixed else one.label
+            return title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return _FIXED[section][1] if fixed else one.definition
+            return meaning
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(section)
         return None

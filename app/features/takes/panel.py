@@ -173,7 +173,8 @@ class TakesPanel(QWidget):
 
     def _selected_rows(self) -> list[int]:
         """Selected rows, in order. Read from ranges of whole rows, which is faster than the selection model's list."""
-        ranges = self.table.selectionModel().selection()
+        selection = self.table.selectionModel().selection()
+        ranges = map(selection.at, range(selection.count()))
         return sorted({row for one in ranges for row in range(one.top(), one.bottom() + 1)})
 
     def select(self, takes: Collection[str]) -> None:

@@ -13,9 +13,10 @@ from app.features.takes.table import FailedTake
 from app.features.takes.wav import write_wav
 from app.shell import file_dialogs
 from app.shell.notices import Level
-from app.state.jobs import Job, Kind, Outcome
+from app.state.jobs import Job, Outcome
 from app.state.take_library import open_library, replace_damaged
 from engine.errors import PlainError
+from engine.session.commands import Synthesise
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
 
@@ -78,7 +79,7 @@ class TakesPresenter(Presenter):
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if outcome is Outcome.FAILED and job.kind in (Kind.BASELINE, Kind.ACCELERATED):
+        if outcome is Outcome.FAILED and isinstance(job.command, Synthesise):
             self.takes.add(FailedTake.of(job.command, sentence))
 
     @Slot()

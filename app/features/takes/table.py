@@ -44,7 +44,7 @@ class Column:
     title: str
     meaning: str
     text: Callable[[TakeSummary], str]
-    key: Callable[[TakeSummary], object]
+    key: Callable[[TakeSummary], str | float]
     numeric: bool = False
     width: int = 9
     """In digits."""
@@ -64,12 +64,15 @@ def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
     """A column of the metric called ``name``, as :mod:`engine.measure.metrics` defines it; what was not measured sorts
     as the greatest."""
     one = metric(name)
+    of = one.of
+    if of is None:
+        raise ValueError(f"Takes have no {one.title}; only studies have.")
     absent = " Needs a baseline with the same words, timing and noise." if one.relative else ""
 
     def value(take: TakeSummary) -> float | None:
         if isinstance(take, FailedTake):
             return None
-        return one.of(take.measurements, take.metrics, take.log_mel_distance)
+        return of(take.measurements, take.metrics, take.log_mel_distance)
 
     def text(take: TakeSummary) -> str:
         found = value(take)
@@ -212,7 +215,7 @@ class TakesModel(QAbstractTableModel):
         wanted = [one for one in self._takes if self._wanted(one)] if self._words or self._starred else self._takes
         return sorted(wanted, key=self._key, reverse=self._descending)
 
-    def _key(self, take: TakeSummary) -> object:
+    def _key(self, take: TakeSummary) -> str | float:
         return self._sides.get(take.id, "") if self._sorted_by == _SIDE else COLUMNS[self._sorted_by].key(take)
 
     def _wanted(self, take: TakeSummary) -> bool:

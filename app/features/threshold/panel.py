@@ -31,8 +31,7 @@ from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
-from engine.setting.knobs import Number
-from engine.techniques.ditreducio import TECHNIQUE, UNITS
+from engine.techniques.ditreducio import THRESHOLD, UNITS
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 
 DECIMALS = 3
@@ -40,7 +39,6 @@ DECIMALS = 3
 SHARE_POINTS = 61
 """Thresholds at which the curve of the skipped share is computed; each is a table derived in about a millisecond."""
 BINS = 48
-_KNOB: Number = next(one for one in TECHNIQUE.knobs if one.name == "threshold")
 _COALESCE_MILLISECONDS = 15
 
 
@@ -65,7 +63,7 @@ class ThresholdPanel(QWidget):
         self._record: CalibrationRecord | None = None
         self._derivation: Derivation | None = None
         self._operations: OperationCounts | None = None
-        self._threshold = float(_KNOB.default)
+        self._threshold = float(THRESHOLD.default)
         self._metric = "mae"
         self._errors = {SkipAction.TS: np.empty(0), SkipAction.BS: np.empty(0)}
         self._busy = False
@@ -101,8 +99,8 @@ class ThresholdPanel(QWidget):
 
         self.spin_box = QDoubleSpinBox()
         self.spin_box.setDecimals(DECIMALS)
-        self.spin_box.setRange(_KNOB.minimum, _KNOB.maximum)
-        self.spin_box.setSingleStep(_KNOB.step)
+        self.spin_box.setRange(THRESHOLD.minimum, THRESHOLD.maximum)
+        self.spin_box.setSingleStep(THRESHOLD.step)
         self.spin_box.setValue(self._threshold)
         self.spin_box.setKeyboardTracking(False)
         self.spin_box.setAccessibleName("Threshold δ")
@@ -219,12 +217,9 @@ class ThresholdPanel(QWidget):
         head, *rows = self.histogram.as_text().split("\n")
         lines = [f"{head}\t({UNITS[self._metric]})", *rows, "", "threshold\tskipped share"]
         if self._record is not None:
-            thresholds = np.arange(_KNOB.minimum, _KNOB.maximum + _KNOB.step / 2, _KNOB.step)
-            lines += [f"{one:.{DECIMALS}f}\t{self._share(one):.4f}" for one in thresholds]
+            thresholds = np.arange(THRESHOLD.minimum, THRESHOLD.maximum + THRESHOLD.step / 2, THRESHOLD.step)
+            lines += [f"{one:.{DECIMALS}f}\t{_skipped_share(self._record, one):.4f}" for one in thresholds]
         return "\n".join(lines)
-
-    def _share(self, threshold: float) -> float:
-        return self._record.derive(float(threshold)).table.skipped_share
 
     # --- Moving δ ----------------------------------------------------------------------------------------------------
     def _drag(self, position: float) -> None:
@@ -238,7 +233,7 @@ class ThresholdPanel(QWidget):
             self._move_to(self._pending)
 
     def _step(self, steps: int) -> None:
-        self._move_to(self._threshold + steps * _KNOB.step)
+        self._move_to(self._threshold + steps * THRESHOLD.step)
 
     def _return(self) -> None:
         if self._record is not None:
@@ -246,7 +241,7 @@ class ThresholdPanel(QWidget):
 
     def _move_to(self, threshold: float) -> None:
         self._pending = None
-        threshold = round(min(max(threshold, _KNOB.minimum), _KNOB.maximum), DECIMALS)
+        threshold = round(min(max(threshold, THRESHOLD.minimum), THRESHOLD.maximum), DECIMALS)
         if threshold == self._threshold:
             self._place()
             return
@@ -269,7 +264,7 @@ class ThresholdPanel(QWidget):
     def _label(self) -> None:
         unit = UNITS[self._metric]
         self.share.frame.bottom.set_title(Dimension(f"Error ÷ (l/L) of layer l of L, {unit}", unit))
-        self.spin_box.setToolTip(f"{_KNOB.meaning} Unit: {UNITS[self._metric]}.")
+        self.spin_box.setToolTip(f"{THRESHOLD.meaning} Unit: {UNITS[self._metric]}.")
 
     def _draw(self) -> None:
         """Everything that depends on the record and the axis, not on δ."""
@@ -280,17 +275,18 @@ class ThresholdPanel(QWidget):
             most = max(float(np.percentile(every, 97)), 2.2 * calibrated)
             least = max(float(every.min()), 10.0**-DECIMALS)
         else:
-            most, least = 2.2 * max(calibrated, _KNOB.step), 10.0**-DECIMALS
+            most, least = 2.2 * max(calibrated, THRESHOLD.step), 10.0**-DECIMALS
         across = Scale(least, max(most, 2 * least), True) if logarithmic else Scale(0.0, most)
         edges = _spread(across, BINS + 1)
         counts = {
             action: np.histogram(np.maximum(errors, across.low), edges)[0] for action, errors in self._errors.items()
         }
         self.histogram.show_counts(across, edges, counts)
-        thresholds = np.empty(0)
+        thresholds = shares = np.empty(0)
         if record is not None:
             thresholds = np.unique([*_spread(across, SHARE_POINTS), max(record.threshold, across.low)])
-        self.share.show_curve(across, thresholds, np.array([100 * self._share(one) for one in thresholds]))
+            shares = np.array([100 * _skipped_share(record, one) for one in thresholds])
+        self.share.show_curve(across, thresholds, shares)
 
     def _place(self) -> None:
         """Put line, point and spin box where δ is."""
@@ -329,14 +325,14 @@ class ThresholdPanel(QWidget):
             label.setAccessibleName(f"{name}: {label.text()}")
 
     def _say_verdict(self) -> None:
-        derivation = self._derivation
-        if derivation is None:
+        derivation, record = self._derivation, self._record
+        if derivation is None or record is None:
             yet = "No measurements yet: calibrate once, then drag δ to see what would be skipped."
             self.verdict.setText(self._reason or yet)
             set_look(self.verdict, "muted")
             return
         if derivation.exact:
-            low, high = self._record.exact_interval
+            low, high = record.exact_interval
             until = f"to {high:.4g}" if np.isfinite(high) else "upwards"
             self.verdict.setText(
                 f"✓ Exact: a calibration at δ = {self._threshold:g} gives the same table "
@@ -344,11 +340,12 @@ class ThresholdPanel(QWidget):
             )
             set_look(self.verdict, "good")
             return
-        first = derivation.differs_at
-        text = (
-            f"△ Predicted: needs a calibration at this δ. From layer {first.layer + 1}, step {first.step + 1} on it "
-            "the decisions differ from the measured calibration."
-        )
+        text, first = "△ Predicted: needs a calibration at this δ.", derivation.differs_at
+        if first is not None:
+            text += (
+                f" From layer {first.layer + 1}, step {first.step + 1} on it the decisions differ from the measured "
+                "calibration."
+            )
         if derivation.unmeasured:
             text += f" Branch skipping was not measured for {derivation.unmeasured} of the computed cells."
         self.verdict.setText(text)
@@ -359,3 +356,7 @@ def _spread(scale: Scale, count: int) -> np.ndarray:
     """Figures evenly apart along an axis, from its beginning to its end."""
     inner = (scale.at(share) for share in np.linspace(0.0, 1.0, count)[1:-1].tolist())
     return np.array([scale.low, *inner, scale.high])
+
+
+def _skipped_share(record: CalibrationRecord, threshold: float) -> float:
+    return record.derive(float(threshold)).table.skipped_share

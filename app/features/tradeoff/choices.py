@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
 from PySide6.QtGui import QPaintEvent
@@ -126,12 +125,13 @@ class FilterLine(QWidget):
 
     def applied_to(self, chosen: Filter) -> Filter:
         """``chosen`` with what is chosen here."""
-        wanted = {name: combo.currentData() or "" for name, combo in self.combos.items()}
-        return replace(chosen, **wanted, words=self.search.text())
+        wanted = {name: str(combo.currentData() or "") for name, combo in self.combos.items()}
+        return chosen.with_origins({**wanted, "words": self.search.text()})
 
     def show_filter(self, chosen: Filter, there: Mapping[str, Sequence[str]]) -> Filter:
         """Show ``chosen``, and offer what is there by the same names. Gives ``chosen`` without what is gone."""
-        chosen = replace(chosen, **{name: "" for name, known in there.items() if getattr(chosen, name) not in known})
+        gone = [name for name, known in there.items() if getattr(chosen, name) not in known]
+        chosen = chosen.with_origins(dict.fromkeys(gone, ""))
         if self.search.text() != chosen.words:
             with QSignalBlocker(self.search):
                 self.search.setText(chosen.words)

@@ -224,13 +224,13 @@ class TradeoffPanel(QWidget):
     @property
     def remembered(self) -> str:
         """Options and filter as text for :meth:`recall`."""
-        return remembered(self._options, self.options_line.own_axes, replace(self._filter, **self._awaited))
+        return remembered(self._options, self.options_line.own_axes, self._filter.with_origins(self._awaited))
 
     def recall(self, text: str) -> None:
         """Show what :attr:`remembered` was, each part as soon as there are points of it."""
         self._options, self.options_line.own_axes, chosen = recalled(text)
         self._awaited = {name: value for name in _ORIGINS if (value := getattr(chosen, name))}
-        self._filter = replace(chosen, **dict.fromkeys(_ORIGINS, ""))
+        self._filter = chosen.with_origins(dict.fromkeys(_ORIGINS, ""))
         self._show_hidden()
         self._fill_choices()
         self._show()
@@ -238,7 +238,7 @@ class TradeoffPanel(QWidget):
     def _take_what_was_awaited(self) -> None:
         there = self._origins
         found = {name: value for name, value in self._awaited.items() if value in there[name]}
-        self._filter = replace(self._filter, **found)
+        self._filter = self._filter.with_origins(found)
         self._awaited = {name: value for name, value in self._awaited.items() if name not in found}
 
     def clear_filter(self) -> None:

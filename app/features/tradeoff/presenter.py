@@ -4,6 +4,7 @@ and Setup."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,14 +68,17 @@ class TradeoffPresenter(Presenter):
             (actions.point_keep, "keep_button"),
             (actions.point_use, "use_button"),
         ):
-            actions.bind(action, lambda name=button: getattr(built(self.tradeoff).details, name).click())
+            actions.bind(action, partial(self._click, button))
         actions.bind(actions.front_back, lambda: built(self.tradeoff).plot.walk(-1))
         actions.bind(actions.front_on, lambda: built(self.tradeoff).plot.walk(1))
         actions.bind(actions.point_nearer, lambda: built(self.tradeoff).plot.zoom_in())
         actions.bind(actions.point_farther, lambda: built(self.tradeoff).plot.zoom_out())
         actions.bind(actions.point_everything, lambda: built(self.tradeoff).plot.show_everything())
         for ending, action in zip(file_dialogs.PLOTS, actions.point_files, strict=True):
-            actions.bind(action, lambda ending=ending: self._ask_for_sheet(ending))
+            actions.bind(action, partial(self._ask_for_sheet, ending))
+
+    def _click(self, button: str) -> None:
+        getattr(built(self.tradeoff).details, button).click()
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
@@ -92,7 +96,7 @@ class TradeoffPresenter(Presenter):
 
     def _enable(self) -> None:
         """The menu's actions as the panel's buttons."""
-        panel, actions = self.tradeoff, self._actions
+        panel, actions = built(self.tradeoff), self._actions
         details = panel.details
         for action, button in (
             (actions.point_hear, details.hear_button),
@@ -119,9 +123,11 @@ class TradeoffPresenter(Presenter):
             hear = "A listening test is using the player." if listen.deck.lent else listen.player.problem
         point, sound = built(self.tradeoff).plot.current, built(self.tradeoff).details.sound
         keep = use = ""
+        if point is None:
+            return hear, keep, use
         if sound is not None and point.folder is not None and sound.take in self._known.taken:
             keep = "This take is already in Takes."
-        if point is not None and point.setting is not None and point.setting.model != state.selection.model_id:
+        if point.setting is not None and point.setting.model != state.selection.model_id:
             use = f"The point is from {point.model}; load that model first (menu Model)."
         return hear, keep, use
 
@@ -200,7 +206,7 @@ class TradeoffPresenter(Presenter):
 
     @Slot()
     def _read_what_is_stale(self) -> None:
-        if self.tradeoff is None or not self.tradeoff.isVisible():
+        if self.tradeoff is None or self._reader is None or not self.tradeoff.isVisible():
             return
         stale, self._stale = self._stale, set()
         for what in stale:
@@ -246,7 +252,8 @@ class TradeoffPresenter(Presenter):
         points = self._known.arranged(self._studies.folders)
         self._offer()
         built(self.tradeoff).show_points(points)
-        self._links.show_sides()
+        if self._links is not None:
+            self._links.show_sides()
         self.refresh()
 
     def _offer(self) -> None:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -118,8 +119,9 @@ class TrainingPanel(QWidget):
             row = QHBoxLayout()
             row.addWidget(editor, 1)
             row.addWidget(button)
-            form.addRow(title, row)
-            form.labelForField(row).setBuddy(editor)
+            label = QLabel(title)
+            label.setBuddy(editor)
+            form.addRow(label, row)
             self._rows[editor] = row
         form.addRow(controls)
         form.addRow(self.remark)

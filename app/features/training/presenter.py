@@ -14,10 +14,10 @@ from app.features.training.model import Place, Plan, training, trainings
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
-from engine.models.base import ModelInfo
+from engine.models.base import ModelInfo, TrainedWeights
 from engine.session.commands import Prepare
 from engine.session.events import Event, PreparationReport, Prepared
-from engine.training.requests import Trained, TrainingProgress
+from engine.training.requests import Trained, TrainingProgress, TrainingRequest
 
 if TYPE_CHECKING:
     from app.features.training.panel import TrainingPanel
@@ -82,7 +82,7 @@ class TrainingPresenter(Presenter):
 
     def _make_ready(self, technique: str, trained: Trained, info: ModelInfo) -> None:
         """Set what the new weights are for, so that engaging the technique is all that is left to do."""
-        there = (*info.weight_sets, *info.drafts, *info.students)
+        there: tuple[TrainedWeights, ...] = (*info.weight_sets, *info.drafts, *info.students)
         made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
         knobs, sentence = training(technique).ready(trained.figures)
         for name, value in knobs.items():
@@ -173,7 +173,8 @@ class TrainingPresenter(Presenter):
         from app.features.training.panel import CHECKPOINT
 
         if job.kind is Kind.TRAIN and self.training is not None:
-            kept = (Path(job.command.request.work) / CHECKPOINT).is_file()
+            request = job.command.request if isinstance(job.command, Prepare) else None
+            kept = isinstance(request, TrainingRequest) and (Path(request.work) / CHECKPOINT).is_file()
             cancelled = "Cancelled. Resume continues from the checkpoint in the work folder." if kept else "Cancelled."
             said = cancelled if outcome is Outcome.CANCELLED else sentence
             self.training.end(said, failed=outcome is Outcome.FAILED)

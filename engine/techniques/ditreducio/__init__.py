@@ -25,6 +25,17 @@ UNITS = {"mae": "units of the model's output", "relative": "relative, clipped at
 before its last projection, where units have no name."""
 COMBINATIONS = ("worst", "mean")
 """Which error of several sentences decides a skip, if they are calibrated together."""
+THRESHOLD = Number(
+    "threshold",
+    "Threshold",
+    "Largest error of the model's output that a skip may cause; layer l of L may use l/L of it.",
+    default=0.10,
+    symbol="δ",
+    effect=Effect.AFTER_CALIBRATION,
+    minimum=0.0,
+    maximum=2.0,
+    step=0.01,
+)
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
@@ -145,17 +156,7 @@ TECHNIQUE = Technique(
         "table", StrategyTable, StrategyTable.from_json, StrategyTable.to_json, artefact.check, artefact.fixed_knobs
     ),
     knobs=(
-        Number(
-            "threshold",
-            "Threshold",
-            "Largest error of the model's output that a skip may cause; layer l of L may use l/L of it.",
-            default=0.10,
-            symbol="δ",
-            effect=Effect.AFTER_CALIBRATION,
-            minimum=0.0,
-            maximum=2.0,
-            step=0.01,
-        ),
+        THRESHOLD,
         Choice(
             "metric",
             "Error metric",

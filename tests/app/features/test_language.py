@@ -98,7 +98,7 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     panel, choice = presenter.layers, presenter.choice
     assert choice.record.order == (0, 2, 1)
     choice.set_depth(2)
-    assert (choice.retained, panel.depth.value()) == ((0, 2), 2)
+    assert (choice.retained, panel.depth_box.value()) == ((0, 2), 2)
     panel.toggled.emit(1)
     assert choice.by_hand
     assert choice.retained == (0, 1, 2)

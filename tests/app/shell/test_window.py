@@ -27,6 +27,7 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import createdByPython
 
 from app.__main__ import catch_exceptions
+from app.shell.docks import Coloured
 from app.shell.theme import DARK, Scheme, Theme
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
@@ -195,6 +196,10 @@ def test_no_other_window_is_shown_while_it_is_built(
         qapp.removeEventFilter(watch)
     assert shown == [window]
     qtbot.waitUntil(window.isActiveWindow)
+
+
+def test_every_panel_follows_the_theme(window: MainWindow) -> None:
+    assert [name for name, panel in window.panels.items() if not isinstance(panel, Coloured)] == []
 
 
 def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> None:

@@ -34,6 +34,18 @@ def test_nothing_can_be_done_before_the_model_is_loaded(tmp_path: Path, qtbot: Q
     assert "not loaded" in state.availability.why_not_synthesise()
     with pytest.raises(SettingError, match="not loaded"):
         state.synthesis.synthesise_baseline()
+    with pytest.raises(SettingError, match="not loaded"):
+        _ = state.selection.loaded
+
+
+def test_what_needs_a_voice_says_so_without_one(presenter: Presenter) -> None:
+    chosen = presenter.state.selection
+    assert (chosen.loaded, chosen.speaker) == (chosen.info, chosen.voice)
+    assert (chosen.utterance.text, chosen.utterance.voice) == (chosen.text, chosen.voice)
+    chosen.voice = None
+    for wanted in ("speaker", "utterance"):
+        with pytest.raises(SettingError, match="Choose a voice first"):
+            getattr(chosen, wanted)
 
 
 def test_baseline_and_accelerated_share_seed_options_and_text(presenter: Presenter) -> None:

@@ -106,7 +106,7 @@ class KnownPoints:
         if point.folder is not None:
             table = self.table_of(point)
             return "" if table is None else table.fingerprint
-        engaged = self._state.artefacts.entry(point.setting)
+        engaged = self._state.artefacts.entry(point.setting) if point.setting is not None else None
         return "" if engaged is None else engaged.artefact
 
     # --- Takes --------------------------------------------------------------------------------------------------------

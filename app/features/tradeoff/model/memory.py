@@ -28,16 +28,22 @@ def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
     except ValueError:
         found = None
     look_kept, filter_kept = (_part(found, name) for name in ("look", "filter"))
-    known = {one.name for one in AXES}
-    axes = {name: look_kept.get(name) for name in _AXES}
-    own_axes = all(isinstance(one, str) and one in known for one in axes.values())
-    options = replace(PlotOptions(), **axes) if own_axes else PlotOptions()
+    axes = _axes(look_kept)
+    options = PlotOptions() if axes is None else PlotOptions(*axes)
     switches = [one.name for one in fields(PlotOptions) if one.name not in _AXES]
     options = replace(options, **{name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)})
     origins = {name: filter_kept[name] for name in _ORIGINS if isinstance(filter_kept.get(name), str)}
     hidden = filter_kept.get("hidden")
     names = frozenset(one for one in hidden if isinstance(one, str)) if isinstance(hidden, list) else frozenset()
-    return options, own_axes, Filter(**origins, hidden=names)
+    return options, axes is not None, Filter(**origins, hidden=names)
+
+
+def _axes(kept: dict) -> tuple[str, str] | None:
+    """The user's own axes, across and up; ``None`` if there are none, or not any more."""
+    x, y = (kept.get(name) for name in _AXES)
+    if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in AXES}:
+        return x, y
+    return None
 
 
 def _part(found: object, name: str) -> dict:

@@ -4,8 +4,8 @@ the plot. Free of Qt; everything is computed for all points at once, so that tho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 
@@ -35,6 +35,16 @@ class Filter:
     """Techniques, by name, that no shown point engages; :data:`BASELINE` for those that engage none."""
     only: frozenset[str] | None = None
     """Keys of the only points that are shown; ``None`` for all."""
+
+    def with_origins(self, origins: Mapping[str, str]) -> Filter:
+        """A copy with these sources, models, voices or words, by the names of their fields."""
+        return replace(
+            self,
+            source=origins.get("source", self.source),
+            model=origins.get("model", self.model),
+            voice=origins.get("voice", self.voice),
+            words=origins.get("words", self.words),
+        )
 
     @property
     def filters(self) -> bool:
@@ -219,7 +229,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     wanted = pool.wanted(chosen)
     placed = ~np.isnan(x[:, 0]) & ~np.isnan(y[:, 0])
     notes: list[str] = []
-    logarithmic = []
+    logarithmic: list[bool] = []
     for one, found, asked in zip(options.axes, (x, y), (options.log_x, options.log_y), strict=True):
         there = found[wanted & own & placed, 0]
         # Rather a linear axis than an empty plot.
@@ -228,7 +238,8 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
             which = "the one point is not" if len(there) == 1 else f"none of the {len(there)} points is"
             notes.append(f"{one.title} stays linear: {which} above 0, as a logarithmic axis requires.")
         logarithmic.append(asked and not refused)
-    for found, of in zip((x, y), logarithmic, strict=True):
+    log_x, log_y = logarithmic
+    for found, of in ((x, log_x), (y, log_y)):
         if of:
             placed &= found[:, 0] > 0.0
     shown = wanted & placed & own
@@ -265,8 +276,8 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
         int((own & ~wanted).sum()),
         dominated,
         tuple(notes),
-        tuple(logarithmic),
-        tuple(_floors(kept, one, options.ratios, of) for one, of in zip(options.axes, logarithmic, strict=True)),
+        (log_x, log_y),
+        (_floors(kept, x_axis, options.ratios, log_x), _floors(kept, y_axis, options.ratios, log_y)),
     )
 
 

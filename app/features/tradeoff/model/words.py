@@ -92,8 +92,9 @@ def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
         shown += [(one, False, colours.muted) for one in others]
     lines: list[tuple[str, Estimate, str]] = []
     for one, ratios, colour in shown:
-        lines.append((f"{escape(one.label(ratios))}{_direction(one)}", one.figure(point, ratios), colour))
-        floor = one.floor(point, ratios)
+        figure, floor = one.figure(point, ratios), one.floor(point, ratios)
+        if figure is not None:
+            lines.append((f"{escape(one.label(ratios))}{_direction(one)}", figure, colour))
         if floor is not None:
             lines.append((_FLOOR, floor, colours.muted))
     numbers = {figure.n for _, figure, _ in lines}

@@ -107,7 +107,7 @@ def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> N
     assert panel.strip.hasFocus()
     QTest.keyClick(panel.strip, KEY.Key_Right)
     QTest.keyClick(panel.strip, KEY.Key_PageDown)
-    assert panel.strip.cursor == 4, "the next cycle"
+    assert panel.strip.cursor_token == 4, "the next cycle"
     QTest.keyClick(panel.strip, KEY.Key_Right)
     assert panel.reading.text() == (
         "Token 6 of 8, 0.10 s, id 9, cycle 2: resampled. Rejected drafts here: 6, 7. Click or Space: play from here."
@@ -116,9 +116,9 @@ def test_keys_go_along_the_tokens_and_hear_from_there(panel: DecodingPanel) -> N
     QTest.keyClick(panel.strip, KEY.Key_Space)
     assert heard.at(0) == ["B", pytest.approx(0.1)]
     QTest.keyClick(panel.strip, KEY.Key_End)
-    assert panel.strip.cursor == 7
+    assert panel.strip.cursor_token == 7
     QTest.keyClick(panel.strip, KEY.Key_Home)
-    assert panel.strip.cursor == 0
+    assert panel.strip.cursor_token == 0
 
 
 def test_a_click_on_a_token_hears_from_there(panel: DecodingPanel, qtbot: QtBot) -> None:
@@ -126,7 +126,7 @@ def test_a_click_on_a_token_hears_from_there(panel: DecodingPanel, qtbot: QtBot)
     place = panel.strip.token_rectangle(6).center().toPoint()
     qtbot.mouseClick(panel.strip, Qt.MouseButton.LeftButton, pos=place)
     assert heard.at(0) == ["B", pytest.approx(2.0)]
-    assert panel.strip.cursor == 6
+    assert panel.strip.cursor_token == 6
 
 
 def test_tokens_are_painted_in_the_colours_of_their_fates(panel: DecodingPanel) -> None:

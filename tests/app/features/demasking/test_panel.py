@@ -105,17 +105,17 @@ def test_cells_say_what_became_of_them(panel: DemaskingPanel) -> None:
     assert "still masked; code 40 comes with probability 1.00 at step 5 of 6" in grid.describe(2, 0)
     for key, at in ((KEY.Key_Right, (0, 1)), (KEY.Key_Up, (1, 1)), (KEY.Key_End, (1, 19)), (KEY.Key_Down, (0, 19))):
         QTest.keyClick(grid, key)
-        assert grid.cursor == at
+        assert grid.cursor_cell == at
     assert panel.reading.text().startswith("Codebook 1, 0.76 s (frame 20): code 19, committed")
     QTest.keyClick(grid, KEY.Key_Home)
-    assert grid.cursor == (0, 0)
+    assert grid.cursor_cell == (0, 0)
 
 
 def test_a_click_chooses_a_cell_and_space_hears_from_it(panel: DemaskingPanel) -> None:
     heard = QSignalSpy(panel.hear_wanted)
     place = panel.grid.cell(2, 10).center().toPoint()
     QTest.mouseClick(panel.grid, Qt.MouseButton.LeftButton, pos=place)
-    assert panel.grid.cursor == (2, 10)
+    assert panel.grid.cursor_cell == (2, 10)
     QTest.keyClick(panel.grid, KEY.Key_Space)
     assert heard.at(0) == ["B", pytest.approx(0.4)]
     panel.passages.setCurrentIndex(1)

@@ -57,7 +57,7 @@ def lane_of(bars: LayerBars, row: int) -> QRectF:
 
 
 def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
-    assert panel.depth.text() == "2 of 4"
+    assert panel.depth_box.text() == "2 of 4"
     assert "0, 3 are kept (by word errors)" in panel.kept.text()
     assert "2.00 × faster" in panel.kept.text()
     assert panel.bars.cut == (WORD_ERROR, pytest.approx(0.15)), "between layers 3 and 1"
@@ -177,7 +177,7 @@ def test_without_a_language_model_it_says_so(panel: LayersPanel) -> None:
     panel.set_reasons("F5 mini decodes no tokens; load a speech language model to remove layers.", "", {})
     assert "decodes no tokens" in panel.state
     buttons = panel.measure_button, panel.study_button, panel.train_button
-    assert not any(one.isEnabled() for one in (panel.depth, *buttons))
+    assert not any(one.isEnabled() for one in (panel.depth_box, *buttons))
     assert "decodes no tokens" in panel.study_button.toolTip()
 
 

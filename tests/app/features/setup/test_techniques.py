@@ -143,7 +143,7 @@ def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel
 
 
 def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPanel, presenter: Presenter) -> None:
-    presenter.state.selection.info = replace(presenter.state.selection.info, cfg_free_weight=0.5)
+    presenter.state.selection.info = replace(presenter.state.selection.info, trained_guidance=0.5)
     presenter.state.selection.model_changed.emit()
     assert not panel.sampler.editor("guidance").isEnabled()
     assert "w = 0.50" in panel._notes.text()

@@ -222,7 +222,7 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
     goals = maker.goals
     expected = [maker.kind, *goals.goals]
     for one in goals.bounds:
-        expected += [one.metric, one.kind, one.bound, one.remove]
+        expected += [one.metric_box, one.kind, one.bound, one.remove]
     expected += [goals.add_button, goals.trials]
     for line in (first, second):
         expected += [line.owner, line.knob, line.values, line.without, line.remove]
