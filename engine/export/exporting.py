@@ -14,7 +14,7 @@ from engine.models.base import WorkObserver
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
-from engine.models.files.weight_sets import cfg_free_weight
+from engine.models.files.weight_sets import trained_guidance
 from engine.setting.profile import Profile
 
 
@@ -31,7 +31,7 @@ def export(
     _require(why_not(chosen, profile, guided_weights=True))
     follower.status("Reading the checkpoint")
     checkpoint = checkpoint_of(profile, model_folder, follower.check)
-    _require(why_not(chosen, profile, cfg_free_weight(checkpoint.path) is not None))
+    _require(why_not(chosen, profile, trained_guidance(checkpoint.path) is not None))
     weights = _weights(profile, checkpoint, follower.check)
     contents = f5_tts.contents(profile, checkpoint, weights) if chosen is F5_TTS else {}
     if weights is not None:

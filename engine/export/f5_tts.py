@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.export import paretone_profile
 from engine.export.targets import exporting
 from engine.models.f5.checkpoint import F5Checkpoint
-from engine.models.files.weight_sets import cfg_free_weight
+from engine.models.files.weight_sets import trained_guidance
 from engine.sampling.flow import sampling_grid
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
@@ -77,7 +77,7 @@ def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
 def _options(profile: Profile, checkpoint: F5Checkpoint) -> Values:
     """The sampler options in force; a checkpoint with guidance in its weights takes none, as in synthesis."""
     options = options_in_force(profile.setting)
-    return options if cfg_free_weight(checkpoint.path) is None else options.replace(guidance=0.0)
+    return options if trained_guidance(checkpoint.path) is None else options.replace(guidance=0.0)
 
 
 def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> str:

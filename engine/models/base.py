@@ -112,9 +112,10 @@ class ModelInfo:
     precisions: tuple[str, ...] = ("float32",)
     """Precisions that pay on its device."""
     weight_sets: tuple[WeightSet, ...] = ()
-    """Its CFG-free weights."""
-    cfg_free_weight: float | None = None
-    """The weight w where the checkpoint itself is CFG-free: it runs one branch and takes no guidance."""
+    """Others of the same model that have guidance in them."""
+    trained_guidance: float | None = None
+    """The weight w of the guidance that the checkpoint was trained with, and has in its weights: it runs one branch and
+    takes no more."""
     drafts: tuple[DraftWeights, ...] = ()
     """Drafts for a language model."""
     students: tuple[StudentWeights, ...] = ()
@@ -260,8 +261,8 @@ class SpeechModel(Protocol):
     info: ModelInfo
 
     def look_for_weights(self, check: Callable[[], None]) -> ModelInfo:
-        """Take note of weights that have come since the model was loaded (CFG-free ones, drafts, students), and return
-        the new ``info``."""
+        """Take note of weights that have come since the model was loaded (fine-tuned ones, drafts, students), and
+        return the new ``info``."""
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         """Read, warm up and measure what ``setting`` needs in addition to the model itself, such as other weights; some

@@ -128,8 +128,8 @@ class Prepare(Command):
 
 @dataclass(frozen=True)
 class ComputeView(Command):
-    """Compute the view called ``view`` (see :func:`engine.views.views`) on ``utterance`` under ``setting``, with
-    its own ``knobs``. A calibration at hand, ``record``, may spare one."""
+    """Compute the view called ``view`` (see :func:`engine.views.views`) on ``utterance`` under ``setting``, with its
+    own ``knobs``. ``records`` are what preparations measured, so that the view need not measure it again."""
 
     activity = "computing the view"
     carried_out_by = "engine.session.jobs.inspection:compute_view"
@@ -139,7 +139,7 @@ class ComputeView(Command):
     utterance: Utterance
     setting: Setting
     knobs: Values = NO_VALUES
-    record: Any = None
+    records: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)

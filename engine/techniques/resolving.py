@@ -156,12 +156,12 @@ def _begin(info: ModelInfo, setting: Setting) -> Any:
     plan = PLANS[info.family](
         options, options, info.fingerprint, _compatibility(info, info.fingerprint, options), info.precision
     )
-    if info.cfg_free_weight is None:
+    if info.trained_guidance is None:
         return plan
     # Guidance on top of what is in such a checkpoint's weights would be far too much.
     unguided = info.guidance.off(options)
     if info.guidance.branches(options) > 1:
-        trained = info.cfg_free_weight
+        trained = info.trained_guidance
         plan = plan.noted(
             f"Guidance is ignored: {info.title} has its guidance in its weights (w = {trained:.2f}) and speaks as if "
             f"guided by {trained / (1 - trained):.2g} already; more on top would be too much."
@@ -245,7 +245,7 @@ def _finish(info: ModelInfo, plan: Any) -> Any:
     guided = info.guidance.branches(plan.options)
     if info.family == FLOW:
         plan = replace(plan, branches=guided, reference_branches=info.guidance.branches(plan.reference))
-        own_weights = plan.fingerprint == info.fingerprint and info.cfg_free_weight is None
+        own_weights = plan.fingerprint == info.fingerprint and info.trained_guidance is None
         return plan.noted(NO_GUIDANCE[FLOW]) if "guidance" in plan.options and guided == 1 and own_weights else plan
     return plan if plan.options["guidance"] else plan.noted(NO_GUIDANCE[MASKED])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from engine.models.base import FlowModel, ProgressObserver, SpeechModel, Utterance, flow_model
 from engine.setting.knobs import Effect, Knob, Number, Values
@@ -25,8 +24,8 @@ class Task:
     knobs: Values
     """The view's own, all of them."""
     observer: ProgressObserver
-    record: Any = None
-    """A calibration at hand, which may spare one."""
+    records: tuple[object, ...] = ()
+    """What preparations measured and is at hand: a calibration's record, say, which may spare one."""
 
     @property
     def flow(self) -> FlowModel:

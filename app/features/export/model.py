@@ -36,8 +36,8 @@ class ProfileExport:
         if take is not None:
             compared = baseline is not None and take.fidelity_to == baseline.id
             evidence = Evidence.of(take, baseline if compared else None)
-        setting, info = state.selection.setting, state.selection.info
-        return Profile.of(setting, info, state.artefacts.of(setting), evidence)
+        setting = state.selection.setting
+        return Profile.of(setting, state.selection.loaded, state.artefacts.of(setting), evidence)
 
     def write(self, path: Path) -> None:
         """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
@@ -50,7 +50,7 @@ class ProfileExport:
         except PlainError as error:
             return str(error)
         info = self._state.selection.info
-        return why_not(target, profile, info is not None and info.cfg_free_weight is not None)
+        return why_not(target, profile, info is not None and info.trained_guidance is not None)
 
     def export(self, target: Target, folder: Path) -> None:
         """Have the engine export the profile to ``target``. Raises :class:`PlainError` when it cannot be done."""
@@ -63,5 +63,4 @@ class ProfileExport:
 
 def technique_of(weights: TrainedWeights, info: ModelInfo) -> Technique | None:
     """The technique that runs these weights of a model, if there is one."""
-    running = (one for one in techniques() if one.weights is not None)
-    return next((one for one in running if weights in one.weights.all_of(info)), None)
+    return next((one for one in techniques() if one.weights is not None and weights in one.weights.all_of(info)), None)

@@ -25,9 +25,9 @@ class GuidanceWeights:
         info, options = self._selection.info, self._selection.options
         if "guidance" not in options:
             return ""
-        if info is not None and info.cfg_free_weight is not None:
+        if info is not None and info.trained_guidance is not None:
             return (
-                f"{info.title} is {TITLE} (w = {info.cfg_free_weight:.2f}): its guidance is in its weights, and one "
+                f"{info.title} is {TITLE} (w = {info.trained_guidance:.2f}): its guidance is in its weights, and one "
                 "branch runs."
             )
         if self._selection.is_engaged(NAME):

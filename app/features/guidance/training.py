@@ -34,7 +34,7 @@ def _guidance(knobs: Values) -> str:
 
 
 def _why_not(info: ModelInfo) -> str:
-    if info.cfg_free_weight is None and any(one.name == "guidance" for one in info.knobs):
+    if info.trained_guidance is None and any(one.name == "guidance" for one in info.knobs):
         return ""
     title = TECHNIQUE.title
     return f"{info.title} cannot be trained here: only models of the F5-TTS family that are not {title} already."

@@ -13,7 +13,6 @@ from app.features.presenter import Presenter, Services, built
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
-from engine.models.base import Utterance
 from engine.session.commands import ComputeView
 from engine.session.events import Event, Progress, ViewComputed
 from engine.setting.knobs import Values
@@ -86,13 +85,13 @@ class ViewsPresenter(Presenter):
         if problem:
             raise PlainError(problem)
         setting = state.selection.baseline_setting
-        record = next((record for source in state.artefacts.sources for record in source.records), None)
+        records = tuple(record for source in state.artefacts.sources for record in source.records)
         for one in state.selection.techniques:
             if state.artefacts.source(one.name) is not None:
                 setting = setting.with_technique(Engaged(one.name, state.selection.knobs(one.name)))
-        utterance = Utterance(state.selection.text, state.selection.voice)
+        utterance = state.selection.utterance
         built(self.views).begin(name)
-        job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, record))
+        job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))
         self._job = job.number
 
     @Slot(object, object, str)

@@ -45,7 +45,7 @@ def load_f5(request: LoadRequest) -> F5Speech:
     front_end = _front_end(checkpoint)
     reads_phones = isinstance(front_end, PhoneFrontEnd)
     digest = fingerprint(checkpoint.path, request.check)
-    trained_weight = weight_sets.cfg_free_weight(checkpoint.path)
+    trained_weight = weight_sets.trained_guidance(checkpoint.path)
     places = weight_sets.folders(chosen.id, checkpoint.path)
     info = request.info(
         variant=checkpoint.variant,
@@ -58,7 +58,7 @@ def load_f5(request: LoadRequest) -> F5Speech:
         text_front_end=checkpoint.text_front_end,
         precisions=offered(target),
         weight_sets=weight_sets.find_weight_sets(places, digest, request.check),
-        cfg_free_weight=trained_weight,
+        trained_guidance=trained_weight,
     )
 
     architecture = replace(checkpoint, weights={})  # The backbone has them: no need to keep them twice.

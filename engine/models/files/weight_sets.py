@@ -14,8 +14,8 @@ FOLDER = "cfg_free"
 """Name of their folder, next to the model's checkpoint (bundled) or in the user's data folder."""
 
 
-def cfg_free_weight(path: Path) -> float | None:
-    """The weight w that the checkpoint ``path`` was trained with, or ``None`` if it is not CFG-free."""
+def trained_guidance(path: Path) -> float | None:
+    """The weight w that the checkpoint ``path`` was trained with, or ``None`` if it has no guidance in it."""
     metadata = metadata_of(path)
     if metadata.get("cfg_free") != "true":
         return None
@@ -35,7 +35,7 @@ def find_weight_sets(
     """
     found = []
     for path in sorted(path for folder in folders for path in folder.glob("*.safetensors")):
-        weight, metadata = cfg_free_weight(path), metadata_of(path)
+        weight, metadata = trained_guidance(path), metadata_of(path)
         if weight is not None and metadata.get("base") == base:
             found.append(WeightSet(str(path), fingerprint(path, check), weight, metadata.get("method", "")))
     return tuple(sorted(found, key=lambda one: one.weight))

@@ -69,9 +69,9 @@ def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
     Raises :class:`SettingError` that says what there is and how to come by others.
     """
     require_guidance(info)
-    if info.cfg_free_weight is not None:
+    if info.trained_guidance is not None:
         raise SettingError(
-            f"{info.title} is already CFG-free (w = {info.cfg_free_weight:.2f}): it runs one branch. "
+            f"{info.title} is already CFG-free (w = {info.trained_guidance:.2f}): it runs one branch. "
             f"Do without {TECHNIQUE.title}."
         )
     if entry.artefact:

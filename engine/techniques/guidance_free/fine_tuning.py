@@ -12,7 +12,7 @@ from engine import locks
 from engine.errors import Cancelled, CheckpointError, TrainingError
 from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from engine.models.files.weight_sets import FOLDER, cfg_free_weight
+from engine.models.files.weight_sets import FOLDER, trained_guidance
 from engine.paths import data_folder
 from engine.setting.knobs import Values
 from engine.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions, equivalent_guidance
@@ -136,7 +136,7 @@ def _checkpoint(request: GuidanceFreeRequest, chosen: CatalogueEntry, check: Cal
         )
     variant = request.variant or ("" if request.folder else chosen.variant)
     checkpoint = read_f5_checkpoint(place, variant, check)
-    if cfg_free_weight(checkpoint.path) is not None:
+    if trained_guidance(checkpoint.path) is not None:
         raise TrainingError(f"{checkpoint.path} is already CFG-free; start from the model that it was made from.")
     return checkpoint
 

@@ -55,7 +55,7 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
     assert all(torch.equal(before[name], after[name]) for name in before)
 
     loaded = load_model("f5-mini", folder=str(out))
-    assert loaded.info.cfg_free_weight == 0.5, "what is exported is a model of its own"
+    assert loaded.info.trained_guidance == 0.5, "what is exported is a model of its own"
     guided = Setting("f5-mini", MODEL.options_with(steps=2, guidance=2.0))
     spoken = run_to_completion(loaded.synthesise("Rice.", voices()[0], guided, (), SilentObserver()))
     assert any("more on top would be too much" in note for note in spoken.notes)

@@ -109,7 +109,7 @@ def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> Non
         (setting(free(0.6)), {}, r"no CFG-free weights for w = 0.60 \(it has weights for 0.50, 0.67\); train some"),
         (setting(free()), {"weight_sets": ()}, r"w = 0.50 \(it has none yet\); train some for it"),
         (setting(free(0.5, "f" * 64)), {}, "weights 'ffffffffffff' .* are not among those of Small"),
-        (setting(free()), {"cfg_free_weight": 0.5}, "is already CFG-free"),
+        (setting(free()), {"trained_guidance": 0.5}, "is already CFG-free"),
         (setting(free()), {"knobs": OPTIONS[:3]}, "guided differently from F5-TTS"),
         (setting(pruned()), {"family": "speech LM"}, "Step pruning is not for models like Small"),
         (setting(pruned(0)), {}, "Steps must lie between 1 and 128"),
@@ -171,11 +171,11 @@ def test_a_baseline_of_another_strength_than_the_weights_stand_for_is_said() -> 
 
 
 def test_a_cfg_free_checkpoint_runs_one_branch_and_takes_no_guidance() -> None:
-    found = resolve(info(cfg_free_weight=0.5, branches=1), setting(guidance=2.0))
+    found = resolve(info(trained_guidance=0.5, branches=1), setting(guidance=2.0))
     assert found.options["guidance"] == found.reference["guidance"] == 0.0
     assert found.ops_ratio(OPERATIONS) == 1
     assert ["Guidance is ignored" in note for note in found.notes] == [True]
-    assert resolve(info(cfg_free_weight=0.5, branches=1), setting(guidance=0.0)).notes == ()
+    assert resolve(info(trained_guidance=0.5, branches=1), setting(guidance=0.0)).notes == ()
 
 
 def test_every_refusal_is_a_plain_error_with_a_sentence() -> None:

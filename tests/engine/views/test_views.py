@@ -210,7 +210,7 @@ def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
     model: F5Speech, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = calibrated(model, 0.01)
-    at_hand = replace(task(model), knobs=Values(count=2, largest=0.04), record=record)
+    at_hand = replace(task(model), knobs=Values(count=2, largest=0.04), records=(record,))
     monkeypatch.setattr("engine.techniques.ditreducio.preparation.calibrate", lambda *_: pytest.fail("calibrated"))
     figure = compute_view("tables", at_hand)
     for panel, threshold in zip(figure.panels, (0.02, 0.04), strict=True):
@@ -221,7 +221,7 @@ def test_a_calibration_of_another_grid_is_not_used(model: F5Speech) -> None:
     other = calibrate_model(
         model, [SAID], setting(3).with_technique(Engaged("ditreducio", Values(threshold=0.01))), SilentObserver()
     )
-    figure = compute_view("tables", replace(task(model), knobs=Values(count=1, largest=0.01), record=other))
+    figure = compute_view("tables", replace(task(model), knobs=Values(count=1, largest=0.01), records=(other,)))
     assert figure.panels[0].values == as_values(calibrated(model, 0.01).table)
 
 

@@ -89,7 +89,7 @@ def record_at_hand(task: Task) -> CalibrationRecord | None:
     """The task's calibration, if it was made for this model, sampling and knobs, whatever its threshold."""
     from engine.techniques.ditreducio.preparation import knobs_of
 
-    record = task.record
+    record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
     if record is None or record.table.compatibility.mismatch(task.flow.compatibility(task.setting)):
         return None
     wanted = knobs_of(task.setting)

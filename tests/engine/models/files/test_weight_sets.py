@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from engine.errors import Cancelled
 from engine.models.files.checkpoints import fingerprint
-from engine.models.files.weight_sets import cfg_free_weight, find_weight_sets, folders
+from engine.models.files.weight_sets import find_weight_sets, folders, trained_guidance
 from tests.engine.small_speech import FINGERPRINT, save_cfg_free
 
 
@@ -53,14 +53,14 @@ def test_searching_can_be_cancelled(tmp_path: Path) -> None:
 def test_what_does_not_say_so_is_no_cfg_free_checkpoint(tmp_path: Path, metadata: dict | None) -> None:
     path = tmp_path / "model.safetensors"
     save_file({"x": torch.zeros(1)}, path, metadata)
-    assert cfg_free_weight(path) is None
+    assert trained_guidance(path) is None
 
 
 def test_files_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     (tmp_path / "broken.safetensors").write_bytes(b"nothing")
     (tmp_path / "model.pt").write_bytes(b"nothing")
     assert find_weight_sets([tmp_path], FINGERPRINT) == ()
-    assert cfg_free_weight(tmp_path / "model.pt") is None
+    assert trained_guidance(tmp_path / "model.pt") is None
 
 
 def test_they_lie_beside_the_checkpoint_or_with_the_users_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
