@@ -13,6 +13,7 @@ import argparse
 import ast
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.abc import InspectLoader
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -45,7 +46,8 @@ def bench(name: str) -> ModuleType:
 def summary(name: str) -> str:
     """The first line of the bench's docstring, read without importing it; ``""`` if there is no source."""
     spec = find_spec(benches()[name])
-    source = spec.loader.get_source(spec.name) if spec is not None else None
+    loader = spec.loader if spec is not None else None
+    source = loader.get_source(benches()[name]) if isinstance(loader, InspectLoader) else None
     docstring = ast.get_docstring(ast.parse(source or "")) or ""
     return docstring.partition("\n")[0]
 

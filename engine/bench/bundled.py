@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+from engine.errors import SettingError
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import entry, voice
+from engine.models.families.flow import FlowSpeech
 from engine.setting.setting import Setting
 
 SENTENCE = "The juice of lemons makes fine punch."
@@ -47,9 +49,17 @@ def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: in
 
 
 def loaded(arguments: argparse.Namespace) -> SpeechModel:
-    """The model that the options name."""
+    """The model that the options name. Raises :class:`engine.errors.PlainError`."""
     say(f"Loading {arguments.model} …")
     return load_model(arguments.model, device=arguments.device)
+
+
+def loaded_flow(arguments: argparse.Namespace) -> FlowSpeech:
+    """The same, for what only flow models can do. Raises :class:`engine.errors.PlainError`."""
+    model = loaded(arguments)
+    if not isinstance(model, FlowSpeech):
+        raise SettingError(f"{model.info.title} is no flow model; choose one of these with --model.")
+    return model
 
 
 def loaded_on_threads(arguments: argparse.Namespace) -> SpeechModel:

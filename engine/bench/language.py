@@ -15,7 +15,7 @@ from statistics import median
 from engine.bench import bundled
 from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
-from engine.measure.verdicts import VoiceVerdict, Way, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, verdicts
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.language import LanguageSpeech
@@ -116,7 +116,7 @@ def paced(
     every = {**ways, AGAIN: ways[first]}
     for setting in every.values():
         model.make_ready(setting, SilentObserver(), voice)
-    decoded = {name: Decoded(token_rate=model.info.token_rate) for name in every}
+    decoded = {name: Decoded(token_rate=model.token_rate) for name in every}
     sentences, device = harvard_sentences(), model.own.tokens.device.type
     for number in range(-1, rounds):  # The first is for warming up.
         text = sentences[number % len(sentences)]
@@ -157,11 +157,10 @@ def judged(
     return said
 
 
-def heard(said: Sequence[VoiceVerdict]) -> dict[str, object]:
+def heard(said: Sequence[VoiceVerdict]) -> dict[str, float]:
     """Word errors, all voices together, and the number of runaway utterances."""
-    edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     traces = [synthesis.trace.decoding for one in said for synthesis in one.syntheses]
-    row: dict[str, object] = {"word error rate": edits / words, "errors": edits, "words": words}
+    row = counted_errors(said)
     if traces:
         row["run away"] = sum(any(trace.run_away) for trace in traces if trace is not None)
     return row

@@ -34,9 +34,18 @@ class _Judged:
     """The same; passages one after the other."""
 
 
-def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, dict[str, object]]:
-    """Columns for every one of ``ways``, of which the first is what the others are compared with, and for the original
-    speech. The judge listens to ``sentences`` in every voice. Nothing if there are none.
+@dataclass(frozen=True)
+class Heard:
+    """What was heard of one way of speaking, or of the original speech."""
+
+    word_error_rate: float
+    columns: Mapping[str, object]
+    """Of a report, the word error rate among them."""
+
+
+def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, Heard]:
+    """What was heard of every one of ``ways``, of which the first is what the others are compared with, and of the
+    original speech. The judge listens to ``sentences`` in every voice. Nothing if there are none.
 
     Raises :class:`engine.errors.PlainError` if flite, pocketsphinx or jiwer is missing.
     """
@@ -51,7 +60,7 @@ def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> 
         one.mels[verdict.voice] = verdict.mels or [_mel(take) for take in verdict.syntheses]
         one.codes[verdict.voice] = [_codes(take) for take in verdict.syntheses]
     plain = found[next(iter(ways))]
-    return {title: _columns(one, found[ORIGINAL], plain) for title, one in found.items()}
+    return {title: Heard(one.edits / one.words, _columns(one, found[ORIGINAL], plain)) for title, one in found.items()}
 
 
 def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, object]:
@@ -86,4 +95,7 @@ def _mel(take: Synthesis) -> np.ndarray:
 
 
 def _codes(take: Synthesis) -> np.ndarray:
-    return np.concatenate([one.codes for one in take.trace.demasking.passages], axis=1)
+    trace = take.trace.demasking
+    if trace is None:
+        raise ValueError("The model fills in no canvas.")
+    return np.concatenate([one.codes for one in trace.passages], axis=1)

@@ -92,7 +92,7 @@ def import_models() -> None:
     if spec is None:
         raise PlainError("The official F5-TTS is not installed here; use the Python of its own environment.")
     package = types.ModuleType("f5_tts.model")
-    package.__path__ = [str(Path(place) / "model") for place in spec.submodule_search_locations]
+    package.__path__ = [str(Path(place) / "model") for place in spec.submodule_search_locations or ()]
     sys.modules["f5_tts.model"] = package
 
 
@@ -141,7 +141,7 @@ def _pip(folder: Path, arguments: Sequence[str], say: Callable[[str], None]) -> 
     )
     lines = []
     with process:
-        for line in process.stdout:
+        for line in process.stdout or ():
             lines.append(line.strip())
             if lines[-1].startswith(("Downloading", "Installing", "Successfully")):
                 say(f"  {lines[-1]}")

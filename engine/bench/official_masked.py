@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
@@ -62,18 +61,18 @@ class UpstreamTransformer(nn.Module):
         from transformers.models.qwen3.modeling_qwen3 import Qwen3RotaryEmbedding
 
         config = plain.config
-        upstream = UpstreamConfig(
-            vocab_size=len(plain.embed_tokens.weight),
-            hidden_size=config.hidden,
-            intermediate_size=config.feed_forward,
-            num_hidden_layers=config.layers,
-            num_attention_heads=config.heads,
-            num_key_value_heads=config.key_value_heads,
-            head_dim=config.head_width,
-            rms_norm_eps=config.epsilon,
-            rope_parameters={"rope_theta": config.rope_theta, "rope_type": "default"},
-            attn_implementation="sdpa",
-        )
+        sizes = {
+            "vocab_size": len(plain.embed_tokens.weight),
+            "hidden_size": config.hidden,
+            "intermediate_size": config.feed_forward,
+            "num_hidden_layers": config.layers,
+            "num_attention_heads": config.heads,
+            "num_key_value_heads": config.key_value_heads,
+            "head_dim": config.head_width,
+            "rms_norm_eps": config.epsilon,
+            "rope_parameters": {"rope_theta": config.rope_theta, "rope_type": "default"},
+        }
+        upstream = UpstreamConfig.from_dict(sizes, attn_implementation="sdpa")
         with without_weights():
             self.model = Qwen3Model(upstream)
         self.model.load_state_dict(plain.state_dict(), assign=True)
@@ -108,23 +107,13 @@ def predictors(plain: MaskedNetwork, fused: FusedMasked) -> dict[str, Callable[[
     with without_weights():
         upstream = MaskedNetwork(plain.config)
     upstream.load_state_dict(plain.state_dict(), assign=True)
-    upstream.llm = UpstreamTransformer(plain.llm)
+    upstream.set_submodule("llm", UpstreamTransformer(plain.llm))
     return {
         OFFICIAL: lambda request, guidance: PlainRun(upstream, request, guidance),
         OWN_LAYERS: lambda request, guidance: PlainRun(plain, request, guidance),
         UNPADDED: lambda request, guidance: UnpaddedRun(plain, request, guidance),
         EXACT: fused.begin,
     }
-
-
-@dataclass(frozen=True)
-class OfficialNetwork:
-    """Replacement of a model's network that makes whole takes as upstream does; see
-    :meth:`engine.models.families.masked_networks.MaskedNetworks.standing_in`."""
-
-    config: MaskedConfig
-    device: torch.device
-    begin: Callable[[MaskedRequest, float], Predictor]
 
 
 def filled(

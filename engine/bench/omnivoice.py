@@ -14,6 +14,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -24,7 +25,6 @@ from engine.bench.official_masked import (
     EXACT,
     FULL_SIZE,
     OFFICIAL,
-    OfficialNetwork,
     predictors,
     random_network,
     random_request,
@@ -42,7 +42,8 @@ from engine.models.families.masked import MaskedSpeech
 from engine.models.families.masked_networks import offered
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.silent_observer import SilentObserver
-from engine.sampling.demasking import Guide
+from engine.sampling.demasking import Guide, Predictor
+from engine.sampling.demasking_schedule import Block
 from engine.setting.setting import Setting
 from engine.techniques import problem
 
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> Report:
         arguments.rounds, arguments.full_rounds, arguments.generations, arguments.sentences = 4, 1, 15, 2
     model = masked.loaded(arguments)
     device = model.networks.own.device
-    rows = []
+    rows: list[dict[str, object]] = []
     found_ways = _ways(bundled.setting(arguments), model.info)
     ways = {name: way.setting for name, way in found_ways.items()}
     memory = []
@@ -128,9 +129,9 @@ def run(arguments: argparse.Namespace) -> Report:
         row["forwards a second"] = found.evaluations / found.backbone_seconds
         row["launches a forward"] = counts[name]
         row["playback waits p90 (s)"] = float(np.percentile(found.pauses, 90))
-        rows.append({**row, **said.get(name, {})})
+        rows.append({**row, **(said[name].columns if name in said else {})})
     if said:
-        rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL]})
+        rows.append({"weights": arguments.model, "way": ORIGINAL, **said[ORIGINAL].columns})
     rows += memory
     precise = (name for name, way in found_ways.items() if way.headline)
     top = max((gains[name] for name in precise), key=lambda one: one.median)
@@ -172,7 +173,7 @@ def _as(model: MaskedSpeech, name: str) -> Iterator[None]:
         return
     networks = model.networks
     begin = predictors(networks.plain, networks.own)[OFFICIAL]
-    with networks.standing_in(OfficialNetwork(networks.plain.config, networks.own.device, begin)):
+    with networks.standing_in(networks.own.beginning(begin)):
         yield
 
 
@@ -192,7 +193,7 @@ def _taken(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice, round
                 found = taken[name]
                 found.last.append(measured.seconds)
                 found.first.append(measured.first_audio_seconds)
-                found.pauses.append(measured.pause_seconds)
+                found.pauses.append(measured.pause_seconds or 0.0)
                 found.evaluations += measured.evaluations
                 found.backbone_seconds += measured.backbone_seconds
         if number >= 0:
@@ -209,14 +210,14 @@ def _launches(model: MaskedSpeech, ways: Mapping[str, Setting], voice: Voice) ->
             begun = works.network.begin(works.request, works.rules.guidance)
         config, frames, device = works.network.config, works.request.frames, works.network.device
         codes = torch.full((config.codebooks, frames), config.mask, device=device)
-        block = works.blocks[0]
-
-        def forward(begun=begun, codes=codes, block=block) -> object:
-            return begun.scores(codes, block.start, block.end, Guide.BOTH).float().max(-1)
-
+        forward = partial(_scored, begun, codes, works.blocks[0])
         forward()
         counts[name] = launches(forward, device)
     return counts
+
+
+def _scored(begun: Predictor, codes: torch.Tensor, block: Block) -> object:
+    return begun.scores(codes, block.start, block.end, Guide.BOTH).float().max(-1)
 
 
 def _memory(model: MaskedSpeech, setting: Setting, voice: Voice, generations: int) -> dict[str, object]:
@@ -258,7 +259,7 @@ def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict
         return begun[name].scores(codes, 0, frames, Guide.BOTH).float().log_softmax(-1)
 
     expected = forward(OFFICIAL)
-    found = paired_ratio({name: lambda name=name: forward(name) for name in begun}, rounds, device=str(device))
+    found = paired_ratio({name: partial(forward, name) for name in begun}, rounds, device=str(device))
     rows = []
     for name in begun:
         taken = float(np.median(found.seconds[name]))
@@ -272,6 +273,6 @@ def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict
         }
         if gain is not None and rounds > 1:  # Of a single round there is no interval.
             row |= {"low": gain.low, "high": gain.high}
-        row["launches a forward"] = launches(lambda name=name: forward(name), device)
+        row["launches a forward"] = launches(partial(forward, name), device)
         rows.append({**row, "largest difference": float((forward(name) - expected).abs().max())})
     return rows

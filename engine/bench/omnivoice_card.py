@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -123,7 +124,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
     def fill(name: str) -> torch.Tensor:
         return filled(begin[name], case.config, case.request, Rules(), case.steps, 0)
 
-    found = paired_ratio({name: lambda name=name: fill(name) for name in begin}, rounds, device=str(case.device))
+    found = paired_ratio({name: partial(fill, name) for name in begin}, rounds, device=str(case.device))
     rows: list[dict[str, object]] = []
     for name in begin:
         taken, gain = float(np.median(found.seconds[name])), found.speed_up.get(name)
@@ -132,7 +133,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
         if gain is not None:
             row |= {"low": gain.low, "high": gain.high}
         predictor = begin[name](case.request, Rules().guidance)
-        row["launches a step"] = launches(lambda one=predictor: _step(case, one), case.device)
+        row["launches a step"] = launches(partial(_step, case, predictor), case.device)
         rows.append(row)
     said = [one for one in cache.notes() if one.startswith("No CUDA graph")]
     if said:
@@ -201,6 +202,7 @@ def floor(case: Case, network: FusedMasked, precision: str, ceilings: Ceilings) 
         stage.forwards * part.calls * ceilings.floor(part.work, part.precision)
         for stage in steps
         for part in stage.parts
+        if part.work is not None
     )
 
 

@@ -8,6 +8,7 @@ Savings are added in the order of the rows; that they are exact is shown by the 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 import torch
 
@@ -102,9 +103,7 @@ def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:
         return begun[name].scores(codes, 0, FULL_FRAMES, Guide.BOTH)
 
     expected = forward(OFFICIAL).log_softmax(-1)
-    found = paired_ratio(
-        {name: lambda name=name: forward(name) for name in ways}, rounds, warm_up=1, device=str(device)
-    )
+    found = paired_ratio({name: partial(forward, name) for name in ways}, rounds, warm_up=1, device=str(device))
     size = f"OmniVoice's size, random ({FULL_TEXT} + {FULL_REFERENCE} + {FULL_FRAMES} rows)"
     rows = []
     for name in ways:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +29,7 @@ from engine.bench.operators import seconds_by_kind
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import Comparison, interval, paired_ratio
+from engine.measure.timing import Comparison, Interval, interval, paired_ratio
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
@@ -120,22 +121,23 @@ def _measure(arguments: argparse.Namespace) -> Report:
     config = replace(VARIANTS[VARIANT], text_num_embeds=VOCABULARY)
     config = replace(config, depth=arguments.layers or config.depth)
     bundled.say(f"Making {VARIANT} with {config.depth} layers …")
-    models = {VARIANT: (config, random_weights(config))}
+    models: dict[str, tuple[BackboneConfig, Mapping[str, Tensor]]] = {VARIANT: (config, random_weights(config))}
     if not arguments.no_bundled:
         mini = read_f5_checkpoint(entry("f5-mini").folder)
         models["f5-mini"] = (mini.config, mini.weights)
     rows: list[dict[str, object]] = []
-    headline = None
+    headlines: list[Interval] = []
     for name, (config, weights) in models.items():
         for precision in _precisions(device):
             models_of_both = build(config, weights, device, precision, arguments.plain_products)
             for frames in arguments.frames:
                 comparison = _compare(rows, name, models_of_both, frames, arguments)
-                headline = headline or interval(comparison.ratios(OURS))
+                headlines.append(interval(comparison.ratios(OURS)))
             if name == VARIANT and device.type == "cpu":
                 rows += _parts(models_of_both, arguments.frames[0], arguments.steps)
     if device.type != "cuda":
         rows.append({"model": "GPU rows: there is no CUDA device here"})
+    headline = headlines[0]
     return Report(NAME, headline.median, (headline.low, headline.high), DEFINITION, tuple(rows), describe().to_json())
 
 
@@ -263,7 +265,7 @@ def _ours(config: BackboneConfig, weights: Mapping[str, Tensor], device: torch.d
     return model
 
 
-def samplers(theirs: nn.Module, models: Mapping[str, DiT], frames: int, steps: int) -> dict[str, Sampler]:
+def samplers(theirs: Any, models: Mapping[str, DiT], frames: int, steps: int) -> dict[str, Sampler]:
     """Ways to the same mel (1, frames, bands), the official first: same prompt, text, noise and grid."""
     ours = models[OURS]
     weight = ours.proj_out.weight

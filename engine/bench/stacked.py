@@ -21,9 +21,10 @@ from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, interval, paired_ratio
-from engine.measure.verdicts import VoiceVerdict, Way, each_distance, verdicts
-from engine.models.base import SpeechModel, Utterance, WeightSet, run_to_completion
+from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
+from engine.models.base import Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.families.flow import FlowSpeech
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Choice, Values
@@ -137,7 +138,9 @@ def run(arguments: argparse.Namespace) -> Report:
     sentences = harvard_sentences()[: arguments.sentences]
     for verdict in verdicts(sentences, voices(), vocoder, model, rungs, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)
-    rows = [_heard(title, said) for title, said in heard.items() if title not in backbone]
+    rows: list[dict[str, object]] = [
+        {"rung": title, **counted_errors(said)} for title, said in heard.items() if title not in backbone
+    ]
     rows += list(_rungs(rungs, heard, sampled, spoken))
     rows.append({"rung": "first stage, again (A/A)", "product": sampled.same.median, "pipeline": spoken.same.median})
     top = sampled.speed_up[rungs[-1].title]
@@ -145,7 +148,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 # --- Rungs ------------------------------------------------------------------------------------------------------------
-def _ladder(model: SpeechModel, arguments: argparse.Namespace) -> Iterator[Way]:
+def _ladder(model: FlowSpeech, arguments: argparse.Namespace) -> Iterator[Way]:
     """The rungs from the foot up; a saving that this device or the options have not is left out."""
     rungs, tops = ladder()
     trained = {rung.technique.name: _strongest(model, rung.technique) for rung in rungs if rung.technique.weights}
@@ -164,9 +167,7 @@ def _ladder(model: SpeechModel, arguments: argparse.Namespace) -> Iterator[Way]:
             yield _on_top(top, value, model, setting, arguments)
 
 
-def _engaged(
-    rung: Rung, model: SpeechModel, weights: WeightSet | None, arguments: argparse.Namespace
-) -> Engaged | None:
+def _engaged(rung: Rung, model: FlowSpeech, weights: WeightSet | None, arguments: argparse.Namespace) -> Engaged | None:
     """Technique that a step engages: trained weights, or the option's value; ``None`` if nothing."""
     of = rung.technique
     if weights is not None and of.weights is not None:
@@ -179,7 +180,7 @@ def _engaged(
     return None if value == rung.without else Engaged(of.name, Values({rung.knob: value}))
 
 
-def _strongest(model: SpeechModel, of: Technique) -> WeightSet:
+def _strongest(model: FlowSpeech, of: Technique) -> WeightSet:
     """The weights that replace the strongest guidance."""
     assert of.weights is not None
     there = [one for one in of.weights.all_of(model.info) if isinstance(one, WeightSet)]
@@ -190,7 +191,7 @@ def _strongest(model: SpeechModel, of: Technique) -> WeightSet:
     return max(there, key=lambda one: one.weight)
 
 
-def _on_top(top: Top, value: float, model: SpeechModel, setting: Setting, arguments: argparse.Namespace) -> Way:
+def _on_top(top: Top, value: float, model: FlowSpeech, setting: Setting, arguments: argparse.Namespace) -> Way:
     """A cache on top of the others, prepared on the grid and the weights that run, if it has to be."""
     engaged, name = Engaged(top.technique.name, Values({top.knob: value})), top.technique.name
     title = top.title.format(**engaged.knobs)
@@ -221,14 +222,15 @@ def _rungs(
     foot = heard[ladder[0].title]
     for below, rung in zip((None, *ladder), ladder, strict=False):
         said = heard[rung.title]
-        row = _heard(rung.title, said)
+        errors = counted_errors(said)
+        row: dict[str, object] = {"rung": rung.title, **errors}
         row["ops ratio"] = float(np.mean([one.measurements.ops_ratio for each in said for one in each.syntheses]))
         if below is None:
             yield {**row, "step factor": 1.0, "product": 1.0, "pipeline": 1.0, "log-mel distance": 0.0}
             continue
         own = np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])
         product = sampled.speed_up[rung.title]
-        more = row["word error rate"] - _heard(ladder[0].title, foot)["word error rate"]
+        more = errors["word error rate"] - counted_errors(foot)["word error rate"]
         yield {
             **row,
             "step factor": interval(own.tolist()).median,
@@ -239,9 +241,3 @@ def _rungs(
             "log-mel distance": float(each_distance(foot, said).mean()),
             "within 2 points": "yes" if more <= WORD_ERRORS else "no",
         }
-
-
-def _heard(title: str, said: Sequence[VoiceVerdict]) -> dict[str, object]:
-    """Word errors, both voices together."""
-    edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
-    return {"rung": title, "word error rate": edits / words, "errors": edits, "words": words}

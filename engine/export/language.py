@@ -36,6 +36,7 @@ from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged
 from engine.techniques import Technique, knobs_of
+from engine.techniques.base import AnyWeights
 
 STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, RETAINED = "provenance.json", "retained_layers"
@@ -64,7 +65,13 @@ class LanguageExport:
 class Source(Protocol):
     """A model's checkpoint, of which others with fewer layers are made."""
 
-    checks: Callable[[], None]
+    @property
+    def root(self) -> Path:
+        """The folder of the checkpoint."""
+
+    @property
+    def checks(self) -> Callable[[], None]:
+        """Called while files are read; may raise to cancel."""
 
     def base(self) -> str:
         """The fingerprint of the checkpoint."""
@@ -148,22 +155,24 @@ def export_language(job: LanguageExport, follower: WorkObserver) -> tuple[Path, 
     follower.status("Reading the checkpoint")
     base = source.base()
     found = find_language_weights(places(chosen.id, source.root), base, follower.check)
-    there = found.students if job.kind == STUDENT else found.drafts
-    fitting = [one for one in there if not job.file or Path(one.path).resolve() == Path(job.file).resolve()]
-    if not fitting:
-        which = f"{job.file} is none of its {job.kind}s" if job.file else f"it has no {job.kind}"
-        raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
     if job.kind == STUDENT:
-        contents = student_contents(source, base, fitting[0])
+        contents = student_contents(source, base, _wanted(found.students, job, chosen))
     else:
-        contents = draft_contents(source, base, fitting[0], job.settings)
+        contents = draft_contents(source, base, _wanted(found.drafts, job, chosen), job.settings)
     follower.status(f"Writing to {job.folder}")
     return deliver(job.folder, contents, follower.progress)
 
 
-def source_of(
-    chosen: CatalogueEntry, folder: str = "", check: Callable[[], None] = lambda: None
-) -> HuggingFaceSource | CosySource:
+def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueEntry) -> AnyWeights:
+    """Those that are to be written. Raises :class:`SettingError` if they are not among the weights ``there``."""
+    for one in there:
+        if not job.file or Path(one.path).resolve() == Path(job.file).resolve():
+            return one
+    which = f"{job.file} is none of its {job.kind}s" if job.file else f"it has no {job.kind}"
+    raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
+
+
+def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None] = lambda: None) -> Source:
     """The checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model that has neither
     students nor drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder

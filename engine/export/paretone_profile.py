@@ -26,7 +26,9 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -39,7 +41,7 @@ class ProfileMismatch(ValueError):
     """The profile cannot be used with this model or this package."""
 
 
-def apply(model, profile) -> None:
+def apply(model: Any, profile: str | Path | dict[str, Any]) -> None:
     """Let ``model`` (an ``f5_tts.model.CFM``, such as ``F5TTS().ema_model``) sample as ``profile`` says.
 
     ``profile`` is the exported folder, its ``f5_tts.json``, or what that file holds. Raises :class:`ProfileMismatch`
@@ -50,7 +52,7 @@ def apply(model, profile) -> None:
     _check_grid(profile)
     sampling, run = profile["sampling"], threading.local()  # The package samples the chunks of a text on many threads.
 
-    def sample(cond, text, duration, **options):
+    def sample(cond: Any, text: Any, duration: Any, **options: Any) -> Any:
         if options.pop("duplicate_test", False):
             raise ProfileMismatch("A profile starts from noise; duplicate_test starts in the middle of its grid.")
         options.update(
@@ -75,7 +77,7 @@ def apply(model, profile) -> None:
             block.forward = _skipping(block, layer, run)
 
 
-def remove(model) -> None:
+def remove(model: Any) -> None:
     """Give ``model`` its official behaviour back. Does nothing if no profile is applied."""
     if not is_applied(model):
         return
@@ -85,12 +87,12 @@ def remove(model) -> None:
     del model.sample
 
 
-def is_applied(model) -> bool:
+def is_applied(model: Any) -> bool:
     """Whether :func:`apply` is in force."""
     return "_paretone_odeint" in model.__dict__
 
 
-def read(profile) -> dict:
+def read(profile: str | Path | dict[str, Any]) -> dict[str, Any]:
     """The profile at a folder or file, or given as it was read; checked. Raises :class:`ProfileMismatch`."""
     if not isinstance(profile, dict):
         path = Path(profile)
@@ -113,7 +115,7 @@ def read(profile) -> dict:
     return profile
 
 
-def _check_model(model, profile: dict) -> None:
+def _check_model(model: Any, profile: dict[str, Any]) -> None:
     if is_applied(model):
         raise ProfileMismatch("A profile is applied to this model already; remove it first.")
     blocks = getattr(getattr(model, "transformer", None), "transformer_blocks", None)
@@ -174,14 +176,14 @@ class _Run:
         self.table = table
         self.evaluation = 0
         self.branches = 1
-        self.attention = [{} for _ in range(layers)]
-        self.feed_forward = [{} for _ in range(layers)]
+        self.attention: list[dict[str, torch.Tensor]] = [{} for _ in range(layers)]
+        self.feed_forward: list[dict[str, torch.Tensor]] = [{} for _ in range(layers)]
 
 
-def _counting(transformer, run):
+def _counting(transformer: Any, run: threading.local) -> Callable[..., Any]:
     """The transformer's forward, which sets the step in its blocks."""
 
-    def forward(*arguments, **options):
+    def forward(*arguments: Any, **options: Any) -> Any:
         now = getattr(run, "now", None)
         if now is not None:
             now.branches = 2 if options.get("cfg_infer") else 1
@@ -193,10 +195,10 @@ def _counting(transformer, run):
     return forward
 
 
-def _skipping(block, layer: int, run):
+def _skipping(block: Any, layer: int, run: threading.local) -> Callable[..., torch.Tensor]:
     """A block's forward under the table. Outside of ``sample`` it is the official one."""
 
-    def forward(x, t, mask=None, rope=None):
+    def forward(x: torch.Tensor, t: torch.Tensor, mask: torch.Tensor | None = None, rope: Any = None) -> torch.Tensor:
         now = getattr(run, "now", None)
         if now is None:
             return type(block).forward(block, x, t, mask=mask, rope=rope)
@@ -205,11 +207,11 @@ def _skipping(block, layer: int, run):
         parts = block.attn_norm.linear(block.attn_norm.silu(t)).unsqueeze(1).chunk(6, dim=-1)
         shift, scale, gate, shift_forward, scale_forward, gate_forward = parts
 
-        def attention(rows: int):
+        def attention(rows: int) -> torch.Tensor:
             norm = block.attn_norm.norm(x[:rows]) * (1 + scale[:rows]) + shift[:rows]
             return block.attn(x=norm, mask=None if mask is None else mask[:rows], rope=rope)
 
-        def feed_forward(rows: int):
+        def feed_forward(rows: int) -> torch.Tensor:
             return block.ff(block.ff_norm(x[:rows]) * (1 + scale_forward[:rows]) + shift_forward[:rows])
 
         x = x + gate * _output(attention, len(x), now.branches, row, step, now.attention[layer])
@@ -220,7 +222,14 @@ def _skipping(block, layer: int, run):
     return forward
 
 
-def _output(module, rows: int, branches: int, row: list, step: int, memory: dict):
+def _output(
+    module: Callable[[int], torch.Tensor],
+    rows: int,
+    branches: int,
+    row: list[str],
+    step: int,
+    memory: dict[str, torch.Tensor],
+) -> torch.Tensor:
     """Output of ``module`` for all rows at ``step``: computed, reused, or completed from the first branch."""
     action, later = row[step], row[step + 1 :]
     if action == "TS":

@@ -60,6 +60,13 @@ def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdic
     return np.array([log_mel_distance(one.trace.drawn_mel, two.trace.drawn_mel) for one, two in pairs])
 
 
+def counted_errors(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
+    """Word errors, all voices together, as columns of a report."""
+    edits = sum(sum(one.errors.edits) for one in heard)
+    words = sum(sum(one.errors.words) for one in heard)
+    return {"word error rate": edits / words, "errors": edits, "words": words}
+
+
 def verdicts(
     sentences: Sequence[str],
     voices: Sequence[Voice],

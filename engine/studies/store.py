@@ -28,6 +28,7 @@ from engine.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredT
 from engine.studies.study import Candidate, Cell, Study
 from engine.studies.tasks import Made, Prepared, ReferenceMeasured
 from engine.techniques import technique
+from engine.techniques.base import ArtefactType
 
 DATABASE = "study.sqlite"
 
@@ -224,7 +225,7 @@ class Store(Database):
     # --- What else comes of it ----------------------------------------------------------------------------------------
     def add_artefact(self, prepared: Prepared) -> None:
         """Keep what was prepared for a setting."""
-        content = json_text(prepared.artefact.to_json())
+        content = json_text(_kind(prepared.task.technique).write(prepared.artefact))
         with self._problems("written"), self._writing():
             self._open_connection().execute(
                 "INSERT OR IGNORE INTO tables VALUES (?, ?, ?)", (prepared.task.key, content, prepared.seconds)
@@ -336,7 +337,12 @@ def _verdicts(text: str) -> tuple[Verdict, ...]:
 
 def _artefact(name: str, content: str) -> Artefact:
     """The artefact of the technique called ``name`` that ``content`` holds."""
+    return _kind(name).read(json.loads(content), "artefact")
+
+
+def _kind(name: str) -> ArtefactType:
+    """How files hold the artefact of the technique called ``name``."""
     kind = technique(name).artefact
     if kind is None:
         raise ValueError(f"{name!r} has no artefact")
-    return kind.read(json.loads(content), "artefact")
+    return kind

@@ -36,7 +36,7 @@ class CosyTeacher(OfficialTeacher):
         self._names = CosyNames(len(model.text), len(model.marks))
         tokens = model.tokens
         vocabulary = torch.cat([model.text, model.marks, tokens.embedding])
-        network = TokenNetwork(tokens.transformer, vocabulary, tokens.head, self._names, tokens.bias)
+        network = TokenNetwork(tokens.plain_transformer, vocabulary, tokens.head, self._names, tokens.bias)
         options = entry.options_with()
         sampler = RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
         base = fingerprint(folder.checkpoint, follower.check)
@@ -59,4 +59,5 @@ class CosyTeacher(OfficialTeacher):
     def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
         recording = read_recording(audio)
         follower.check()
-        return self._hearing.tokens(resample(torch.from_numpy(recording.samples), recording.sample_rate, HEARING_RATE))
+        heard = resample(torch.from_numpy(recording.samples), recording.sample_rate, HEARING_RATE)
+        return self._hearing.tokens(heard).tolist()

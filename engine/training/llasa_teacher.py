@@ -42,7 +42,7 @@ class LlasaTeacher(OfficialTeacher):
         # Official tables may have rows that no token has.
         vocabulary = torch.cat([vocabulary, vocabulary.new_zeros(folder.rows - len(vocabulary), vocabulary.shape[1])])
         network = TokenNetwork(
-            plain.tokens.transformer, vocabulary, plain.tokens.head, HuggingFaceNames(folder.spoken_rows)
+            plain.tokens.plain_transformer, vocabulary, plain.tokens.head, HuggingFaceNames(folder.spoken_rows)
         )
         options = entry.options_with()
         sampler = Nucleus(*(options[name] for name in ("temperature", "top_k", "top_p", "repetition_penalty")))

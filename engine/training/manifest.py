@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TextIO
 
 from engine.errors import TrainingError
 from engine.files import write_atomically
@@ -57,7 +58,7 @@ def read_manifest(path: Path, check: Callable[[], None] = lambda: None) -> tuple
     rows = []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for line, cells in _cells(csv.reader(file, strict=True), path):
+            for line, cells in _cells(file, path):
                 check()
                 try:
                     rows.append(_row(line, cells, path.parent))
@@ -125,8 +126,9 @@ def write_clips(
     write_manifest(path, rows)
 
 
-def _cells(reader: Iterator[list[str]], path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Every row's cells by column, and the line on which it ends."""
+    reader = csv.reader(file, strict=True)
     header = [name.strip().lower() for name in next(reader, [])]
     if not any(header):
         raise TrainingError(

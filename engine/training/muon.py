@@ -9,7 +9,8 @@ The iteration forgives rounding: in bfloat16 it does as well, on machines that m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import overload
 
 import torch
 from torch import Tensor, nn
@@ -48,9 +49,20 @@ class Muon(Optimizer):
                 if parameter.ndim != 2:
                     raise ValueError(f"Muon optimises matrices, not a tensor of shape {tuple(parameter.shape)}")
 
+    @overload
+    def step(self, closure: None = None) -> None: ...
+
+    @overload
+    def step(self, closure: Callable[[], float]) -> float: ...
+
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
-        """One update with Nesterov momentum, scaled so that wide and tall matrices move alike."""
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+        """One update with Nesterov momentum, scaled so that wide and tall matrices move alike. As with torch's own
+        optimisers, ``closure`` computes the gradients anew and returns the loss."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
         for group in self.param_groups:
             by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for parameter in group["params"]:
@@ -63,6 +75,7 @@ class Muon(Optimizer):
                 torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
                 scale = -group["lr"] * max(1.0, rows / columns) ** 0.5
                 torch._foreach_add_(parameters, list(updates.float().unbind()), alpha=scale)
+        return loss
 
     def _direction(self, parameter: Tensor, momentum: float) -> Tensor:
         state = self.state[parameter]

@@ -45,7 +45,6 @@ from engine.models.families.token_decoder import StreamingDifference, TokenDecod
 from engine.models.families.token_progress import TokenProgress
 from engine.models.files.language_weights import find_language_weights, places_of
 from engine.models.kernels.causal_graphs import GraphedTransformer
-from engine.models.kernels.fused_causal import FusedTransformer
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.tokens import TokenSampler, Uniforms
@@ -242,8 +241,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """``network``, its passes recorded; the same for the same one, as recordings belong to it."""
 
         def make() -> LanguageNetwork:
-            transformer = network.tokens.transformer
-            assert isinstance(transformer, FusedTransformer)
+            transformer = network.tokens.fused_transformer
             tokens = network.tokens.with_transformer(GraphedTransformer(transformer, self._graphs, bucket))
             return LanguageNetwork(tokens, network.tables)
 

@@ -12,7 +12,6 @@ from engine.last_used import LastUsed
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import load_strictly
-from engine.models.kernels.fused_causal import FusedTransformer
 from engine.models.networks.causal import CausalLayer
 from engine.setting.plan import LanguagePlan
 
@@ -117,8 +116,7 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
     Raises :class:`CheckpointError` if ``tensors`` do not fit the model, or are not what the file says.
     """
     tokens, path = own.tokens, draft.path
-    transformer = tokens.transformer
-    assert isinstance(transformer, FusedTransformer)
+    transformer = tokens.fused_transformer
     strange = sorted(set(tensors.layers) ^ set(draft.trained))
     if strange or not set(draft.trained) <= set(draft.retained) or draft.retained[-1] >= transformer.config.layers:
         raise CheckpointError(f"The draft {path} does not hold the layers that it says; train it again.")

@@ -47,6 +47,20 @@ class TokenModel(nn.Module):
         """Cache of prefixes of requests; ``None`` if weights may change."""
 
     @property
+    def plain_transformer(self) -> CausalTransformer:
+        """The transformer of a model that can be trained. Raises :class:`TypeError` for an optimised one."""
+        if not isinstance(self.transformer, CausalTransformer):
+            raise TypeError("The model is optimised for decoding; its layers are no parameters any more.")
+        return self.transformer
+
+    @property
+    def fused_transformer(self) -> FusedTransformer:
+        """The transformer of a model that is optimised for decoding. Raises :class:`TypeError` for others."""
+        if not isinstance(self.transformer, FusedTransformer):
+            raise TypeError("The model is not optimised for decoding.")
+        return self.transformer
+
+    @property
     def rows(self) -> int:
         """Number of ids."""
         return len(self.head)

@@ -21,9 +21,11 @@ residual stream, norms and scores stay float32 unless the precision is one of th
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -183,6 +185,13 @@ class FusedMasked:
     def begin(self, request: MaskedRequest, guidance: float) -> MaskedRun:
         """Begin a canvas: compute what all its steps share; ``guidance`` is the strength g."""
         return MaskedRun(self, request, guidance)
+
+    def beginning(self, begin: Callable[[MaskedRequest, float], Any]) -> FusedMasked:
+        """The same network, whose canvases ``begin`` begins: with another :class:`MaskedRun`, or with what has of one
+        what its callers need."""
+        made = copy.copy(self)
+        vars(made)["begin"] = begin
+        return made
 
     def text(self, ids: Tensor) -> Tensor:
         """Text tokens (n,) to embeddings (n, hidden)."""

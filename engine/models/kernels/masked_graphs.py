@@ -7,7 +7,6 @@ different lengths share a recording, and results are equal to rounding.
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, replace
 
@@ -67,10 +66,7 @@ class GraphedRun(MaskedRun):
 
 def with_graphs(network: FusedMasked, cache: GraphCache[_DemaskingStep], bucket: int) -> FusedMasked:
     """``network``, whose steps are recordings of lengths in multiples of ``bucket``."""
-    made = copy.copy(network)
-    # Only this copy begins runs of another kind.
-    vars(made)["begin"] = lambda request, guidance: GraphedRun(network, request, guidance, cache, bucket)
-    return made
+    return network.beginning(lambda request, guidance: GraphedRun(network, request, guidance, cache, bucket))
 
 
 class _PaddedRun(MaskedRun):

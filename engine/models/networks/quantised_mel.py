@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import load_strictly, read_float_weights
+from engine.models.networks.mel_statistics import MelStatistics
 from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
@@ -67,19 +68,16 @@ class Quantiser(nn.Module):
         raise NotImplementedError
 
 
-class QuantisedMel(nn.Module, Generic[Config]):
-    """Encoder, quantiser and decoder. Statistics of the corpus are part of the weights, so callers see plain log
-    mels."""
+class QuantisedMel(MelStatistics, Generic[Config]):
+    """Encoder, quantiser and decoder."""
 
     title: ClassVar[str]
     """Kind of codec, in words."""
     sizes: ClassVar[type[QuantisedMelConfig]]
     config: Config
-    mel_mean: Tensor
-    mel_scale: Tensor
 
     def __init__(self, config: Config) -> None:
-        super().__init__()
+        super().__init__(config.bands)
         self.config = config
         quantiser, numbers = self.quantiser_of(config)
         width, inner, stride = config.width, config.inner_width, config.stride
@@ -87,8 +85,6 @@ class QuantisedMel(nn.Module, Generic[Config]):
         def blocks(count: int) -> nn.Sequential:
             return nn.Sequential(*(ConvNeXtBlock(width, inner) for _ in range(count)))
 
-        self.register_buffer("mel_mean", torch.zeros(config.bands))
-        self.register_buffer("mel_scale", torch.ones(config.bands))
         self.quantiser = quantiser
         self.encoder = nn.ModuleDict(
             {

@@ -112,15 +112,11 @@ class GuidanceFree:
     def __init__(
         self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
     ) -> None:
-        if checkpoint.config.backbone != "DiT":
-            raise TrainingError(
-                f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here."
-            )
         self.name = f"cfg-free {options.method} w={options.weight:.6g}"
         self.checkpoint, self.examples, self.processes, self.options = checkpoint, examples, processes, options
         self.device = processes.device
         torch.manual_seed(options.seed)
-        self._teacher = checkpoint.build().to(self.device)
+        self._teacher = _diffusion_transformer(checkpoint).to(self.device)
         self.model = copy.deepcopy(self._teacher).train().requires_grad_(True)
         self._learner = _JoinedLearner(self.model, options, processes)
         self._field = self._learner.field
@@ -374,3 +370,11 @@ def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBa
 def _may_join(examples: Sequence[Example]) -> bool:
     """Only what has one token a frame can be joined, and only where voices are distinguished."""
     return all(one.voice and len(one.ids) == one.frames for one in examples)
+
+
+def _diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
+    """The model to be trained, with the weights of ``checkpoint``. Raises :class:`TrainingError` for another kind."""
+    backbone = checkpoint.build() if checkpoint.config.backbone == "DiT" else None
+    if not isinstance(backbone, DiT):
+        raise TrainingError(f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here.")
+    return backbone

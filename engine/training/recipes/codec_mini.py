@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig, ResidualQuantiser
+from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.training.corpora import Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, ExcerptOptions
 from engine.training.recipes.quantised_mel import QuantisedMelRecipe
@@ -83,8 +83,7 @@ class CodecMiniRecipe(QuantisedMelRecipe[CodecMiniOptions]):
     def _learnt(self, number: int, left: Tensor) -> Tensor:
         """The entries (n, numbers) of one codebook that are nearest to what is ``left`` over (n, numbers); the codebook
         then moves towards that."""
-        quantiser: ResidualQuantiser = self.model.quantiser
-        codebook, uses, decay = quantiser.codebooks[number], self._uses[number], self.options.codebook_decay
+        codebook, uses, decay = self.model.quantiser.codebooks[number], self._uses[number], self.options.codebook_decay
         nearest = torch.cdist(left, codebook).argmin(1)
         entries = codebook[nearest]
         chosen = functional.one_hot(nearest, len(codebook)).to(left.dtype)

@@ -19,9 +19,10 @@ from torch.nn import functional
 
 from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
+from engine.models.networks.mel_statistics import MelStatistics
 from engine.training.corpora import Clip, Corpus
 from engine.training.draws import draw_state, restore_draw
-from engine.training.schedule import AveragedModel, Network, Rated
+from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
@@ -61,15 +62,16 @@ class Excerpt:
 
 
 Options = TypeVar("Options", bound=ExcerptOptions)
+Codec = TypeVar("Codec", bound=MelStatistics)
 
 
-class ExcerptRecipe(Generic[Options, Network]):
+class ExcerptRecipe(Generic[Options, Codec]):
     """Trains ``model`` and ``classifier`` on excerpts drawn from a corpus."""
 
     name: ClassVar[str]
 
     def __init__(
-        self, corpus: Corpus, device: torch.device, options: Options, model: Network, classifier: nn.Module
+        self, corpus: Corpus, device: torch.device, options: Options, model: Codec, classifier: nn.Module
     ) -> None:
         self.device, self.options = device, options
         self._clips = [clip for clip in corpus.training if clip.frames > options.frames]
@@ -175,7 +177,7 @@ def spectral_losses(made: Tensor, wanted: Tensor) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def initialise(codec: nn.Module, clips: tuple[Clip, ...]) -> None:
+def initialise(codec: MelStatistics, clips: tuple[Clip, ...]) -> None:
     """The corpus's mel statistics, and blocks that begin close to passing their input on."""
     mels = torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32))
     codec.mel_mean.copy_(mels.mean(0))

@@ -162,8 +162,9 @@ def untrained(config: MaskedConfig) -> MaskedNetwork:
     """Random weights; every layer begins as nothing, so that depth costs no warm-up."""
     network = MaskedNetwork(config)
     width, phones = config.transformer.hidden, len(LAYOUT.vocabulary.phones)
-    network.llm.embed_tokens = PhonePairs(phones, width)
-    for table in (network.llm.embed_tokens.first, network.llm.embed_tokens.second):
+    pairs = PhonePairs(phones, width)
+    network.llm.set_submodule("embed_tokens", pairs)
+    for table in (pairs.first, pairs.second):
         table.weight.normal_(std=0.35)
     network.audio_embeddings.weight.normal_(std=0.25)
     network.audio_heads.weight.uniform_(-1, 1).mul_(width**-0.5)

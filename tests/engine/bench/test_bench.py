@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from engine import bench
+from engine.bench import bundled
 from engine.bench.report import Report, table
 from engine.errors import SettingError
+from tests.engine import speaking
+from tests.engine.small_language import write_model
 
 REPORT = Report(
     "addition",
@@ -90,3 +95,9 @@ def test_shipped_benches_are_listed_without_torch() -> None:
     lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
     assert list(lines) == list(bench.benches())
     assert all(line.endswith(".") for line in lines.values())
+
+
+def test_benches_of_flow_models_refuse_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundled, "load_model", lambda *given, **named: speaking.load(write_model(tmp_path / "model")))
+    with pytest.raises(SettingError, match="no flow model"):
+        bundled.loaded(argparse.Namespace(model="lm-mini", device="cpu"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from engine.setting.library import Library
 from engine.studies import store as module
 from engine.studies.results import read
 from engine.studies.store import DATABASE, Store, StudyDamaged
+from engine.studies.tasks import Prepare, Prepared
+from engine.techniques import technique
+from engine.techniques.base import ArtefactType
 from tests.engine.studies.small import Follower, finished, study
 
 
@@ -111,3 +115,26 @@ def test_a_locked_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         other.execute("ROLLBACK")
         other.close()
         store.begin(study())
+
+
+@dataclass(frozen=True)
+class Note:
+    """An artefact that knows nothing of files."""
+
+    text: str
+
+    @property
+    def fingerprint(self) -> str:
+        return self.text
+
+
+def test_artefacts_are_kept_as_their_technique_writes_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = ArtefactType("note", Note, lambda data, where: Note(str(data)), lambda note: note.text)
+    monkeypatch.setattr(module, "technique", lambda name: replace(technique(name), artefact=kind))
+    planned = study(grid={"ditreducio.threshold": [0.1]})
+    with Store(tmp_path) as store:
+        store.begin(planned)
+        candidate = next(one for one in planned.candidates if one.unprepared)
+        task = Prepare(candidate.key, candidate.unprepared, candidate.setting, ())
+        store.add_artefact(Prepared(task, Note("heard"), 1.0))
+        assert store.artefacts() == {candidate.key: Note("heard")}

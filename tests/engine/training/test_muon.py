@@ -77,6 +77,21 @@ def test_momentum_survives_saving():
     assert torch.equal(weights, twin)
 
 
+def test_a_closure_computes_the_gradients_and_gives_the_loss():
+    weights = nn.Parameter(torch.ones(2, 3))
+    twin = nn.Parameter(torch.ones(2, 3))
+
+    def closure() -> float:
+        loss = weights.square().sum()
+        loss.backward()
+        return loss.item()
+
+    assert Muon([weights]).step(closure) == 6.0
+    twin.grad = torch.full((2, 3), 2.0)
+    assert Muon([twin]).step() is None
+    assert torch.equal(weights, twin)
+
+
 def test_vectors_are_refused():
     with pytest.raises(ValueError, match="matrices"):
         Muon([nn.Parameter(torch.zeros(4))])

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from engine.models.files.checkpoints import load_strictly, read_float_weights
 from engine.models.files.config_file import ConfigFile
+from engine.models.networks.mel_statistics import MelStatistics
 from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE = "config.yaml"
@@ -52,22 +53,17 @@ class MelCodecConfig:
         return asdict(self)
 
 
-class MelCodec(nn.Module):
-    """Encoder and decoder. Statistics of the corpus are part of the weights, so callers see plain log mels."""
-
-    mel_mean: Tensor
-    mel_scale: Tensor
+class MelCodec(MelStatistics):
+    """Encoder and decoder."""
 
     def __init__(self, config: MelCodecConfig) -> None:
-        super().__init__()
+        super().__init__(config.bands)
         self.config = config
         width, inner = config.width, config.inner_width
 
         def blocks(count: int) -> nn.Sequential:
             return nn.Sequential(*(ConvNeXtBlock(width, inner) for _ in range(count)))
 
-        self.register_buffer("mel_mean", torch.zeros(config.bands))
-        self.register_buffer("mel_scale", torch.ones(config.bands))
         self.encoder = nn.ModuleDict(
             {
                 "enter": nn.Conv1d(config.bands, width, kernel_size=5, padding=2),

@@ -66,6 +66,7 @@ class ResidualQuantiser(Quantiser):
 class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
     """Codes (…, tokens, codebooks), int64, for every four mel frames."""
 
+    quantiser: ResidualQuantiser
     title, sizes = "residual codec", ResidualCodecConfig
 
     @staticmethod

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.bench import bundled, masked
-from engine.bench.masked_quality import judged
+from engine.bench.masked_quality import Heard, judged
 from engine.bench.report import Report
 from engine.bench.ways import Addition, read
 from engine.measure.machine import describe
@@ -70,7 +70,7 @@ class _Heard:
         self.first.append(measured.first_audio_seconds)
         self.last.append(measured.seconds)
         self.gaps.append(measured.largest_gap_seconds)
-        self.pauses.append(measured.pause_seconds)
+        self.pauses.append(measured.pause_seconds or 0.0)
         self.factors.append(measured.real_time_factor)
         self.evaluations += measured.evaluations
 
@@ -87,10 +87,8 @@ def run(arguments: argparse.Namespace) -> Report:
     rows = [_row(name, found) for name, found in heard.items()]
     if said:
         said |= dict.fromkeys(unjudged, said[WHOLE])
-        rows = [{**row, **said[str(row["way"])]} for row in rows]
-        for row in rows:
-            row["within 3 points"] = _within(row, said[WHOLE])
-        rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL]})
+        rows = [_judged_row(row, said[str(row["way"])], said[WHOLE]) for row in rows]
+        rows.insert(0, {"way": ORIGINAL, **said[ORIGINAL].columns})
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 
@@ -145,8 +143,9 @@ def _row(name: str, found: _Heard) -> dict[str, object]:
     }
 
 
-def _within(row: Mapping[str, object], whole: Mapping[str, object]) -> str:
-    return "yes" if row["word error rate"] - whole["word error rate"] <= WORD_ERRORS else "no"
+def _judged_row(row: Mapping[str, object], said: Heard, whole: Heard) -> dict[str, object]:
+    within = said.word_error_rate - whole.word_error_rate <= WORD_ERRORS
+    return {**row, **said.columns, "within 3 points": "yes" if within else "no"}
 
 
 def _share(values: list[float], percent: float) -> float:

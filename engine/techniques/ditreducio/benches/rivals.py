@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,9 +21,10 @@ from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, paired_ratio
-from engine.measure.verdicts import VoiceVerdict, Way, each_distance, verdicts
-from engine.models.base import SpeechModel, Utterance, run_to_completion
+from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
+from engine.models.base import OperationCounts, Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.families.flow import FlowSpeech
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
@@ -171,7 +173,7 @@ def compared(
 
 
 # --- Entrants ---------------------------------------------------------------------------------------------------------
-def _contenders(model: SpeechModel, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Contender]:
+def _contenders(model: FlowSpeech, baseline: Setting, arguments: argparse.Namespace) -> Iterator[Contender]:
     """All techniques at all targets, as far as they reach."""
     for temporal in TABLES:
         yield from _tables(model, baseline, temporal, arguments)
@@ -184,7 +186,7 @@ def _contenders(model: SpeechModel, baseline: Setting, arguments: argparse.Names
             yield from _counted(model, baseline, rival, target, arguments)
 
 
-def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Contender]:
+def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argparse.Namespace) -> Iterator[Contender]:
     """Every table is of a separate calibration, at the threshold at which the last one predicts the target, and then
     moved within that calibration's record."""
     voice, threshold = bundled.speaker(arguments), FIRST_THRESHOLD
@@ -192,20 +194,24 @@ def _tables(model: SpeechModel, baseline: Setting, temporal: str, arguments: arg
     record: CalibrationRecord | None = None
     for target in sorted(arguments.targets, reverse=True):
         if record is not None:
-            threshold = _threshold_for(target, lambda at: record.derive(at).table.ops_ratio(operations))  # noqa: B023
+            threshold = _threshold_for(target, partial(_predicted_share, record, operations))
         bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
         engaged = Engaged(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
         utterance = Utterance(arguments.text, voice)
         record = calibrate_model(model, [utterance], baseline.with_technique(engaged), SilentObserver())
-        moved = _threshold_for(target, lambda at: record.derive(at).table.ops_ratio(operations))  # noqa: B023
+        moved = _threshold_for(target, partial(_predicted_share, record, operations))
         table = record.derive(moved).table
         setting = baseline.with_technique(replace(engaged, artefact=table.fingerprint))
         title = f"{TABLES[temporal]} at {target:g}"
         yield Contender(TABLES[temporal], target, f"δ = {moved:.3g}", Way(title, setting, (table,)))
 
 
+def _predicted_share(record: CalibrationRecord, operations: OperationCounts, threshold: float) -> float:
+    return record.derive(threshold).table.ops_ratio(operations)
+
+
 def _searched(
-    model: SpeechModel, baseline: Setting, rival: Searched, target: float, arguments: argparse.Namespace
+    model: FlowSpeech, baseline: Setting, rival: Searched, target: float, arguments: argparse.Namespace
 ) -> Contender:
     bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
 
@@ -220,7 +226,7 @@ def _searched(
 
 
 def _counted(
-    model: SpeechModel, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
+    model: FlowSpeech, baseline: Setting, rival: Counted, target: float, arguments: argparse.Namespace
 ) -> Iterator[Contender]:
     """The number of steps whose share comes nearest, if that is near enough."""
     operations = model.operations(arguments.text, bundled.speaker(arguments), baseline)
@@ -247,9 +253,7 @@ def _threshold_for(
 
 
 # --- Measured ---------------------------------------------------------------------------------------------------------
-def _timed(
-    model: SpeechModel, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace
-) -> Comparison:
+def _timed(model: FlowSpeech, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace) -> Comparison:
     """Backbone and sampler on one sentence, all in the same rounds."""
     voice = bundled.speaker(arguments)
     samplings = {
@@ -269,7 +273,6 @@ def _timed(
 def _row(
     title: str, said: Sequence[VoiceVerdict], reference: Sequence[VoiceVerdict], contender: Contender | None
 ) -> dict[str, object]:
-    edits, words = (sum(sum(getattr(one.errors, name)) for one in said) for name in ("edits", "words"))
     row: dict[str, object] = {"technique": title}
     if contender is not None:
         row |= {
@@ -278,7 +281,7 @@ def _row(
             "ops ratio": _share(said),
             "log-mel distance": float(each_distance(reference, said).mean()),
         }
-    return {**row, "word error rate": edits / words}
+    return {**row, "word error rate": counted_errors(said)["word error rate"]}
 
 
 def _share(said: Sequence[VoiceVerdict]) -> float:

@@ -6,6 +6,7 @@ At seven thresholds: calibrate, then time the backbone under the table against t
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 import numpy as np
 import torch
@@ -67,9 +68,10 @@ def run(arguments: argparse.Namespace) -> Report:
         raise PlainError("No threshold skips 10 % of the operations; give larger values with --thresholds.")
 
     bundled.say(f"{arguments.rounds} rounds of each …")
+    variants = {"baseline": partial(sample, target, None)}
+    variants |= {f"{threshold:g}": partial(sample, target, table) for threshold, table in tables.items()}
     comparison = paired_ratio(
-        {"baseline": lambda: sample(target, None)}
-        | {f"{threshold:g}": lambda table=table: sample(target, table) for threshold, table in tables.items()},
+        variants,
         arguments.rounds,
         device=target.noise.device.type,
         on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
@@ -85,7 +87,7 @@ def run(arguments: argparse.Namespace) -> Report:
         """Of the new speech alone: the prompt's frames are cut off before anyone hears them."""
         return (mel - baseline)[:, target.prompt_frames :].abs().mean().item()
 
-    rows = []
+    rows: list[dict[str, object]] = []
     for threshold, table in tables.items():
         speed_up = comparison.speed_up[f"{threshold:g}"]
         rows.append(

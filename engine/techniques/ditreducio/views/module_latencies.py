@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from engine.errors import SettingError
 from engine.measure.timing import clock_name, interval, running_order
 from engine.setting.knobs import Effect, Knob, Number
 from engine.techniques.ditreducio.views.thresholds import (
@@ -46,6 +47,7 @@ def compute(task: Task) -> Findings:
     """Calibrate, then time the modules under all tables and none of them within the same rounds."""
     import torch
 
+    from engine.models.networks.diffusion import DiffusionTransformer
     from engine.techniques.ditreducio.views.module_clock import ModuleClock
     from engine.techniques.ditreducio.views.outputs import MODULES, run_through, subject_of
 
@@ -55,6 +57,8 @@ def compute(task: Task) -> Findings:
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
     target = subject_of(task)
+    if not isinstance(target.backbone, DiffusionTransformer):
+        raise SettingError(f"The modules of {task.model.info.title} cannot be timed one by one.")
     variants = {BASELINE: None} | {f"δ = {threshold:g}": table for threshold, table in found.tables.items()}
     latencies: dict[str, dict[str, list[float]]] = {name: {module: [] for module in MODULES} for name in variants}
     with torch.inference_mode(), ModuleClock(target.backbone, target.noise.device) as clock:

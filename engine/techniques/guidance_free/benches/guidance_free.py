@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -25,10 +26,11 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.timing import Interval, paired_ratio
-from engine.measure.verdicts import ORIGINAL, VoiceVerdict, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
 from engine.measure.warping import warped_log_mel_distance
-from engine.models.base import SpeechModel, WeightSet
+from engine.models.base import WeightSet
 from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.families.flow import FlowSpeech
 from engine.models.networks.vocos import Vocos
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
@@ -83,24 +85,25 @@ def paired_difference(one: Sequence[WordErrors], other: Sequence[WordErrors]) ->
     return bootstrap(rate, more, words, draws=DRAWS)
 
 
-def _chosen(model: SpeechModel, wanted: Sequence[float] | None) -> list[WeightSet]:
+def _chosen(model: FlowSpeech, wanted: Sequence[float] | None) -> list[WeightSet]:
     """The weight sets to compare, the weakest first. Raises :class:`PlainError` when one is not there."""
     # Of several with one weight, the first.
     there = list({one.weight: one for one in reversed(model.info.weight_sets)}.values())[::-1]
     if wanted is None and there:
         return there
     found = [next((one for one in there if abs(one.weight - weight) <= SAME_WEIGHT), None) for weight in wanted or ()]
-    if not found or None in found:
+    chosen = [one for one in found if one is not None]
+    if not chosen or len(chosen) < len(found):
         names = ", ".join(f"{one.weight:.2f}" for one in there) or "none"
         raise PlainError(
             f"{model.info.title} has CFG-free weights for these w: {names}; train others with paretone train cfg-free."
         )
-    return sorted(found, key=lambda one: one.weight)
+    return sorted(chosen, key=lambda one: one.weight)
 
 
 @torch.inference_mode()
 def _timed(
-    model: SpeechModel, chosen: Sequence[WeightSet], baseline: Setting, arguments: argparse.Namespace
+    model: FlowSpeech, chosen: Sequence[WeightSet], baseline: Setting, arguments: argparse.Namespace
 ) -> Mapping[float | None, Interval]:
     """The speed-up of every weight; of guidance over itself under ``None``."""
     voice = bundled.speaker(arguments)
@@ -109,7 +112,7 @@ def _timed(
     targets = {name: model.calibration_target(arguments.text, voice, setting)[0] for name, setting in settings.items()}
     bundled.say(f"{arguments.rounds} rounds of each …")
     comparison = paired_ratio(
-        {name: lambda target=target: sample(target) for name, target in targets.items()},
+        {name: partial(sample, target) for name, target in targets.items()},
         arguments.rounds,
         device=targets["guided"].noise.device.type,
         on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
@@ -118,7 +121,7 @@ def _timed(
 
 
 def _heard(
-    model: SpeechModel,
+    model: FlowSpeech,
     chosen: Sequence[WeightSet],
     baseline: Setting,
     speed_up: Mapping[float | None, Interval],
@@ -155,7 +158,7 @@ def _heard(
 
 def _distances(heard: Sequence[VoiceVerdict], originals: Sequence[np.ndarray]) -> np.ndarray:
     """Of every take from the original speech, (takes,)."""
-    takes = [one.trace.mel for verdict in heard for one in verdict.syntheses]
+    takes = [one.trace.drawn_mel for verdict in heard for one in verdict.syntheses]
     return np.array([warped_log_mel_distance(*pair) for pair in zip(takes, originals, strict=True)])
 
 
@@ -164,21 +167,19 @@ def _further(reference: np.ndarray, other: np.ndarray) -> dict[str, object]:
     over takes."""
     further = other - reference
     mean, low, high = bootstrap(lambda drawn: drawn.mean(1), further, draws=DRAWS)
-    distance = {"distance to the original": float(other.mean()), "further": mean}
+    distance: dict[str, object] = {"distance to the original": float(other.mean()), "further": mean}
     return distance | {"further, low": low, "further, high": high}
 
 
 def _row(title: str, heard: Sequence[VoiceVerdict]) -> dict[str, object]:
-    errors = [one.errors for one in heard]
-    edits, words = (sum(sum(getattr(one, name)) for one in errors) for name in ("edits", "words"))
-    return {"speech": title, "word error rate": edits / words, "errors": edits, "words": words}
+    return {"speech": title, **counted_errors(heard)}
 
 
 def _compared(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> dict[str, object]:
     """Paired with the takes of ``reference``: sentence by sentence, voice by voice."""
     more, low, high = paired_difference([one.errors for one in reference], [one.errors for one in other])
     pairs = [
-        (first.trace.mel, second.trace.mel)
+        (first.trace.drawn_mel, second.trace.drawn_mel)
         for one, two in zip(reference, other, strict=True)
         for first, second in zip(one.syntheses, two.syntheses, strict=True)
     ]

@@ -57,8 +57,10 @@ def run(arguments: argparse.Namespace) -> Report:
             gain = pace.speed_up[name]
             row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
         if name in said:
-            row |= heard(said[name])
-            row["within 2 points"] = "yes" if row["word error rate"] - floor <= WORD_ERRORS else "no"
+            errors = heard(said[name])
+            row |= errors
+            within = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
+            row["within 2 points"] = "yes" if within else "no"
         rows.append(row)
     same = pace.speed_up[AGAIN]
     rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})

@@ -54,7 +54,11 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 def compute(task: Task) -> Findings:
     """Speak the sentence at every depth."""
+    from engine.models.families.language import LanguageSpeech
+
     model, info = task.model, task.model.info
+    if not isinstance(model, LanguageSpeech):
+        raise SettingError(f"{info.title} is no speech language model; load one to see what fewer layers save.")
     if not info.layer_order:
         raise SettingError(
             f"The importance of {info.title}'s layers is not measured yet; measure it in the Layers panel first."

@@ -106,7 +106,10 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
     equal = compared = 0
     for text in harvard_sentences()[:GREEDY_SENTENCES]:
         works = model.internals(text, voice, setting)
-        target, draft, way = works.networks.target, works.networks.draft, dict(works.plan.decoding.arguments)
+        target, draft, drafting = works.networks.target, works.networks.draft, works.plan.decoding
+        if draft is None or drafting is None:
+            raise PlainError("The setting drafts nothing, so there is nothing to compare with plain decoding.")
+        way = dict(drafting.arguments)
         request = replace(works.request, maximum=min(works.request.maximum, GREEDY_TOKENS))
         length = AdaptiveLength(way["draft_length"]) if way["adaptive"] else way["draft_length"]
         plain = decode(target.tokens, request, Greedy(), Uniforms(0))
@@ -154,6 +157,8 @@ def _rows(
                 "predicted": predicted_speed_up(tokens, length, cost, growth),
             }
         if name in said:
-            row |= heard(said[name])
-            row["within 2 points"] = "yes" if row["word error rate"] - floor <= WORD_ERRORS else "no"
+            errors = heard(said[name])
+            row |= errors
+            within = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
+            row["within 2 points"] = "yes" if within else "no"
         yield row

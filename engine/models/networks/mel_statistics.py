@@ -1,0 +1,18 @@
+"""What small networks over mels have in common: statistics of the corpus among their weights."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class MelStatistics(nn.Module):
+    """Mean and scale of every band, (bands,), as buffers: so callers see plain log mels."""
+
+    mel_mean: Tensor
+    mel_scale: Tensor
+
+    def __init__(self, bands: int) -> None:
+        super().__init__()
+        self.register_buffer("mel_mean", torch.zeros(bands))
+        self.register_buffer("mel_scale", torch.ones(bands))
