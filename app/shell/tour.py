@@ -78,13 +78,13 @@ async def listen(window: MainWindow) -> None:
         return
     # Until the takes are loaded, the position is still that of the synthesis that was heard while it was made.
     await until(lambda: not player.streaming and not player.playing and player.position == 0.0, window)
-    heard = panel.heard
+    heard = panel.deck.heard
     window.action.compare.trigger()
     await until(lambda: bool(player.problem) or (player.playing and player.position > 0.8), window)
     window.action.compare.trigger()
     await until(lambda: bool(player.problem) or not player.playing or player.position > 1.6, window)
     window.action.play.trigger()
-    if player.problem or panel.heard == heard:
+    if player.problem or panel.deck.heard == heard:
         raise PlainError(player.problem or "The other take could not be played.")
 
 

@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Climb the ladder: time all rungs in the same rounds, then let the judge listen."""
-    model = bundled.loaded(arguments)
+    model = bundled.loaded_flow(arguments)
     rungs = list(_ladder(model, arguments))
     for rung in rungs:
         model.make_ready(rung.setting, SilentObserver(), bundled.speaker(arguments))

@@ -28,7 +28,7 @@ class ExportPresenter(Presenter):
         self.exported = False
         """Whether a profile has been exported."""
         actions = services.actions
-        actions.bind(actions.export_profile, self._ask_where_to_write)
+        actions.bind(actions.export_profile, self._ask_about_profile)
         actions.bind(actions.export_weights, self._ask_which_weights)
 
     def refresh(self) -> None:
@@ -61,7 +61,7 @@ class ExportPresenter(Presenter):
         ProfileExport(self._state).write(path)
         self._tell(str(path))
 
-    def _ask_where_to_write(self) -> None:
+    def _ask_about_profile(self) -> None:
         from app.features.export.profile_dialog import ProfileDialog
 
         dialog = ProfileDialog(self._state, self._window)

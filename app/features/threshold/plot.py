@@ -171,7 +171,7 @@ class Histogram(ErrorPlot):
     def show_counts(self, across: Scale, edges: np.ndarray, counts: dict[SkipAction, np.ndarray]) -> None:
         """Show how many errors of each action lie between neighbouring ``edges``."""
         self.edges, self.counts = edges, counts
-        most = max(1.0, float(sum(counts.values()).max()))
+        most = max(1.0, float(np.sum(list(counts.values()), axis=0).max(initial=0)))
         self.show_axes(across, Scale(0.0, 1.1 * most))
 
     def draw_section(self) -> None:

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @torch.inference_mode()
 def run(arguments: argparse.Namespace) -> Report:
     """Calibrate both ways, round by round. Raises :class:`PlainError` when the two tables are not identical."""
-    model = bundled.loaded(arguments)
+    model = bundled.loaded_flow(arguments)
     target, _ = model.calibration_target(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
     knobs = defaults(TECHNIQUE.knobs).replace(threshold=arguments.threshold, metric=arguments.metric)
     tables: dict[str, Rows] = {}

@@ -120,7 +120,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Search every knob, time all entrants in the same rounds, then let the judge listen."""
-    model = bundled.loaded(arguments)
+    model = bundled.loaded_flow(arguments)
     baseline = bundled.setting(arguments)
     plain = Way(f"baseline, {arguments.steps} steps", baseline)
     contenders = list(_contenders(model, baseline, arguments))

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @torch.inference_mode()
 def run(arguments: argparse.Namespace) -> Report:
     """Calibrate at every threshold, then time all tables in the same rounds."""
-    model = bundled.loaded(arguments)
+    model = bundled.loaded_flow(arguments)
     target, text = model.calibration_target(arguments.text, bundled.speaker(arguments), bundled.setting(arguments))
     operations = model.operations(text, bundled.speaker(arguments), bundled.setting(arguments))
     tables: dict[float, StrategyTable] = {}

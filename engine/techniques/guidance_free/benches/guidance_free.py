@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Time every weight against guidance in the same rounds, then let the judge listen."""
-    model = bundled.loaded(arguments)
+    model = bundled.loaded_flow(arguments)
     chosen = _chosen(model, arguments.weights)
     baseline = bundled.setting(arguments)
     speed_up = _timed(model, chosen, baseline, arguments)
