@@ -157,7 +157,7 @@ def test_the_speaker_network_weighs_what_s3prl_hands_over() -> None:
         shares = torch.softmax(network.feature_weight, 0)
         expected = sum(share * state for share, state in zip(shares, seen, strict=True)).transpose(1, 2) + 1e-6
         assert torch.allclose(weighed[0], torch.nn.functional.instance_norm(expected), atol=1e-4)
-        assert torch.allclose(embedded, network(5 * samples + 1), atol=1e-4)
+        assert torch.allclose(embedded, network(5 * samples + 1), rtol=1e-4)
 
 
 def test_speaker_weights_are_read_strictly(speakers: tuple[similarity.SpeakerNetwork, Path]) -> None:
