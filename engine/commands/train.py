@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from engine.commands import train_bundled
+from engine.commands import train_bundled, voice_corpus
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.commands.technique_commands import technique_commands
@@ -29,9 +29,12 @@ class Recipe:
     run: Callable[[argparse.Namespace, Session], Result]
 
 
-BUNDLED = tuple(
-    Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
-    for name, summary in train_bundled.SUMMARIES.items()
+BUNDLED = (
+    *(
+        Recipe(name, summary, partial(train_bundled.declare, recipe=name), train_bundled.run)
+        for name, summary in train_bundled.SUMMARIES.items()
+    ),
+    Recipe("voice-corpus", voice_corpus.SUMMARY, voice_corpus.declare, voice_corpus.run),
 )
 
 

@@ -1,4 +1,4 @@
-"""``paretone train lm-mini`` and the like: the bundled models, made only from ``flite`` speech."""
+"""``paretone train lm-mini`` and the like: the models that ship, made only from speech of free synthesisers."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ SUMMARIES = {
     "lm-mini": "Make the bundled speech language model from flite's speech, through a speech-tokenizer.",
     "codec-mini": "Make the codec of the bundled masked-diffusion model from flite's speech.",
     "omni-mini": "Make the bundled masked-diffusion model from flite's speech, through a codec-mini.",
+    "voice-vocoder": "Make the vocoder of natural speech from a voice-corpus.",
+    "voice-f5": "Make an F5-TTS that speaks naturally from a voice-corpus.",
 }
 """By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
 THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini")
+NATURAL = ("voice-vocoder", "voice-f5")
 
 
 def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
     """Add the arguments of ``recipe``."""
-    parser.set_defaults(codec=None, initial=None)
+    parser.set_defaults(codec=None, initial=None, sentences=3_400)
     arguments.add_run(parser, "model", "export/ in the work folder")
+    corpus = "voice-corpus" if recipe in NATURAL else "corpus"
     parser.add_argument(
-        "--corpus", type=Path, metavar="DIR", help="folder of the corpus (default: corpus/ next to the work folder)"
+        "--corpus", type=Path, metavar="DIR", help=f"folder of the corpus (default: {corpus}/ next to the work folder)"
     )
-    parser.add_argument(
-        "--sentences",
-        type=arguments.positive,
-        default=3_400,
-        help="sentences by flite per voice (default: %(default)s)",
-    )
+    if recipe not in NATURAL:
+        parser.add_argument(
+            "--sentences", type=arguments.positive, help="sentences by flite per voice (default: %(default)s)"
+        )
     if recipe in THROUGH_A_CODEC:
         parser.add_argument(
             "--codec", type=Path, metavar="DIR", help="exported codec to speak through (default: bundled)"

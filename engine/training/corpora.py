@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 import soundfile
@@ -29,6 +30,7 @@ from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
 from engine.models.catalogue import harvard_sentences
 from engine.models.f5.config import HOP, SAMPLE_RATE
+from engine.training.batch_queue import QueuedClip
 from engine.training.sentences import PROMPT, training_sentences
 
 VOICES = ("slt", "rms")
@@ -64,12 +66,17 @@ class Clip:
         return len(self.mel)
 
 
+AnyClip = TypeVar("AnyClip", bound=QueuedClip)
+
+
 @dataclass(frozen=True)
-class Corpus:
+class Corpus(Generic[AnyClip]):
     """Clips to train on and held-out clips, of all voices."""
 
-    training: tuple[Clip, ...]
-    held_out: tuple[Clip, ...]
+    training: tuple[AnyClip, ...]
+    held_out: tuple[AnyClip, ...]
+    source: str = "flite"
+    """Who spoke."""
 
     @property
     def seconds(self) -> float:
@@ -134,7 +141,7 @@ def prepare_corpus(
     excluded: Sequence[str] = (),
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Corpus:
+) -> Corpus[Clip]:
     """Make what is missing of the corpus in ``folder`` and open all of it.
 
     Every voice has its own sentences. ``progress`` is called with finished and total clips.
@@ -160,7 +167,7 @@ def prepare_corpus(
     return Corpus(tuple(training), tuple(held_out))
 
 
-def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus:
+def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus[Clip]:
     """The corpus of every bundled model; the sentences that models are judged by are not in it."""
     return prepare_corpus(folder, sentences, excluded=[PROMPT, *harvard_sentences()], progress=progress)
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from engine.paths import resource
+from engine.training.grammar import Grammar
 
 PROMPT = "We will meet at the old harbor, and talk about the weather."
 """Sentence of the shipped voices; not among the training sentences."""
@@ -299,6 +300,8 @@ _RULES: dict[str, tuple[tuple[int, str], ...]] = {
     "belongs": ((1, "belongs to"), (1, "costs"), (1, "covered"), (1, "fell on"), (1, "is under"), (1, "needs")),
     "sum": ((1, "price"), (1, "answer"), (1, "total"), (1, "distance"), (1, "number"), (1, "charge")),
 }
+GRAMMAR = Grammar(_WORDS, _RULES)
+"""Its symbol ``sentence`` is a whole one."""
 _FUNCTION_WORDS = tuple("the a of and to in with for is on or no as at from by was his that".split())
 
 
@@ -314,14 +317,6 @@ def _dictionary() -> tuple[str, ...]:
     return tuple(word for word in words if re.fullmatch(r"[a-z]{3,9}", word))
 
 
-def _expand(symbol: str, draw: random.Random) -> str:
-    if symbol in _WORDS:
-        return draw.choice(_WORDS[symbol]).replace("_", " ")
-    weights, forms = zip(*_RULES[symbol], strict=True)
-    (form,) = draw.choices(forms, weights)
-    return re.sub(r"<([^>]+)>", lambda slot: _expand(slot[1], draw), form)
-
-
 def _random_words(draw: random.Random) -> str:
     words = []
     for _ in range(draw.randint(3, 6)):
@@ -331,7 +326,8 @@ def _random_words(draw: random.Random) -> str:
     return " ".join(words) + "."
 
 
-def _finished(text: str) -> str:
+def finished(text: str) -> str:
+    """``text`` with *an* before vowels and a capital letter in front."""
     text = re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
     return text[0].upper() + text[1:]
 
@@ -342,16 +338,17 @@ def training_sentences(count: int, seed: int = 1, excluded: Iterable[str] = ()) 
     None shares :data:`SHARED_RUN` consecutive words with a sentence of ``excluded``.
     """
     draw = random.Random(seed)
-    forbidden = {run for sentence in excluded for run in _runs(sentence)}
+    forbidden = {run for sentence in excluded for run in runs(sentence)}
     found: dict[str, None] = {}
     while len(found) < count:
-        plain = _random_words(draw) if draw.random() < SALAD_SHARE else _expand("sentence", draw)
-        sentence = _finished(plain)
-        if SHORTEST <= len(sentence) <= LONGEST and forbidden.isdisjoint(_runs(sentence)):
+        plain = _random_words(draw) if draw.random() < SALAD_SHARE else GRAMMAR.expand("sentence", draw)
+        sentence = finished(plain)
+        if SHORTEST <= len(sentence) <= LONGEST and forbidden.isdisjoint(runs(sentence)):
             found[sentence] = None
     return list(found)
 
 
-def _runs(sentence: str) -> list[tuple[str, ...]]:
+def runs(sentence: str) -> list[tuple[str, ...]]:
+    """Every :data:`SHARED_RUN` consecutive words of a sentence."""
     words = normalised_words(sentence)
     return [words[start : start + SHARED_RUN] for start in range(len(words) - SHARED_RUN + 1)]

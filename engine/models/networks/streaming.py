@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.models.networks.vocos import ConvNeXtBlock, Vocos
+from engine.models.networks.vocos import ConvNeXtBlock, Vocos, VocosBackbone
 
 
 class StreamedConvolution:
@@ -98,8 +98,9 @@ class StreamedBlocks:
 class StreamedOverlapAdd:
     """The inverse short-time Fourier transform with centred frames."""
 
-    def __init__(self, window: Tensor, hop: int) -> None:
-        self._window, self._hop = window, hop
+    def __init__(self, window: Tensor, hop: int, tail: int = 0) -> None:
+        """``tail``: how many hops after the middle of the last frame are given as well."""
+        self._window, self._hop, self._tail = window, hop, tail
         self._parts = len(window) // hop
         if self._parts * hop != len(window) or self._parts % 2:
             raise ValueError(f"A window of {len(window)} samples is not an even number of hops of {hop}.")
@@ -126,35 +127,52 @@ class StreamedOverlapAdd:
         return (total[first:count] / envelope[first:count]).flatten()
 
     def finish(self) -> Tensor:
-        """The samples up to the middle of the last frame, (m,)."""
-        last = max(self._parts // 2 - 1, 0) if self._frames else 0
+        """The samples up to the middle of the last frame, and of the tail after it, (m,)."""
+        last = max(self._parts // 2 - 1 + self._tail, 0) if self._frames else 0
         first = min(max(self._parts // 2 - self._frames, 0), last)
         return (self._sum[first:last] / self._envelope[first:last]).flatten()
+
+
+class StreamedBackbone:
+    """Mel frames to hidden frames; see :class:`engine.models.networks.vocos.VocosBackbone`."""
+
+    def __init__(self, backbone: VocosBackbone) -> None:
+        self._backbone = backbone
+        self._embed = StreamedConvolution(backbone.embed)
+        self._blocks = StreamedBlocks(backbone.convnext)
+        self.reach = self._embed.reach + self._blocks.reach
+        """Frames that a hidden frame lies after the last mel frame."""
+
+    def push(self, mel: Tensor) -> Tensor:
+        """(1, bands, n) to the hidden frames that are final now, (1, m, width)."""
+        return self._left(self._blocks.push(self._entered(self._embed.push(mel))))
+
+    def finish(self) -> Tensor:
+        """The rest, (1, m, width)."""
+        hidden = self._blocks.push(self._entered(self._embed.finish()))
+        return self._left(torch.cat([hidden, self._blocks.finish()], dim=2))
+
+    def _entered(self, embedded: Tensor) -> Tensor:
+        return self._backbone.norm(embedded.transpose(1, 2)).transpose(1, 2)
+
+    def _left(self, hidden: Tensor) -> Tensor:
+        return self._backbone.final_layer_norm(hidden.transpose(1, 2))
 
 
 class StreamedVocos:
     """Mel frames to audio; see :class:`engine.models.networks.vocos.Vocos`."""
 
     def __init__(self, vocos: Vocos) -> None:
-        self._backbone, self._head = vocos.backbone, vocos.head
-        self._embed = StreamedConvolution(vocos.backbone.embed)
-        self._blocks = StreamedBlocks(vocos.backbone.convnext)
+        self._head = vocos.head
+        self._hidden = StreamedBackbone(vocos.backbone)
         self._audio = StreamedOverlapAdd(vocos.head.istft.window, vocos.head.istft.hop)
-        self.reach = self._embed.reach + self._blocks.reach
+        self.reach = self._hidden.reach
         """Frames that a spectrum lies after the last mel frame."""
 
     def push(self, mel: Tensor) -> Tensor:
         """(1, bands, n) natural-log mel to the samples (m,) that are final now."""
-        return self._heard(self._blocks.push(self._entered(self._embed.push(mel))))
+        return self._audio.push(self._head.spectrum(self._hidden.push(mel)))
 
     def finish(self) -> Tensor:
         """The rest, (m,)."""
-        hidden = self._blocks.push(self._entered(self._embed.finish()))
-        hidden = torch.cat([hidden, self._blocks.finish()], dim=2)
-        return torch.cat([self._heard(hidden), self._audio.finish()])
-
-    def _entered(self, embedded: Tensor) -> Tensor:
-        return self._backbone.norm(embedded.transpose(1, 2)).transpose(1, 2)
-
-    def _heard(self, hidden: Tensor) -> Tensor:
-        return self._audio.push(self._head.spectrum(self._backbone.final_layer_norm(hidden.transpose(1, 2))))
+        return torch.cat([self._audio.push(self._head.spectrum(self._hidden.finish())), self._audio.finish()])

@@ -84,10 +84,10 @@ class VocosConfig:
 class ConvNeXtBlock(nn.Module):
     """Depth-wise convolution over time, then two linear layers over channels, scaled and added to the input."""
 
-    def __init__(self, width: int, inner_width: int) -> None:
+    def __init__(self, width: int, inner_width: int, epsilon: float = 1e-6) -> None:
         super().__init__()
         self.dwconv = nn.Conv1d(width, width, kernel_size=7, padding=3, groups=width)
-        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.norm = nn.LayerNorm(width, eps=epsilon)
         self.pwconv1 = nn.Linear(width, inner_width)
         self.pwconv2 = nn.Linear(inner_width, width)
         self.gamma = nn.Parameter(torch.ones(width))

@@ -40,7 +40,7 @@ class BundledRecipe(ABC, Generic[Options, Clips, Network]):
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: Corpus[Any],
         clips: Sequence[Clips],
         model: Network,
         layers: LayerMatrices,
@@ -70,7 +70,7 @@ class BundledRecipe(ABC, Generic[Options, Clips, Network]):
 
     def describe(self) -> dict[str, Any]:
         return {
-            "corpus": f"flite, {len(self.clips)} clips, {self.corpus.seconds / 3600:.2f} h",
+            "corpus": f"{self.corpus.source}, {len(self.clips)} clips, {self.corpus.seconds / 3600:.2f} h",
             "parameters": sum(one.numel() for one in self.model.parameters()),
             "initial_weights": "random",
             "options": asdict(self.options),

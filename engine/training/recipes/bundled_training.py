@@ -1,8 +1,7 @@
-"""Making a bundled model, only from ``flite`` speech: corpus, recipe, budget, and the folder that ships."""
+"""Making a bundled model only from speech of a free synthesiser: corpus, recipe, budget, and the folder that ships."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,24 +10,26 @@ from typing import Any
 import torch
 
 from engine.device import choose
-from engine.errors import Cancelled, SettingError
+from engine.errors import SettingError
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.models.minis.omni_mini.checkpoint import CODEC
 from engine.paths import resource
 from engine.training.corpora import CORPUS, SENTENCES, Corpus, flite_corpus
 from engine.training.follower import Follower
+from engine.training.natural_corpus import NATURAL_CORPUS, open_corpus
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
-from engine.training.recipes.f5_mini import F5Mini, F5Options
+from engine.training.recipes.f5_mini import F5Mini
+from engine.training.recipes.f5_recipe import F5Options
 from engine.training.recipes.lm_mini import LmMini, LmMiniOptions
 from engine.training.recipes.megatts3_mini import MegaMini, MegaOptions
 from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
+from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
+from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
 from engine.training.recipes.omni_mini import OmniMini, OmniMiniOptions
+from engine.training.recipes.running import BundledModel, run_recipe
 from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
-from engine.training.session import LOG, Budget, Recipe, Session, check_place
-
-EXPORT = "export"
-"""Folder of the result, in the work folder."""
+from engine.training.session import Budget, Recipe, check_place
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class BundledTraining:
     budget: Budget
     sentences: int = SENTENCES
     corpus: Path | None = None
-    """Folder of the corpus; what is missing there is spoken."""
+    """Folder of the corpus; what is missing there is spoken, if it is flite's."""
     codec: Path | None = None
     """Exported codec that the recipe needs; ``None`` for the bundled one."""
     initial: Path | None = None
@@ -57,16 +58,6 @@ class BundledTraining:
     def common(self) -> dict[str, Any]:
         """Options common to all recipes."""
         return {"half_precision": self.half_precision, "rate_scale": self.rate_scale}
-
-
-@dataclass(frozen=True)
-class BundledModel:
-    """A trained model: its export, steps and seconds."""
-
-    folder: Path
-    steps: int
-    seconds: float
-    validation: dict[str, float]
 
 
 Make = Callable[[BundledTraining, Corpus, torch.device], Recipe]
@@ -88,18 +79,16 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
     check_place(job.work, job.resume)
     device = choose(job.device)
     follower.status("Preparing the corpus")
-    corpus = flite_corpus(job.corpus or job.work.parent / CORPUS, job.sentences, follower.progress)
+    corpus = _corpus(job, follower)
     follower.status(f"Making {job.recipe}")
     recipe = make(job, corpus, device)
-    session = Session(recipe, job.work, job.budget, report=follower.status, follow=follower.milestone)
-    session.begin(job.resume)
-    follower.status("Training")
-    if not session.run():
-        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
-    folder = job.export or job.work / EXPORT
-    recipe.export(folder)
-    shutil.copyfile(job.work / LOG, folder / LOG)
-    return BundledModel(folder, session.number, session.seconds, session.validation)
+    return run_recipe(recipe, job.work, job.budget, job.resume, job.export, follower)
+
+
+def _corpus(job: BundledTraining, follower: Follower) -> Corpus:
+    if job.recipe in NATURAL:
+        return open_corpus(job.corpus or job.work.parent / NATURAL_CORPUS)
+    return flite_corpus(job.corpus or job.work.parent / CORPUS, job.sentences, follower.progress)
 
 
 def _f5_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
@@ -137,6 +126,14 @@ def _omni_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Re
     return OmniMini(corpus, codec, job.work, device, OmniMiniOptions(**job.common))
 
 
+def _natural_vocoder(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalVocoder(corpus, device, VocoderOptions(**job.common))
+
+
+def _natural_f5(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalF5(corpus, device, NaturalF5Options(**job.common))
+
+
 RECIPES: Mapping[str, Make] = {
     "vocos-mini": _vocos_mini,
     "f5-mini": _f5_mini,
@@ -146,5 +143,9 @@ RECIPES: Mapping[str, Make] = {
     "lm-mini": _lm_mini,
     "codec-mini": _codec_mini,
     "omni-mini": _omni_mini,
+    "voice-vocoder": _natural_vocoder,
+    "voice-f5": _natural_f5,
 }
 """In the order in which they need each other."""
+NATURAL = ("voice-vocoder", "voice-f5")
+"""Those that learn from natural speech."""

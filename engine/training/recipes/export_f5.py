@@ -21,15 +21,20 @@ from engine.training.sentences import PROMPT
 
 
 def export_f5(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, corpus: Corpus, step: int) -> None:
-    """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``, ``durations.json``,
-    ``voices/``."""
+    """Write what :func:`export_layout` does, ``durations.json`` and ``voices/``."""
     (folder / "voices").mkdir(parents=True, exist_ok=True)
-    save_official(folder / "model.safetensors", model, step)
-    (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
-    (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
+    export_layout(folder, name, model, vocabulary, step)
     write_duration_tables(folder / "durations.json", corpus.training, vocabulary.phones)
     for voice in sorted({clip.voice for clip in corpus.training}):
         export_voice(folder / "voices", voice)
+
+
+def export_layout(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, step: int) -> None:
+    """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save_official(folder / "model.safetensors", model, step)
+    (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
+    (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
 
 
 def _configuration(name: str, model: DiT) -> dict[str, dict]:

@@ -13,6 +13,7 @@ import torch
 
 from engine.cli import main as paretone
 from engine.commands import train_bundled
+from engine.errors import TrainingError
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
@@ -20,10 +21,12 @@ from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.models.networks.vocos import Vocos
 from engine.paths import resource
 from engine.training import corpora
+from engine.training.natural_corpus import CorpusOptions, make_corpus
 from engine.training.recipes.bundled_training import RECIPES
 from engine.training.recipes.judging import main as judge
 from engine.training.recipes.manifest import main as write_manifest
 from engine.training.session import CHECKPOINT, LOG
+from tests.engine.training.toy_natural import Hummer
 
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 
@@ -191,3 +194,21 @@ def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, ca
     assert write_manifest(arguments) == 0
     assert "Wrote 6 clips to train and 4 to validate on" in capsys.readouterr().out
     assert len((tmp_path / "flite.csv").read_text(encoding="utf-8").splitlines()) == 11
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["voice-vocoder", "voice-f5"])
+def test_natural_speech_and_what_learns_from_it(recipe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    options = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
+    make_corpus(tmp_path / "voice-corpus", options, lambda: Hummer(frames=150))
+    command = [recipe, "--work", str(tmp_path / "run"), "--json"]
+    assert main([*command, "--steps", "1"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (Path(made["folder"]) / "model.safetensors").is_file()
+    assert main([*command, "--steps", "2", "--resume"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 2
+
+
+def test_a_recipe_without_its_corpus_says_how_to_make_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["voice-f5", "--work", str(tmp_path / "run"), "--steps", "1"]) == TrainingError.exit_code
+    assert "paretone train voice-corpus" in capsys.readouterr().err

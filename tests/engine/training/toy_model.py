@@ -13,7 +13,8 @@ from engine.models.f5.dit import DiT
 from engine.models.f5.saving import save_official
 from engine.paths import resource
 from engine.training.manifest import write_clips
-from engine.training.recipes.f5_mini import ARCHITECTURE, initialise
+from engine.training.recipes.f5_mini import ARCHITECTURE
+from engine.training.recipes.f5_recipe import initialise
 from tests.engine.training.toy_corpus import toy_corpus
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)

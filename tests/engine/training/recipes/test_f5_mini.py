@@ -17,7 +17,8 @@ from engine.paths import resource
 from engine.training.batch_queue import BatchQueue
 from engine.training.recipes import f5_mini
 from engine.training.recipes.durations import duration_table
-from engine.training.recipes.f5_mini import ARCHITECTURE, VOCABULARY, F5Mini, F5Options
+from engine.training.recipes.f5_mini import ARCHITECTURE, VOCABULARY, F5Mini
+from engine.training.recipes.f5_recipe import F5Options
 from tests.engine.training.learning import learning
 from tests.engine.training.toy_corpus import toy_clip, toy_corpus
 

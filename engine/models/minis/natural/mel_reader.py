@@ -1,0 +1,72 @@
+"""From the mel of the official F5-TTS layout to voice frames: ConvNeXt blocks that read off what a decoder of natural
+speech needs. With that decoder after them they are a vocoder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from engine.models.files.checkpoints import load_strictly, read_float_weights
+from engine.models.files.config_file import ConfigFile
+from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames
+from engine.models.minis.natural.layout import VOICE
+from engine.models.networks.vocos import VocosBackbone, VocosConfig
+
+CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
+
+
+@dataclass(frozen=True)
+class MelReaderConfig:
+    """Sizes of the network."""
+
+    bands: int = 100
+    width: int = 256
+    inner_width: int = 768
+    layers: int = 5
+
+    @classmethod
+    def read(cls, path: Path) -> MelReaderConfig:
+        """Read a ``config.json``. Raises :class:`CheckpointError` when it is missing or describes no such network."""
+        part = ConfigFile.read(path).part("mel_reader")
+        return cls(**{one.name: part.number(one.name) for one in fields(cls)})
+
+    def as_dict(self) -> dict[str, int]:
+        return asdict(self)
+
+
+class MelReader(nn.Module):
+    """The network. Statistics of the corpus are part of the weights, so callers give plain log mels."""
+
+    mel_mean: Tensor
+    mel_scale: Tensor
+
+    def __init__(self, config: MelReaderConfig = MelReaderConfig()) -> None:
+        super().__init__()
+        self.config = config
+        self.register_buffer("mel_mean", torch.zeros(config.bands))
+        self.register_buffer("mel_scale", torch.ones(config.bands))
+        self.backbone = VocosBackbone(VocosConfig(config.bands, config.width, config.inner_width, config.layers))
+        self.out = nn.Linear(config.width, VOICE)
+
+    def forward(self, mel: Tensor) -> Tensor:
+        """Log mel (B, bands, frames) to voice frames (B, latent frames, 36)."""
+        return self.read(at_latent_frames(mel, 0, latent_frames(mel.shape[2])))
+
+    def read(self, mel: Tensor) -> Tensor:
+        """The same of a log mel that is at the latent frames already, (B, bands, n) to (B, n, 36)."""
+        return self.out(self.backbone(self.normalised(mel)))
+
+    def normalised(self, mel: Tensor) -> Tensor:
+        """(B, bands, n) with mean zero and variance one over the corpus."""
+        return (mel - self.mel_mean[:, None]) / self.mel_scale[:, None]
+
+    @classmethod
+    def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelReader:
+        """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
+        model = cls(MelReaderConfig.read(folder / CONFIG_FILE))
+        load_strictly(model, read_float_weights(folder / WEIGHT_FILE), str(folder / WEIGHT_FILE))
+        return model.eval().requires_grad_(False).to(device)

@@ -1,0 +1,100 @@
+"""Hidden frames to the five spectra that natural speech is put together from.
+
+The layout is that of hibari's decoder from its fifth block on: ConvNeXt blocks, a norm, and one linear layer. Its
+weights are whole numbers of eight bits with one scale a matrix, and stay so in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from engine.models.minis.natural.layout import BINS, HIDDEN
+from engine.models.networks.modules import Modules
+from engine.models.networks.vocos import ConvNeXtBlock
+
+BLOCKS = 4
+INNER = 768
+EPSILON = 1e-5
+LARGEST_LOG = 7.0
+"""Log magnitudes are clipped here."""
+SCALE = ".scale"
+"""Ends the names of the scales in the file."""
+
+
+@dataclass(frozen=True)
+class Spectra:
+    """Raw outputs of the network, each (frames, bins): natural logarithms of magnitudes, and phases."""
+
+    harmonic: Tensor
+    harmonic_phase: Tensor
+    """Before the hyperbolic tangent that turns it into half-turns."""
+    noise: Tensor
+    free: Tensor
+    """Of the part that follows neither the pulses nor the noise."""
+    free_phase: Tensor
+
+    def warped(self, scale: Tensor) -> Self:
+        """With all frequencies times ``scale`` (frames,): a longer vocal tract below 1."""
+        bins = torch.arange(BINS, device=scale.device)
+        source = (bins / scale[:, None]).clamp(max=BINS - 1)
+        low = source.long()
+        high = (low + 1).clamp(max=BINS - 1)
+        weight = source - low
+        return self._each(lambda one: torch.lerp(one.gather(1, low), one.gather(1, high), weight))
+
+    def louder(self, level: Tensor) -> Self:
+        """By ``level`` (frames,), natural logarithms of a gain."""
+        by = level[:, None]
+        return type(self)(self.harmonic + by, self.harmonic_phase, self.noise + by, self.free + by, self.free_phase)
+
+    def shaped(self, scale: Tensor | None, level: Tensor | None) -> Self:
+        """:meth:`warped` and :meth:`louder`, where there is something to change."""
+        spectra = self if scale is None else self.warped(scale)
+        return spectra if level is None else spectra.louder(level)
+
+    def spectrum(self, pulses: Tensor, noise: Tensor) -> Tensor:
+        """(bins, frames) complex64 of the speech, for the spectra of the pulses and of white noise (frames, bins)."""
+        harmonic = torch.polar(_magnitude(self.harmonic), self.harmonic_phase.tanh() * torch.pi)
+        free = torch.polar(_magnitude(self.free), self.free_phase)
+        return (harmonic * pulses + _magnitude(self.noise) * noise + free).T
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        return type(self)(*(change(getattr(self, one.name)) for one in fields(self)))
+
+
+def _magnitude(logarithm: Tensor) -> Tensor:
+    return logarithm.clamp(max=LARGEST_LOG).exp()
+
+
+class SpectralNetwork(nn.Module):
+    """Blocks and head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = Modules(ConvNeXtBlock(HIDDEN, INNER, EPSILON) for _ in range(BLOCKS))
+        self.norm = nn.LayerNorm(HIDDEN, eps=EPSILON)
+        self.head = nn.Linear(HIDDEN, 5 * BINS)
+
+    def forward(self, hidden: Tensor) -> Spectra:
+        """(1, 256, frames) hidden frames to spectra."""
+        for block in self.blocks:
+            hidden = block(hidden)
+        return self.out(hidden)
+
+    def out(self, hidden: Tensor) -> Spectra:
+        """Of what the last block gave, (1, 256, frames)."""
+        return Spectra(*self.head(self.norm(hidden[0].T)).chunk(5, dim=1))
+
+
+def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights of a file in float32: those in whole numbers times their scales."""
+    return {
+        name: value * weights[name + SCALE] if value.dtype == torch.int8 else value.float()
+        for name, value in weights.items()
+        if not name.endswith(SCALE)
+    }

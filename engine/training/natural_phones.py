@@ -1,0 +1,66 @@
+"""The phones of natural speech: the symbols of the teacher's text front end, with stress on the vowel that carries it.
+
+The teacher writes American English in the alphabet of Kokoro's ``misaki``: one letter a sound, capitals for diphthongs,
+``ˈ`` and ``ˌ`` in front of stressed vowels, and punctuation and blanks between words. All of them last. Here a stress
+mark and its vowel are one phone, which lasts as long as both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from engine.front_end.durations import TimedPhone
+
+STRESSES = ("", "ˌ", "ˈ")
+VOWELS = tuple("AIOWYiuæɑɔəɛɜɪʊʌᵊᵻ")
+CONSONANTS = tuple("Tbdfhjklmnpstvwzðŋɡɹɾʃʒʔʤʧθ")
+PUNCTUATION = tuple(';:,.!?—…"()“”')
+BLANK = "_"
+EDGE = "^"
+"""The silence before the first symbol and after the last."""
+PHONES = (EDGE, BLANK, *PUNCTUATION, *CONSONANTS, *(stress + vowel for vowel in VOWELS for stress in STRESSES))
+
+
+def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) -> tuple[TimedPhone, ...]:
+    """Phones of ``symbols`` that last ``frames`` frames of ``seconds`` each; those that do not last are left out."""
+    phones: list[TimedPhone] = []
+    mark, waiting, first = "", 0, 0
+    for symbol, length in zip(symbols, frames, strict=True):
+        if symbol in STRESSES:
+            mark, waiting = symbol, waiting + length
+            continue
+        name = BLANK if symbol == " " else mark + symbol if symbol in VOWELS else symbol
+        last = first + waiting + length
+        if last > first:
+            phones.append((name, round(first * seconds, 4), round(last * seconds, 4)))
+        mark, waiting, first = "", 0, last
+    return tuple(phones)
+
+
+def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
+    """The places in ``phones`` of those of each word."""
+    word: list[int] = []
+    for place, (name, _, _) in enumerate(phones):
+        if name in (EDGE, BLANK) or name in PUNCTUATION:
+            if word:
+                yield word
+            word = []
+        else:
+            word.append(place)
+    if word:
+        yield word
+
+
+def respaced(phones: Sequence[TimedPhone], weights: Callable[[np.ndarray], np.ndarray]) -> tuple[TimedPhone, ...]:
+    """``phones`` with other lengths inside of words, which keep theirs: in proportion to what ``weights`` makes of the
+    lengths (n,) of a word's phones."""
+    told = list(phones)
+    for word in words(phones):
+        start, end = phones[word[0]][1], phones[word[-1]][2]
+        shares = weights(np.array([phones[place][2] - phones[place][1] for place in word]))
+        edges = (start + np.cumsum([0.0, *shares]) * (end - start) / shares.sum()).tolist()
+        for place, first, last in zip(word, edges[:-1], edges[1:], strict=True):
+            told[place] = (phones[place][0], first, last)
+    return tuple(told)

@@ -1,0 +1,199 @@
+"""The recipe of the vocoder of natural speech, ``voice-vocoder``: official mels to what the teacher's decoder takes.
+
+Phases and fine structure cannot be read off a mel, and a small network that must invent them buzzes. This one regresses
+latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest.
+Noise on the mels, of a strength that changes from excerpt to excerpt, makes the network bear what a flow model in few
+steps gives it; a gain, likewise, has it tell the level.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from engine.files import write_atomically
+from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames
+from engine.models.minis.natural.layout import (
+    COMPONENTS,
+    FORMANT,
+    FORMANT_MEAN,
+    FORMANT_SCALE,
+    LEVEL,
+    LEVEL_SCALE,
+    PITCH,
+    PITCH_SCALE,
+    VOICE,
+    VOICING,
+)
+from engine.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, MelReader, MelReaderConfig
+from engine.training.corpora import Corpus
+from engine.training.draws import draw_state, restore_draw
+from engine.training.learner import Learner, LearningOptions
+from engine.training.natural_corpus import NaturalClip
+from engine.training.optimisers import LayerMatrices
+from engine.training.schedule import AveragedModel
+
+LAYER_MATRICES = LayerMatrices("backbone.convnext.")
+CENTS, DECIBELS = PITCH_SCALE * 1200 / math.log(2), LEVEL_SCALE * 20 / math.log(10)
+"""Of one unit of a voice frame's pitch, and of its level."""
+VALIDATION_NOISE = 0.3
+"""Standard deviation of the noise on the normalised mel in the second validation."""
+
+
+@dataclass(frozen=True)
+class VocoderOptions(LearningOptions):
+    """What a run of the recipe can change."""
+
+    frames: int = 128
+    """Latent frames of one training excerpt."""
+    batch: int = 16
+    largest_noise: float = 0.3
+    """Standard deviation of the noise on the normalised mel, drawn for every excerpt between zero and this."""
+    largest_gain: float = 0.7
+    """Natural logarithm of the gain, drawn between minus and plus this."""
+    average_decay: float = 0.998
+
+
+class NaturalVocoder:
+    """Trains a mel reader; see :class:`engine.training.session.Recipe`."""
+
+    name = "voice-vocoder"
+
+    def __init__(
+        self,
+        corpus: Corpus[NaturalClip],
+        device: torch.device,
+        options: VocoderOptions = VocoderOptions(),
+        architecture: MelReaderConfig = MelReaderConfig(),
+    ) -> None:
+        self.corpus, self.device, self.options = corpus, device, options
+        self._clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
+        torch.manual_seed(options.seed)
+        self.model = MelReader(architecture)
+        initialise(self.model, corpus.training)
+        self.model.to(device)
+        self._learner = Learner.by(self.model, LAYER_MATRICES, options)
+        self._draw = random.Random(options.seed)
+        self._generator = torch.Generator().manual_seed(options.seed)
+        """Draws on the processor, so that one seed means one run whatever the device."""
+
+    @property
+    def average(self) -> AveragedModel[MelReader]:
+        """The weights that ship."""
+        return self._learner.average
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "corpus": f"{self.corpus.source}, {len(self._clips)} clips, {self.corpus.seconds / 3600:.2f} h",
+            "parameters": sum(one.numel() for one in self.model.parameters()),
+            "initial_weights": "random",
+            "options": asdict(self.options),
+        }
+
+    def step(self, number: int, progress: float) -> dict[str, float]:
+        options = self.options
+        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
+        mel, wanted = self._batch()
+        with options.autocast(self.device):
+            made = self.model.out(self.model.backbone(mel))
+        return {"voice": self._learner.follow((made.float() - wanted).abs().mean(), number)}
+
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """Normalised mels (B, bands, n) as the network sees them, and the voice frames (B, n, 36) to be read off."""
+        excerpts = [self._excerpt(self._draw.choice(self._clips)) for _ in range(self.options.batch)]
+        mel = torch.stack([one for one, _ in excerpts])
+        wanted = torch.stack([one for _, one in excerpts])
+        gain, strength = (torch.rand((2, len(mel), 1, 1), generator=self._generator)).unbind()
+        gain = (2 * gain - 1) * self.options.largest_gain
+        wanted[:, :, LEVEL] = gain[:, :, 0] / LEVEL_SCALE
+        mel = self.model.normalised((mel + gain).to(self.device))
+        noise = torch.randn(mel.shape, generator=self._generator) * strength * self.options.largest_noise
+        return mel + noise.to(self.device), wanted.to(self.device)
+
+    def _excerpt(self, clip: NaturalClip) -> tuple[Tensor, Tensor]:
+        """A stretch of ``clip``: its mel at the latent frames (bands, n), and its voice frames (n, 36)."""
+        count = self.options.frames
+        first = self._draw.randrange(min(len(clip.latents), latent_frames(clip.frames)) - count)
+        return mel_at(clip, first, count), voice_frames(clip)[first : first + count]
+
+    @torch.no_grad()
+    def validate(self) -> dict[str, float]:
+        """On held-out clips of voices that nothing was trained on: mean absolute errors of the components, also with
+        noise on the mel, of pitch in cents, voicing (share of frames), formant scale and level in decibels."""
+        generator = torch.Generator().manual_seed(7)
+        reader = self.average.module
+        sums = dict.fromkeys(("components", "components_noised", "cents", "voicing", "formant", "level"), 0.0)
+        clips = self.corpus.held_out[:: max(1, len(self.corpus.held_out) // self.options.validation_items)]
+        for clip in clips:
+            count = min(len(clip.latents), latent_frames(clip.frames))
+            wanted = voice_frames(clip)[:count].to(self.device)
+            mel = mel_at(clip, 0, count)[None].to(self.device)
+            made = reader.read(mel)[0]
+            noise = torch.randn(mel.shape, generator=generator).to(self.device) * reader.mel_scale[:, None]
+            noised = reader.read(mel + VALIDATION_NOISE * noise)[0]
+            error = (made - wanted).abs()
+            voiced = wanted[:, VOICING] > 0
+            sums["components"] += float(error[:, :COMPONENTS].mean())
+            sums["components_noised"] += float((noised - wanted)[:, :COMPONENTS].abs().mean())
+            sums["cents"] += float(error[voiced, PITCH].sum() / voiced.sum().clamp(min=1)) * CENTS
+            sums["voicing"] += float(((made[:, VOICING] > 0) != voiced).float().mean())
+            sums["formant"] += float(error[:, FORMANT].mean()) * FORMANT_SCALE
+            sums["level"] += float(error[:, LEVEL].mean()) * DECIBELS
+        return {name: total / len(clips) for name, total in sums.items()}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            **self._learner.state(),
+            "draw": draw_state(self._draw),
+            "generator": self._generator.get_state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._learner.restore(state)
+        restore_draw(self._draw, state["draw"])
+        self._generator.set_state(state["generator"])
+
+    def export(self, folder: Path) -> None:
+        """Write what :meth:`engine.models.minis.natural.mel_reader.MelReader.load` reads, in half precision."""
+        folder.mkdir(parents=True, exist_ok=True)
+        reader = self.average.module
+        content = json.dumps({"mel_reader": reader.config.as_dict()}, indent=1) + "\n"
+        write_atomically(folder / CONFIG_FILE, content.encode())
+        weights = {name: value.detach().cpu().half().contiguous() for name, value in reader.state_dict().items()}
+        write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self._learner.steps)}))
+
+
+def mel_at(clip: NaturalClip, first: int, count: int) -> Tensor:
+    """The log mel of ``clip`` at ``count`` latent frames from ``first``, (bands, count) float32."""
+    begin = first * 75 // 64
+    end = (first + count) * 75 // 64 + 2
+    mel = torch.from_numpy(clip.mel[begin:end].astype(np.float32)).T
+    return at_latent_frames(mel[None], first, count, begin)[0]
+
+
+def voice_frames(clip: NaturalClip) -> Tensor:
+    """(latent frames, 36) of ``clip``, at the level of an F5 prompt."""
+    frames = torch.zeros(len(clip.latents), VOICE)
+    frames[:, :FORMANT] = torch.from_numpy(clip.latents.astype(np.float32))
+    frames[:, FORMANT] = (clip.formant - FORMANT_MEAN) / FORMANT_SCALE
+    return frames
+
+
+@torch.no_grad()
+def initialise(reader: MelReader, clips: tuple[NaturalClip, ...]) -> None:
+    """The corpus's mel statistics, and blocks that begin close to passing their input on."""
+    mels = torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32))
+    reader.mel_mean.copy_(mels.mean(0))
+    reader.mel_scale.copy_(mels.std(0))
+    for block in reader.backbone.convnext:
+        block.gamma.fill_(0.2)

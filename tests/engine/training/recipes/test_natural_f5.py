@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+import yaml
+
+from engine.models.files.checkpoints import read_weights
+from engine.training.natural_phones import PHONES
+from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from tests.engine.training.learning import learning
+from tests.engine.training.resuming import same_weights, whole_and_resumed
+from tests.engine.training.toy_natural import toy_natural_corpus
+
+SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
+CPU = torch.device("cpu")
+QUICK = NaturalF5Options(
+    frames=300, matrix_rate=0.05, other_rate=5e-3, warm_up=5, average_decay=0.9, validation_items=4
+)
+
+
+def recipe(options: NaturalF5Options = QUICK) -> NaturalF5:
+    return NaturalF5(toy_natural_corpus(), CPU, options, SMALL)
+
+
+def test_the_held_out_loss_falls_however_exactly_the_text_is_told():
+    learnt = learning(recipe, QUICK, 40, lambda number: number / 41)
+    names = ("t=0.05", "t=0.40", "t=0.05, by word", "t=0.40, by word")
+    assert set(learnt.taught.before) == set(names)
+    learnt.assert_validation_falls(*names)
+
+
+def test_text_is_told_exactly_inexactly_or_by_word():
+    clip = toy_natural_corpus().training[0]
+    exact, inexact, by_word = (
+        recipe(replace(QUICK, inexact_share=shares[0], evened_share=shares[1])).tokens([clip, clip])
+        for shares in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+    )
+    np.testing.assert_array_equal(exact[0], exact[1])
+    np.testing.assert_array_equal(by_word[0], by_word[1])
+    assert not np.array_equal(inexact[0], inexact[1])
+    assert not np.array_equal(by_word[0], exact[0])
+    outside = np.isin(exact[0], [PHONES.index(one) for one in "^_."])
+    for told in (*inexact, *by_word):
+        assert len(told) == clip.frames
+        np.testing.assert_array_equal(np.isin(told, [PHONES.index(one) for one in "^_."]), outside)
+
+
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
+    whole, resumed = whole_and_resumed(recipe, tmp_path)
+    assert same_weights(resumed.model, whole.model)
+
+
+def test_the_export_has_the_official_layout(tmp_path: Path):
+    run = recipe()
+    run.step(1, 0.1)
+    run.export(tmp_path)
+    assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == list(PHONES)
+    assert yaml.safe_load((tmp_path / "model.yaml").read_text(encoding="utf-8"))["model"]["arch"]["dim"] == 64
+    assert any(name.endswith("text_embed.text_embed.weight") for name in read_weights(tmp_path / "model.safetensors"))
