@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
 from app.features.feature import Feature
+from app.widgets import build
 from engine import __version__
 
 _EVERYWHERE = ("Everywhere: next and previous control", "Tab, Shift+Tab")
@@ -72,8 +73,7 @@ def _show_page(window: QWidget, title: str, html: str) -> None:
     dialog = QDialog(window)
     dialog.setWindowTitle(title)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    page = QTextBrowser()
-    page.setAccessibleName(title)
+    page = build.named(QTextBrowser(), title)
     page.setHtml(html)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
     buttons.rejected.connect(dialog.close)

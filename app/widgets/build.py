@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QAction
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QLayout, QPushButton, QSizePol
 
 Do = Callable[..., object] | SignalInstance
 Part = QWidget | QLayout
+Built = TypeVar("Built", bound=QWidget)
 
 
 def label(
@@ -34,9 +36,7 @@ def label(
         made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     if yielding:
         made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-    made.setAccessibleName(name)
-    made.setToolTip(tip)
-    return made
+    return named(made, name, tip)
 
 
 def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> QLabel:
@@ -51,9 +51,14 @@ def button(text: str, do: Do | None = None, tip: str = "", *, look: str = "", na
         made.clicked.connect(do)
     if look:
         made.setProperty("look", look)
-    made.setAccessibleName(name)
-    made.setToolTip(tip)
-    return made
+    return named(made, name, tip)
+
+
+def named(one: Built, name: str = "", tip: str = "") -> Built:
+    """``one``, with a name for screen readers."""
+    one.setAccessibleName(name)
+    one.setToolTip(tip)
+    return one
 
 
 def allow(one: QWidget | QAction, reason: str, tip: str = "") -> None:

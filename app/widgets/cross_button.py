@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QToolButton
 
+from app.widgets import build
+
 
 def cross_button(name: str, tip: str) -> QToolButton:
     """A quiet ✕, called ``name`` by screen readers and explained by ``tip``."""
-    made = QToolButton()
+    made = build.named(QToolButton(), name, tip)
     made.setText("✕")
-    made.setToolTip(tip)
-    made.setAccessibleName(name)
     made.setProperty("look", "quiet")
     return made

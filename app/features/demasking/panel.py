@@ -119,8 +119,7 @@ class DemaskingPanel(TakePanel):
     def _build(self, colours: Colours) -> None:
         top = QHBoxLayout()
         top.addWidget(self.side_buttons)
-        self.passages = QComboBox()
-        self.passages.setAccessibleName("Passage")
+        self.passages = build.named(QComboBox(), "Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
         top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
@@ -129,8 +128,7 @@ class DemaskingPanel(TakePanel):
         top.addWidget(self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Step")
+        self.slider = build.named(QSlider(Qt.Orientation.Horizontal), "Step")
         self.slider.setPageStep(1)
         self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
         self._count = build.label(look="muted", name="Committed so far")

@@ -35,8 +35,7 @@ class ProfileDialog(DestinationDialog):
         for title, text in self._contents():
             label = build.label(text, wrapped=True, selectable=True)
             self.form.addRow(title, label)
-        self.target = QComboBox()
-        self.target.setAccessibleName("Target")
+        self.target = build.named(QComboBox(), "Target")
         self.target.addItem(_OWN)
         for one in targets():
             self.target.addItem(one.title, one.name)

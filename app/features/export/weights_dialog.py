@@ -11,6 +11,7 @@ from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
 from app.features.export.model import technique_of
 from app.state.weight_labels import weights_title
+from app.widgets import build
 from engine.models import catalogue
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights
 
@@ -33,8 +34,7 @@ class WeightsDialog(DestinationDialog):
         self._info = info
         self._by_hand = False
         self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
-        self.weights = QComboBox()
-        self.weights.setAccessibleName("Weights")
+        self.weights = build.named(QComboBox(), "Weights")
         for one in self._found:
             self.weights.addItem(weights_title(one), one.path)
             self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QVBoxLa
 from app.features.lab.trial import TrialPage, answer_button, sound_button
 from app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
 from app.shell.theme import set_look
+from app.widgets import build
 
 _DIGITS = "1234567890"
 """Keys of the first ten sounds; Left and Right reach them all."""
@@ -44,12 +45,11 @@ class MushraPage(TrialPage):
             key = _DIGITS[button - 1 : button] or "Left, Right"
             sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})", 1.6)
             sound.clicked.connect(lambda _=False, one=button: self.hear(one))
-            slider = QSlider(Qt.Orientation.Vertical)
+            slider = build.named(QSlider(Qt.Orientation.Vertical), f"Rating of sound {button}")
             slider.setRange(0, HIGHEST)
             slider.setPageStep(_LARGE_STEP)
             slider.setTickInterval(HIGHEST // len(LABELS))
             slider.setTickPosition(QSlider.TickPosition.TicksBothSides)
-            slider.setAccessibleName(f"Rating of sound {button}")
             slider.valueChanged.connect(lambda value, one=button: self._rate(one, value))
             value = QLabel("–", alignment=Qt.AlignmentFlag.AlignHCenter)
             grid.addWidget(sound, 0, button)

@@ -27,8 +27,7 @@ class LabResults(QWidget):
         self._colours = colours
         self._found: tuple[tuple[str, Result], ...] = ()
         self._problems: tuple[str, ...] = ()
-        self.page = QTextBrowser()
-        self.page.setAccessibleName("Results of listening tests")
+        self.page = build.named(QTextBrowser(), "Results of listening tests")
         self.back_button = build.button("&Another test", self.back_wanted, look="primary")
         self.export_button = build.button(
             "E&xport as CSV…", self.export_wanted, "Save all results in webMUSHRA's format"

@@ -30,12 +30,10 @@ class LogPanel(QWidget):
         super().__init__(parent)
         self._colours = colours
         self._entries: list[tuple[str, Level, str]] = []
-        self._text = QPlainTextEdit(readOnly=True, undoRedoEnabled=False)
+        self._text = build.named(QPlainTextEdit(readOnly=True, undoRedoEnabled=False), "Log entries")
         self._text.setMaximumBlockCount(_LONGEST)
-        self._text.setAccessibleName("Log entries")
         self._text.setTabChangesFocus(True)
-        self._level = QComboBox()
-        self._level.setAccessibleName("Lowest level shown")
+        self._level = build.named(QComboBox(), "Lowest level shown")
         for level, title in zip(Level, ("Everything", "Information", "Warnings", "Errors"), strict=True):
             self._level.addItem(title, level)
         self._level.setCurrentIndex(Level.INFO)

@@ -147,8 +147,7 @@ class SetupPanel(QWidget):
 
     def _add_text_group(self) -> None:
         layout = self._group("Text")
-        self.text = QPlainTextEdit(tabChangesFocus=True)
-        self.text.setAccessibleName("Text to speak")
+        self.text = build.named(QPlainTextEdit(tabChangesFocus=True), "Text to speak")
         self.text.setPlaceholderText("Type any English sentence")
         self.text.setFixedHeight(int(self.fontMetrics().lineSpacing() * 4.2))
         self.text.textChanged.connect(lambda: self._pending_text.start())
@@ -379,8 +378,7 @@ def _token_cost(state: AppState) -> str:
 
 
 def _combo(name: str) -> QComboBox:
-    combo = QComboBox()
-    combo.setAccessibleName(name)
+    combo = build.named(QComboBox(), name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(10)
     return combo

@@ -101,8 +101,7 @@ class StrategyPanel(QWidget):
             self._button(action)
             for action in (self.undo_action, self.redo_action, self.import_action, self.export_action)
         ]
-        self.difference_box = QCheckBox("Difference")
-        self.difference_box.setToolTip("Mark cells that differ from the compared table")
+        self.difference_box = build.named(QCheckBox("Difference"), tip="Mark cells that differ from the compared table")
         self.difference_box.toggled.connect(self._show)
         self.text_box = QCheckBox("As text")
         self.text_box.setToolTip("The cells as a text table, for screen readers and for copying")
@@ -112,8 +111,7 @@ class StrategyPanel(QWidget):
         self.grid.cell_activated.connect(self._cycle)
         self.grid.action_wanted.connect(self.set_selected)
         self.grid.cursor_moved.connect(self._show_cell)
-        self.text_view = QTableView()
-        self.text_view.setAccessibleName("Strategy table as text")
+        self.text_view = build.named(QTableView(), "Strategy table as text")
         self.text_view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.text_view.installEventFilter(self)
         self._model = TableModel(self.grid)
@@ -142,9 +140,8 @@ class StrategyPanel(QWidget):
         self.setFocusProxy(self.grid)
 
     def _button(self, action: QAction) -> QToolButton:
-        button = QToolButton()
+        button = build.named(QToolButton(), action.text().rstrip("…"))
         button.setDefaultAction(action)
-        button.setAccessibleName(action.text().rstrip("…"))
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         return button
 

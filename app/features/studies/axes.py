@@ -33,14 +33,10 @@ class _Line(QWidget):
     def __init__(self, model: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = ""
-        self.owner = QComboBox()
-        self.owner.setAccessibleName("Technique or model")
-        self.knob = QComboBox()
-        self.knob.setAccessibleName("Varied")
-        self.values = QLineEdit(clearButtonEnabled=True)
-        self.values.setAccessibleName("Values")
-        self.without = QCheckBox("and without it")
-        self.without.setToolTip("Also compare without the technique")
+        self.owner = build.named(QComboBox(), "Technique or model")
+        self.knob = build.named(QComboBox(), "Varied")
+        self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
+        self.without = build.named(QCheckBox("and without it"), tip="Also compare without the technique")
         self.remove = cross_button("Remove the line", "Do not vary this")
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)

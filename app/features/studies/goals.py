@@ -32,14 +32,12 @@ class _BoundLine(QWidget):
 
     def __init__(self, bound: Bound) -> None:
         super().__init__()
-        self.metric_box = QComboBox()
-        self.metric_box.setAccessibleName("Bounded figure")
+        self.metric_box = build.named(QComboBox(), "Bounded figure")
         for one in METRICS:
             if one.better != NEITHER:
                 self.metric_box.addItem(one.title, one.name)
         self.metric_box.setCurrentIndex(self.metric_box.findData(bound.metric))
-        self.kind = QComboBox()
-        self.kind.setAccessibleName("Kind of bound")
+        self.kind = build.named(QComboBox(), "Kind of bound")
         for name, title in KINDS.items():
             self.kind.addItem(title, name)
         self.kind.setCurrentIndex(self.kind.findData(bound.kind))

@@ -96,8 +96,7 @@ class StudyMaker(QDialog):
         columns.addLayout(self._build_material(), 2)
         columns.addSpacing(em)
         columns.addLayout(self._build_comparison(), 3)
-        self.path = QLineEdit()
-        self.path.setAccessibleName("File of the study")
+        self.path = build.named(QLineEdit(), "File of the study")
         browse = build.button("…", self._ask_where, name="Choose the file of the study")
         place = QHBoxLayout()
         label = QLabel("&File")
@@ -136,14 +135,12 @@ class StudyMaker(QDialog):
             item.setToolTip(one.summary if one.available else f"{one.title} is not installed.")
         self.model.setCurrentIndex(self.model.findData(self._setting.model))
         self.model.currentIndexChanged.connect(self._show_model)
-        self.sentences = QComboBox()
-        self.sentences.setAccessibleName("Sentences")
+        self.sentences = build.named(QComboBox(), "Sentences")
         for title, name in _LISTS:
             self.sentences.addItem(title, name)
         self.sentences.addItem("Text file, one per line", _OWN)
         self.sentences.currentIndexChanged.connect(self._show_sentences)
-        self.text_file = QLineEdit(placeholderText="sentences.txt")
-        self.text_file.setAccessibleName("Text file")
+        self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
         self.count = QSpinBox(minimum=0, maximum=100_000, value=5, prefix="the first ")
         self.count.setSpecialValueText("all of them")
@@ -154,8 +151,7 @@ class StudyMaker(QDialog):
         own.addWidget(self.browse_text)
         self.voices = TickList("Voices")
         self.voices.setMaximumHeight(5 * em)
-        self.seeds = QLineEdit("0")
-        self.seeds.setToolTip("Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
+        self.seeds = build.named(QLineEdit("0"), tip="Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
         self.rounds = QSpinBox(minimum=1, maximum=100, value=1)
         self.rounds.setToolTip("Speed measurements per take, interleaved with the others")
         self.judges: dict[str, QCheckBox] = {}
@@ -196,8 +192,7 @@ class StudyMaker(QDialog):
         return form
 
     def _build_comparison(self) -> QVBoxLayout:
-        self.kind = QComboBox()
-        self.kind.setAccessibleName("Choice of settings")
+        self.kind = build.named(QComboBox(), "Choice of settings")
         self.kind.addItem("Try every combination", EVERY)
         self.kind.addItem("Search for the best", SEARCH)
         self.kind.addItem("Leave out each layer once", LAYERS)

@@ -86,8 +86,7 @@ class StudiesPanel(QWidget):
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.chooser = QComboBox()
-        self.chooser.setAccessibleName("Study")
+        self.chooser = build.named(QComboBox(), "Study")
         self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
         self.new_button = build.button("Ne&w…", self.new_wanted, "Create a study: settings, sentences, voices, judges")
@@ -109,8 +108,7 @@ class StudiesPanel(QWidget):
         self.run_button = build.button("Ru&n", self._want_run)
         self.pause_button = build.button("&Pause", self.pause_wanted)
         self.cancel_button = build.button("Ca&ncel", self.cancel_wanted, "Stop now; unfinished takes are lost")
-        self.where = QComboBox()
-        self.where.setAccessibleName("Where it runs")
+        self.where = build.named(QComboBox(), "Where it runs")
         self.where.addItem("On this machine", HERE)
         self.where.addItem("On a Ray cluster", CLUSTER)
         self.where.currentIndexChanged.connect(lambda _: self._show())
@@ -137,8 +135,7 @@ class StudiesPanel(QWidget):
 
         self.table = StudyTable(colours)
         self.table.current_changed.connect(lambda _: self._show_buttons())
-        self.failures = QTableWidget(0, 3)
-        self.failures.setAccessibleName("Failed takes")
+        self.failures = build.named(QTableWidget(0, 3), "Failed takes")
         self.failures.setHorizontalHeaderLabels(["Setting", "Sentence", "Reason"])
         self.failures.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.failures.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
@@ -153,9 +150,8 @@ class StudiesPanel(QWidget):
         self.found = _text("Findings")
         self.file = _text("The study's file")
         self.file.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.tabs = QTabWidget()
+        self.tabs = build.named(QTabWidget(), "Parts of the study")
         self.tabs.setDocumentMode(True)
-        self.tabs.setAccessibleName("Parts of the study")
         for one in (self.table, self.failures, self.found, self.file):
             self.tabs.addTab(one, "")
         self.use_button = build.button("Use this settin&g", lambda: self.use_wanted.emit(self.table.current))
@@ -383,8 +379,7 @@ class StudiesPanel(QWidget):
 
 
 def _text(name: str) -> QPlainTextEdit:
-    made = QPlainTextEdit(readOnly=True)
-    made.setAccessibleName(name)
+    made = build.named(QPlainTextEdit(readOnly=True), name)
     made.setTabChangesFocus(True)
     return made
 

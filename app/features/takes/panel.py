@@ -71,9 +71,8 @@ class TakesPanel(QWidget):
         self.search.textChanged.connect(self._apply_filter)
         self._starred.toggled.connect(self._apply_filter)
 
-        self.table = QTableView(sortingEnabled=True, showGrid=False)
+        self.table = build.named(QTableView(sortingEnabled=True, showGrid=False), "Takes")
         self.table.setAlternatingRowColors(True)
-        self.table.setAccessibleName("Takes")
         self.table.setModel(self._model)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)

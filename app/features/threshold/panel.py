@@ -97,21 +97,19 @@ class ThresholdPanel(QWidget):
             plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
         self.legend = build.label(name="Legend")
 
-        self.spin_box = QDoubleSpinBox()
+        self.spin_box = build.named(QDoubleSpinBox(), "Threshold δ")
         self.spin_box.setDecimals(DECIMALS)
         self.spin_box.setRange(THRESHOLD.minimum, THRESHOLD.maximum)
         self.spin_box.setSingleStep(THRESHOLD.step)
         self.spin_box.setValue(self._threshold)
         self.spin_box.setKeyboardTracking(False)
-        self.spin_box.setAccessibleName("Threshold δ")
         self.spin_box.valueChanged.connect(self._move_to)
         label = QLabel("&Threshold δ")
         label.setBuddy(self.spin_box)
         self.return_button = build.button(
             "Calibrated δ", self._return, "Return to the threshold of the calibration (Home)"
         )
-        self.log_box = QCheckBox("Logarithmic")
-        self.log_box.setToolTip("Logarithmic error axis")
+        self.log_box = build.named(QCheckBox("Logarithmic"), tip="Logarithmic error axis")
         self.log_box.toggled.connect(self._change_axis)
 
         self._figures: dict[str, QLabel] = {}

@@ -68,9 +68,8 @@ class PlotOptionsLine(QWidget):
             row.addWidget(box)
 
     def _box(self, title: str, tip: str, on: bool) -> QCheckBox:
-        box = QCheckBox(title)
+        box = build.named(QCheckBox(title), tip=tip)
         box.setChecked(on)
-        box.setToolTip(tip)
         box.toggled.connect(self.chosen)
         return box
 

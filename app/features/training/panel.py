@@ -64,8 +64,7 @@ class TrainingPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.chooser = QComboBox()
-        self.chooser.setAccessibleName("Training")
+        self.chooser = build.named(QComboBox(), "Training")
         self.chooser.currentIndexChanged.connect(self._choose)
         self._intro = build.words("muted")
         self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
@@ -157,8 +156,7 @@ class TrainingPanel(QWidget):
 
     @staticmethod
     def _path_row(name: str, placeholder: str, wanted: SignalInstance) -> tuple[QLineEdit, QPushButton]:
-        edit = QLineEdit(placeholderText=placeholder)
-        edit.setAccessibleName(name)
+        edit = build.named(QLineEdit(placeholderText=placeholder), name)
         browse = build.button("…", wanted, f"Choose the {name.lower()}", name=f"Choose the {name.lower()}")
         return edit, browse
 

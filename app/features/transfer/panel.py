@@ -70,8 +70,7 @@ class TransferPanel(QWidget):
         self.sentences.itemChanged.connect(self._show)
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)
-        self.combine = QComboBox()
-        self.combine.setAccessibleName("Combination of errors")
+        self.combine = build.named(QComboBox(), "Combination of errors")
         for name, title in COMBINATIONS:
             self.combine.addItem(title, name)
         self.transfer_button = build.button(
@@ -103,8 +102,7 @@ class TransferPanel(QWidget):
         self.advised_button.clicked.connect(
             lambda: self.calibrate_wanted.emit(self.advised, self.combine.currentData())
         )
-        self.table = QTableWidget(0, len(_COLUMNS))
-        self.table.setAccessibleName("Measurements per sentence")
+        self.table = build.named(QTableWidget(0, len(_COLUMNS)), "Measurements per sentence")
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setTabKeyNavigation(False)

@@ -59,8 +59,7 @@ class ViewsPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.chooser = QComboBox()
-        self.chooser.setAccessibleName("View")
+        self.chooser = build.named(QComboBox(), "View")
         self._offer("")
         self.chooser.currentIndexChanged.connect(self._show_view)
         self._question = build.words("title")
@@ -91,12 +90,11 @@ class ViewsPanel(QWidget):
         self.canvas.read.connect(self._read)
         self._reading = build.words("muted")
         self.caption = build.words(selectable=True)
-        said = QScrollArea()
+        said = build.named(QScrollArea(), "Caption")
         said.setWidget(self.caption)
         said.setWidgetResizable(True)
         said.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         said.setFixedHeight(round(3.6 * em))
-        said.setAccessibleName("Caption")
         shown = build.column((self.canvas, 1), self._reading, said)
         self._pages = Invited(shown)
         outer = QVBoxLayout(self)
