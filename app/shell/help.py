@@ -12,7 +12,10 @@ from app.features.feature import Feature
 from app.widgets import build
 from engine import __version__
 
-_EVERYWHERE = ("Everywhere: next and previous control", "Tab, Shift+Tab")
+_EVERYWHERE = (
+    ("Plots: copy as table; show as table", "Ctrl+C; T"),
+    ("Everywhere: next and previous control", "Tab, Shift+Tab"),
+)
 
 _FIRST_STEPS = """
 <h3>What Paretone does</h3>
@@ -50,7 +53,7 @@ def show_keys(window: QWidget, features: Iterable[Feature]) -> None:
     _show_page(
         window,
         "Keyboard",
-        f"<h3>Keyboard</h3>{_table(everywhere)}<h3>In the panels</h3>{_table([*panels, _EVERYWHERE])}",
+        f"<h3>Keyboard</h3>{_table(everywhere)}<h3>In the panels</h3>{_table([*panels, *_EVERYWHERE])}",
     )
 
 

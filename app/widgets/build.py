@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QBoxLayout, QLabel, QLayout, QPushButton, QSizePolicy, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QSizePolicy,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
 Do = Callable[..., object] | SignalInstance
 Part = QWidget | QLayout
@@ -59,6 +69,14 @@ def named(one: Built, name: str = "", tip: str = "") -> Built:
     one.setAccessibleName(name)
     one.setToolTip(tip)
     return one
+
+
+def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") -> QComboBox:
+    """A choice among ``entries``, each with its title and what it stands for; ``name`` is for screen readers."""
+    made = QComboBox()
+    for title, value in entries:
+        made.addItem(title, value)
+    return named(made, name, tip)
 
 
 def allow(one: QWidget | QAction, reason: str, tip: str = "") -> None:

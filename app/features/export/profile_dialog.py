@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
@@ -35,10 +35,7 @@ class ProfileDialog(DestinationDialog):
         for title, text in self._contents():
             label = build.label(text, wrapped=True, selectable=True)
             self.form.addRow(title, label)
-        self.target = build.named(QComboBox(), "Target")
-        self.target.addItem(_OWN)
-        for one in targets():
-            self.target.addItem(one.title, one.name)
+        self.target = build.combo("Target", ((_OWN, None), *((one.title, one.name) for one in targets())))
         self._paths = [at_home(name) for name in self._proposals()]
         self.target.currentIndexChanged.connect(self._show_target)
         self.form.addRow("Fo&r", self.target)

@@ -69,13 +69,9 @@ class LabSetup(QWidget):
         super().__init__(parent)
         self._listeners: tuple[str, ...] = ()
         self._conditions: tuple[Condition, ...] = ()
-        self.method = build.named(QComboBox(), "Method")
-        for method, title in TITLES.items():
-            self.method.addItem(title, method)
+        self.method = build.combo("Method", ((title, method) for method, title in TITLES.items()))
         self.explanation = build.words("muted")
-        self.source = build.named(QComboBox(), "What to compare")
-        for source, title in _SOURCES.items():
-            self.source.addItem(title, source)
+        self.source = build.combo("What to compare", ((title, source) for source, title in _SOURCES.items()))
         self.ticks = TickList("Settings to compare")
         self.length = build.named(QSpinBox(minimum=1, maximum=LONGEST), "Number of trials")
         self.length.setKeyboardTracking(False)

@@ -7,7 +7,6 @@ from datetime import datetime
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
@@ -33,9 +32,8 @@ class LogPanel(QWidget):
         self._text = build.named(QPlainTextEdit(readOnly=True, undoRedoEnabled=False), "Log entries")
         self._text.setMaximumBlockCount(_LONGEST)
         self._text.setTabChangesFocus(True)
-        self._level = build.named(QComboBox(), "Lowest level shown")
-        for level, title in zip(Level, ("Everything", "Information", "Warnings", "Errors"), strict=True):
-            self._level.addItem(title, level)
+        titles = "Everything", "Information", "Warnings", "Errors"
+        self._level = build.combo("Lowest level shown", zip(titles, Level, strict=True))
         self._level.setCurrentIndex(Level.INFO)
         self._level.currentIndexChanged.connect(self._show_all)
         copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")

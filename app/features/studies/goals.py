@@ -32,14 +32,10 @@ class _BoundLine(QWidget):
 
     def __init__(self, bound: Bound) -> None:
         super().__init__()
-        self.metric_box = build.named(QComboBox(), "Bounded figure")
-        for one in METRICS:
-            if one.better != NEITHER:
-                self.metric_box.addItem(one.title, one.name)
+        bounded = ((one.title, one.name) for one in METRICS if one.better != NEITHER)
+        self.metric_box = build.combo("Bounded figure", bounded)
         self.metric_box.setCurrentIndex(self.metric_box.findData(bound.metric))
-        self.kind = build.named(QComboBox(), "Kind of bound")
-        for name, title in KINDS.items():
-            self.kind.addItem(title, name)
+        self.kind = build.combo("Kind of bound", ((title, name) for name, title in KINDS.items()))
         self.kind.setCurrentIndex(self.kind.findData(bound.kind))
         self.bound = QDoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
         self.bound.setLocale(QLocale.c())

@@ -135,10 +135,7 @@ class StudyMaker(QDialog):
             item.setToolTip(one.summary if one.available else f"{one.title} is not installed.")
         self.model.setCurrentIndex(self.model.findData(self._setting.model))
         self.model.currentIndexChanged.connect(self._show_model)
-        self.sentences = build.named(QComboBox(), "Sentences")
-        for title, name in _LISTS:
-            self.sentences.addItem(title, name)
-        self.sentences.addItem("Text file, one per line", _OWN)
+        self.sentences = build.combo("Sentences", (*_LISTS, ("Text file, one per line", _OWN)))
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
@@ -192,10 +189,8 @@ class StudyMaker(QDialog):
         return form
 
     def _build_comparison(self) -> QVBoxLayout:
-        self.kind = build.named(QComboBox(), "Choice of settings")
-        self.kind.addItem("Try every combination", EVERY)
-        self.kind.addItem("Search for the best", SEARCH)
-        self.kind.addItem("Leave out each layer once", LAYERS)
+        kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), ("Leave out each layer once", LAYERS)
+        self.kind = build.combo("Choice of settings", kinds)
         entry(self.kind, 1).setEnabled(not self._no_search)
         self.kind.setItemData(
             1,

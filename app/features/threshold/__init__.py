@@ -11,7 +11,10 @@ FEATURE = Feature(
     "app.features.threshold.presenter:ThresholdPresenter",
     (Place("threshold", "Threshold", Region.CENTRE, (FLOW,)),),
     technique="ditreducio",
-    keys=(("move δ; further", "Left, Right; with Shift"),),
+    keys=(
+        ("move δ; further", "Left, Right; with Shift"),
+        ("zoom, show all; move the section", "+ and −, 0; Ctrl+arrows"),
+    ),
     about="Drag δ in the Threshold panel: the table follows at once. A predicted table says so and offers the "
     "calibration that confirms it.",
 )

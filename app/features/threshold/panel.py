@@ -2,7 +2,7 @@
 
 The panel knows neither the application's state nor the engine: methods in, signals out. Keys in the plots: left and
 right move δ by one step of the spin box, with Shift (or Page Up and Down) by ten, Home returns to the calibrated δ,
-Ctrl+C copies the plotted data as tab-separated text.
+Ctrl+C copies the plotted data as tab-separated text, T shows the data of one plot as a table.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QComboBox,
     QFormLayout,
     QHBoxLayout,
     QHeaderView,
@@ -70,9 +69,7 @@ class TransferPanel(QWidget):
         self.sentences.itemChanged.connect(self._show)
         self.voices.itemChanged.connect(self._show)
         self.voices.setMaximumHeight(4 * em)
-        self.combine = build.named(QComboBox(), "Combination of errors")
-        for name, title in COMBINATIONS:
-            self.combine.addItem(title, name)
+        self.combine = build.combo("Combination of errors", ((title, name) for name, title in COMBINATIONS))
         self.transfer_button = build.button(
             "Measure &transfer", lambda: self.transfer_wanted.emit(self.chosen), look="primary"
         )
