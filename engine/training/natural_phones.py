@@ -14,7 +14,7 @@ import numpy as np
 from engine.front_end.durations import TimedPhone
 
 STRESSES = ("", "ˌ", "ˈ")
-VOWELS = tuple("AIOWYiuæɑɔəɛɜɪʊʌᵊᵻ")
+VOWELS = tuple("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")
 CONSONANTS = tuple("Tbdfhjklmnpstvwzðŋɡɹɾʃʒʔʤʧθ")
 PUNCTUATION = tuple(';:,.!?—…"()“”')
 BLANK = "_"

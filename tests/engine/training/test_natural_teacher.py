@@ -10,8 +10,18 @@ from engine.errors import PlainError
 from engine.models.files.checkpoints import read_weights
 from engine.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
 from engine.paths import resource
+from engine.training.everyday import everyday_sentences
 from engine.training.natural_corpus import Delivery
-from engine.training.natural_phones import BLANK, EDGE, PHONES, timed_phones
+from engine.training.natural_phones import (
+    BLANK,
+    CONSONANTS,
+    EDGE,
+    PHONES,
+    PUNCTUATION,
+    STRESSES,
+    VOWELS,
+    timed_phones,
+)
 from engine.training.natural_teacher import LEAD, LONGER, TAIL, NaturalTeacher
 
 TEXT = "The birch canoe slid on the smooth planks."
@@ -39,6 +49,13 @@ def test_symbols_latents_and_samples_cover_each_other(teacher: NaturalTeacher):
     phones = timed_phones(spoken.symbols, spoken.lengths, HOP / 24000)
     assert {name for name, _, _ in phones} <= set(PHONES)
     assert sum(name == BLANK for name, _, _ in phones) == 7
+
+
+def test_every_symbol_of_everyday_text_is_a_phone(teacher: NaturalTeacher):
+    symbols = {one for text in everyday_sentences(300) for sentence in teacher.phonemes(text) for one in sentence}
+    known = {BLANK, EDGE, *STRESSES, *VOWELS, *CONSONANTS, *PUNCTUATION}
+    assert symbols - {" "} <= known
+    assert len(symbols) > 50
 
 
 def test_the_latents_decode_to_nearly_what_was_spoken(teacher: NaturalTeacher):
