@@ -47,7 +47,7 @@ LONGEST_FILES = (
     "app/features/training/test_presenter.py",
     "app/features/tradeoff/test_presenter.py",
     "engine/models/f5/test_adapter.py",
-    "engine/studies/test_adopting.py",
+    "engine/techniques/spade/studies/test_adopting.py",
     "engine/commands/test_train.py",
     "engine/session/test_engine_thread_omni_mini.py",
     "engine/techniques/guidance_free/test_recipe.py",

@@ -1,25 +1,24 @@
-"""Every view's numbers against a computation that knows nothing of it, on a real model of a few thousand weights."""
+"""DiTReducio's views against computations that know nothing of them, on a real model of a few thousand weights."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from engine.errors import Cancelled, SettingError
+from engine.errors import SettingError
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.proportions import wilson_interval
-from engine.models.base import Utterance, run_to_completion
+from engine.models.base import run_to_completion
 from engine.models.f5.adapter import F5Speech
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.flow import integrate
 from engine.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
-from engine.setting.knobs import Values, checked, defaults
+from engine.setting.knobs import Values, defaults
 from engine.setting.setting import Engaged
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.preparation import calibrate_model
@@ -27,46 +26,20 @@ from engine.techniques.ditreducio.views import ablation, attention_similarity
 from engine.techniques.ditreducio.views.module_clock import ModuleClock
 from engine.techniques.ditreducio.views.module_latencies import share
 from engine.techniques.ditreducio.views.outputs import run_through
-from engine.techniques.guidance_free.views import guidance_weight
-from engine.views import view, views
+from engine.views import view
 from engine.views.computing import compute_view
-from engine.views.figure import Bars, Figure, HeatMap
+from engine.views.figure import Bars, HeatMap
 from engine.views.quality import judged_utterances
 from engine.views.stages import Stages
-from engine.views.view import Task
-from tests.engine import small_speech
-from tests.engine.small_speech import LAYERS, VOICE, save_cfg_free, setting
+from tests.engine.small_speech import LAYERS, setting
+from tests.engine.views.viewing import SAID, STEPS, computed, load, task
 
-STEPS = 4
-SAID = Utterance("One.", VOICE)
-QUICK = {
-    "module-latencies": {"count": 2, "rounds": 3},
-    "ablation": {"count": 2, "sentences": 2},
-    "tables": {"count": 3},
-    "guidance-weight": {"sentences": 2},
-}
 MODULES = ("attention", "feed_forward")
-EVERY = [
-    pytest.param(one.name, marks=pytest.mark.slow if one.name == "ablation" else ())
-    for one in views()
-    if "flow" in one.families
-]
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> F5Speech:
-    """With CFG-free weights for w = 0.5."""
-    (tmp_path / "weights").touch()
-    save_cfg_free(tmp_path / "half.safetensors", 0.5)
-    return small_speech.load("small", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
-
-
-def task(model: F5Speech, observer: object = None, **changes: object) -> Task:
-    return Task(model, SAID, setting(STEPS), Values(), observer or SilentObserver(), **changes)
-
-
-def computed(model: F5Speech, name: str, **knobs: object) -> Figure:
-    return compute_view(name, replace(task(model), knobs=Values(QUICK.get(name, {}), **knobs)))
+def model() -> F5Speech:
+    return load()
 
 
 class Direct:
@@ -178,13 +151,6 @@ def test_shares_by_interval() -> None:
     assert math.isnan(series.values[2]), "no pair lies there"
     assert series.values[3] == 50.0
     assert (series.low[0], series.high[0]) == tuple(100 * one for one in wilson_interval(1, 2))
-
-
-def test_wilson() -> None:
-    # Newcombe (1998), table I, method 3.
-    assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert wilson_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
-    assert wilson_interval(0, 0) == (0.0, 1.0)
 
 
 # --- Tables and what they cost ---------------------------------------------------------------------------------------
@@ -305,101 +271,3 @@ def test_variants_leave_out_what_they_say(model: F5Speech, variant: ablation.Var
     phases = {trial.phase for trial in record.trials}
     assert phases == ({"pre-calibration", "calibration"} if variant.pre_calibrates else {"calibration"})
     assert record.table.count(SkipAction.NONE) < LAYERS * STEPS
-
-
-# --- The effect of w -------------------------------------------------------------------------------------------------
-def test_the_effect_of_w(model: F5Speech) -> None:
-    figure = computed(model, "guidance-weight")
-    distances = {curve.name: curve for curve in figure.panels[0].curves}
-    sentences = judged_utterances(SAID, 2)
-
-    def spoken(**options: object) -> list:
-        of = setting(STEPS, **options)
-        return [
-            run_to_completion(model.synthesise(one.text, one.voice, of, (), SilentObserver())).trace.mel
-            for one in sentences
-        ]
-
-    engaged = setting(STEPS).with_technique(Engaged("guidance_free", Values(weight=0.5)))
-    free = [
-        run_to_completion(model.synthesise(one.text, one.voice, engaged, (), SilentObserver())).trace.mel
-        for one in sentences
-    ]
-    guided, alone = spoken(guidance=1.0), spoken(guidance=0.0)
-    for name, mels in ((guidance_weight.CFG_FREE, free), (guidance_weight.ALONE, alone)):
-        expected = sum(log_mel_distance(one, two) for one, two in zip(guided, mels, strict=True)) / 2
-        assert distances[name].x == (0.5,)
-        assert distances[name].y == pytest.approx((expected,))
-    # As the sampler option is labelled; s is sway's.
-    assert figure.panels[0].title.startswith("Distance to guidance g =")
-    assert "from guidance g = 1.00" in figure.caption
-    assert "no checkpoint for w = 0.1, 0.2, 0.3, 0.4, 0.6" in figure.caption
-
-
-def test_a_model_without_such_weights_says_how_to_come_by_some() -> None:
-    bare = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
-    with pytest.raises(SettingError, match="has no CFG-free weights to compare; train some"):
-        compute_view("guidance-weight", task(bare))
-
-
-# --- All of them -----------------------------------------------------------------------------------------------------
-class Interrupted(SilentObserver):
-    """Cancelled after so many reports of progress; counts the layers that are computed afterwards."""
-
-    def __init__(self, model: F5Speech, after: int) -> None:
-        self.left, self.layers_since = after, 0
-        self.reported: list[tuple[int, int]] = []
-        for index in range(LAYERS):
-            model._backbone.block(index).attention.register_forward_hook(self.count)
-
-    def count(self, *call: object) -> None:
-        self.layers_since += self.left <= 0
-
-    def check(self) -> None:
-        if self.left <= 0:
-            raise Cancelled
-
-    def progress(self, done: int, total: int) -> None:
-        self.check()
-        self.reported.append((done, total))
-        self.left -= 1
-
-
-@pytest.mark.parametrize("after", [1, 7])
-@pytest.mark.parametrize("name", EVERY)
-def test_a_view_is_cancelled_within_a_step(model: F5Speech, name: str, after: int) -> None:
-    if name == "attention-similarity" or after == 1 or name in QUICK:
-        observer = Interrupted(model, after)
-        with pytest.raises(Cancelled):
-            compute_view(name, replace(task(model, observer), knobs=Values(QUICK.get(name, {}))))
-        assert observer.layers_since <= LAYERS
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_progress_rises_to_the_whole(model: F5Speech, name: str) -> None:
-    observer = Interrupted(model, 10**9)
-    compute_view(name, replace(task(model, observer), knobs=Values(QUICK.get(name, {}))))
-    done = [one for one, _ in observer.reported]
-    assert done == sorted(done)
-    assert len({total for _, total in observer.reported}) == 1
-    assert 0.9 * observer.reported[-1][1] <= done[-1] <= observer.reported[-1][1]
-
-
-def test_views_declare_knobs_that_pass_their_own_check() -> None:
-    names = [one.name for one in views()]
-    assert len(set(names)) == len(names)
-    for one in views():
-        knobs = one.knobs(22)
-        assert checked(knobs, {}, one.title) == defaults(knobs)
-
-
-def test_unknown_views_and_knobs_and_other_families_are_refused(model: F5Speech) -> None:
-    with pytest.raises(SettingError, match="known views: temporal-redundancy"):
-        compute_view("beauty", task(model))
-    with pytest.raises(SettingError, match="First layer must lie between 1 and 3"):
-        computed(model, "temporal-redundancy", first_layer=4)
-    with pytest.raises(SettingError, match="one column per Euler step"):
-        compute_view("temporal-redundancy", replace(task(model), setting=setting(STEPS, solver="midpoint")))
-    model.info = replace(model.info, family="speech-lm")
-    with pytest.raises(SettingError, match="load another model"):
-        computed(model, "tables")

@@ -1,4 +1,4 @@
-"""Views of speech language models against the traces and tensors that they are computed from, on a small real model."""
+"""Views of layers against the tensors and the measurements that they are computed from, on a small real model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.techniques.speculative.views.speculation import PAPER, TOLERANCES, paired_speed_up
 from engine.views.computing import compute_view
-from engine.views.figure import Bars, Figure, Lines
+from engine.views.figure import Bars, Figure
 from engine.views.view import Task
 from tests.engine.small_language import write_model
 from tests.engine.speaking import TEXT, load, setting, write_all
@@ -35,33 +34,6 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LmMiniSpeech]:
 def computed(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
     task = Task(model, Utterance(TEXT, voice("slt")), setting(), Values(knobs), SilentObserver())
     return compute_view(name, task)
-
-
-def test_the_sweep_has_every_tolerance_and_every_length(model: LmMiniSpeech) -> None:
-    figure = computed(model, "speculation", sentences=1, longest=2, tolerance=0.2)
-    tolerance, length = figure.panels[:2]
-    assert isinstance(tolerance, Lines)
-    measured, predicted, paper, plain = tolerance.curves
-    assert measured.x == TOLERANCES
-    assert paper.y == pytest.approx(tuple(PAPER.values()))
-    assert plain.y == (1.0, 1.0)
-    assert all(value > 0 for value in (*measured.y, *predicted.y))
-    assert all(low <= value <= high for low, value, high in zip(measured.low, measured.y, measured.high, strict=True))
-    assert length.curves[0].x == (1.0, 2.0)
-    tokens = figure.panels[-1].curves[0]
-    assert all(1 <= each <= most + 1 for most, each in zip((1, 2), tokens.y, strict=True))
-    assert f"{measured.y[0]:.2f} × as fast at β = 0" in figure.caption
-
-
-def test_a_draft_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="no draft to propose tokens"):
-        computed(load(write_model(tmp_path / "bare")), "speculation")
-
-
-def test_speed_ups_are_paired_by_sentence() -> None:
-    reference = np.array([0.4, 0.8, 0.2])
-    found, low, high = paired_speed_up(reference / 2, reference)
-    assert (found, low, high) == pytest.approx((2.0, 2.0, 2.0)), "every sentence is twice as fast, whichever is drawn"
 
 
 def test_memory_and_time_by_depth(model: LmMiniSpeech) -> None:

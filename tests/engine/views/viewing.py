@@ -1,0 +1,44 @@
+"""What tests of views share: a real model of a few thousand weights, what it says, and a view of that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from engine.models.base import Utterance
+from engine.models.f5.adapter import F5Speech
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import Values
+from engine.views.computing import compute_view
+from engine.views.figure import Figure
+from engine.views.view import Task
+from tests.engine import small_speech
+from tests.engine.small_speech import VOICE, save_cfg_free, setting
+
+STEPS = 4
+SAID = Utterance("One.", VOICE)
+QUICK = {
+    "module-latencies": {"count": 2, "rounds": 3},
+    "ablation": {"count": 2, "sentences": 2},
+    "tables": {"count": 3},
+    "guidance-weight": {"sentences": 2},
+}
+
+
+def write_weights(folder: Path) -> Path:
+    """A folder for :func:`load` with CFG-free weights for w = 0.5."""
+    (folder / "weights").touch()
+    save_cfg_free(folder / "half.safetensors", 0.5)
+    return folder
+
+
+def load(folder: Path | str = "") -> F5Speech:
+    return small_speech.load("small", str(folder), "", "cpu", lambda text: None, lambda: None)
+
+
+def task(model: F5Speech, observer: object = None, **changes: object) -> Task:
+    return Task(model, SAID, setting(STEPS), Values(), observer or SilentObserver(), **changes)
+
+
+def computed(model: F5Speech, name: str, **knobs: object) -> Figure:
+    return compute_view(name, replace(task(model), knobs=Values(QUICK.get(name, {}), **knobs)))
