@@ -44,6 +44,8 @@ GIBIBYTES_PER_PROCESS = 4
 """Memory of a test process, with its models."""
 MOST_UNSTEADY = 3
 """More failures than these are no matter of chance."""
+MOST_NAMED = 20
+"""How many failed tests the last line names."""
 TRIES, PAUSE_SECONDS = 3, 10.0
 """Attempts of a download, and the pause between them."""
 
@@ -444,45 +446,58 @@ def test(arguments: Sequence[str]) -> int:
     """Run every check, even after failures; the exit code is 0 if all passed.
 
     The checks run while the tests do. What failed of them is shown after pytest's own summary; a few tests that failed
-    run once more alone.
+    run once more alone. The last line names all that failed.
     """
     # On a busy machine a second thread makes the tests' small matrices up to ten times slower.
     environment = {"OMP_NUM_THREADS": "1", "QT_QPA_PLATFORM": "offscreen", **os.environ}
     environment["PYTHONUNBUFFERED"] = "1"
     *others, tests = checks(arguments)
-    if is_whole(arguments):
+    whole = is_whole(arguments)
+    if whole:
         # It would keep the names of tests that are gone.
         (ROOT / LAST_FAILED).unlink(missing_ok=True)
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = [(name, pool.submit(failure, name, command, environment)) for name, command in others]
         say(tests[0])
         code = started(tests[1], environment)
-        passed = code == 0 or (is_whole(arguments) and code == FAILURES and passes_alone(environment, arguments))
+        unsteady = passed_alone(environment, arguments) if whole and code == FAILURES else []
         failures = {name: said for name, one in running if (said := one.result()) is not None}
     for name, said in failures.items():
         print(f"\n{name}:\n{said}", file=sys.stderr)
-    if failures:
-        print(f"\nFAILED apart from the tests: {', '.join(failures)}", file=sys.stderr)
-    return 0 if passed and not failures else 1
+    failed = list(failures)
+    if unsteady:
+        print(
+            f"\nUNSTEADY, failed among the others and passed alone, to be mended: {', '.join(unsteady)}",
+            file=sys.stderr,
+        )
+    elif code:
+        failed += last_failed()[:MOST_NAMED] if whole else []
+        failed.append(f"{tests[0]} (exit code {code})")
+    if failed and whole:
+        print(f"\nFAILED: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
 
 
-def passes_alone(environment: Mapping[str, str], arguments: Sequence[str]) -> bool:
-    """Run the few tests that failed once more, alone, and name them; returns whether all pass now.
+def last_failed() -> list[str]:
+    """Names of the tests that failed when they ran last, in order; none where pytest did not get as far as that."""
+    try:
+        return sorted(json.loads((ROOT / LAST_FAILED).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return []
+
+
+def passed_alone(environment: Mapping[str, str], arguments: Sequence[str]) -> list[str]:
+    """Run the few tests that failed once more, alone; their names if all pass now, else none.
 
     The tests share two or four cores with each other, some with a sound server and a screen as well. What fails there
     and not here is a matter of load or of chance: that is to be mended, and is no reason to refuse a change.
     """
-    try:
-        failures = sorted(json.loads((ROOT / LAST_FAILED).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return False
+    failures = last_failed()
     if not 0 < len(failures) <= MOST_UNSTEADY:
-        return False
+        return []
     say("Once more, by themselves:")
-    if started([str(environment_python()), "-m", "pytest", "-q", *arguments, *failures], environment) != 0:
-        return False
-    print(f"\nUNSTEADY, failed among the others and passed alone, to be mended: {', '.join(failures)}", file=sys.stderr)
-    return True
+    code = started([str(environment_python()), "-m", "pytest", "-q", *arguments, *failures], environment)
+    return failures if code == 0 else []
 
 
 def failure(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str | None:

@@ -276,7 +276,7 @@ def test_one_failed_check_fails_the_whole_but_stops_nothing(
     captured = capsys.readouterr()
     assert "- Style FAILED (exit code 1)" in captured.out
     assert "- Import contracts passed" in captured.out
-    assert captured.err.endswith("\nFAILED apart from the tests: Style, Format\n")
+    assert captured.err.endswith("\nFAILED: Style, Format\n")
 
 
 def test_thorough_is_the_whole_gate_with_tests_that_repeat_in_full(
@@ -350,6 +350,21 @@ def test_what_fails_twice_has_failed(dev: ModuleType, project: Path, capfd: pyte
     captured = capfd.readouterr()
     assert captured.out.count("FAILED test_wrong.py::test_it") == 2
     assert "UNSTEADY" not in captured.err
+    assert captured.err.endswith("\nFAILED: test_wrong.py::test_it, Tests (exit code 1)\n")
+
+
+def test_the_last_line_names_checks_and_tests(
+    dev: ModuleType, project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project / "test_wrong.py").write_text("def test_it(): assert False")
+    tests = dev.checks([])
+    monkeypatch.setattr(
+        dev, "checks", lambda arguments: [("Types", [sys.executable, "-c", "exit('a.py:1: error')"]), *tests]
+    )
+    assert dev.test([]) == 1
+    said = capfd.readouterr().err
+    assert "\nTypes:\na.py:1: error\n" in said
+    assert said.endswith("\nFAILED: Types, test_wrong.py::test_it, Tests (exit code 1)\n")
 
 
 def test_arguments_go_to_pytest_alone(
