@@ -5,8 +5,9 @@
 
 ``run`` opens the application; if there is no display it makes the headless tour instead. ``test`` runs the style
 checks, the import contracts, the type checker and every test. With ``--thorough``, tests repeat in full what must hold
-every time (fifty closed windows, for example); with other arguments it runs only pytest, with these. Both first bring
-``.venv`` and the system's libraries up to date, which takes minutes the first time and nothing after that.
+every time (fifty closed windows, for example) and work on longer texts and trainings; with other arguments it runs only
+pytest, with these. Both first bring ``.venv`` and the system's libraries up to date, which takes minutes the first time
+and nothing after that.
 
 Needs nothing but the standard library, and starts on any Python 3.8 or newer to say so when a newer one is missing.
 """

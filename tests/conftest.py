@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pytestqt.qtbot import QtBot
 
-from tests.repetitions import VARIABLE
+from tests.workload import VARIABLE
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QWidget
@@ -68,8 +68,8 @@ PATIENCE_SECONDS = 120.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Repetitions in full, which takes minutes more."""
-    parser.addoption("--thorough", action="store_true", help="repeat in full what must hold every time")
+    """Long repetitions and workloads in full, which takes minutes more."""
+    parser.addoption("--thorough", action="store_true", help="run long repetitions and workloads in full")
 
 
 def pytest_configure(config: pytest.Config) -> None:

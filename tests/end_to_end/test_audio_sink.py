@@ -15,12 +15,12 @@ from app.audio.player import LATENCY_SECONDS, Player
 from app.audio.switching import Mode
 from engine.audio.resampling import resample
 from engine.errors import DeviceError
-from tests.repetitions import repetitions
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
+from tests.workload import workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SWITCHES = repetitions(20, 8)
+SWITCHES = workload(20, 8)
 Outcome = TypeVar("Outcome")
 
 

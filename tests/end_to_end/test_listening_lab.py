@@ -31,19 +31,22 @@ from tests.app.conftest import close
 from tests.engine import small_speech
 from tests.screen import display  # noqa: F401
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+from tests.workload import workload
 
 PATIENCE_MILLISECONDS = 120_000
 """When the test gives up; never what it measures."""
 CONTROL = Qt.KeyboardModifier.ControlModifier
 TRIALS = 5
+SECONDS = workload(0.5, 0.25)
+"""How long a take sounds."""
 OWN_RATE = 24000
 PLAIN = Setting("f5-mini", Values({"steps": 8}), seed=7)
 REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
 
 
 def _take(name: str, setting: Setting, pitch: float, level: float) -> Take:
-    """A quarter of a second that begins and ends loudly and is never silent in between."""
-    time_axis = np.arange(OWN_RATE // 4) / OWN_RATE
+    """A short sound that begins and ends loudly and is never silent in between."""
+    time_axis = np.arange(round(SECONDS * OWN_RATE)) / OWN_RATE
     voiced = sum(np.cos(2 * np.pi * pitch * k * time_axis + k * k) / k for k in range(1, 6))
     breath = np.random.default_rng(round(pitch)).standard_normal(len(time_axis))
     samples = (level * (voiced + 0.3 * breath)).astype(np.float32)

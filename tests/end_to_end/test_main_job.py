@@ -25,9 +25,12 @@ from engine.setting.profile import Profile
 from tests.app.conftest import close
 from tests.screen import display  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.workload import workload
 
 PATIENCE_MILLISECONDS = 240_000
 """When the test gives up; never what it measures."""
+TEXT = workload("The salt breeze came across from the sea.", "The salt breeze came.")
+STEPS = workload(8, 4)
 PICTURE = "PARETONE_PICTURE"
 """Names the file for the window's picture, in the process that has a screen and sound."""
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -55,27 +58,27 @@ def test_pick_calibrate_synthesise_switch_export(
             press()
         assert blocker.args[1].value == "finished", blocker.args[2]
 
-    # Pick: a voice from the list, a sentence by typing, four steps.
+    # Pick: a voice from the list, a sentence by typing, some steps.
     window.panels["setup"].voice.setFocus()
     qtbot.keyClick(window.panels["setup"].voice, Qt.Key.Key_Down)
     assert window.state.selection.voice.id == "rms"
     window.panels["setup"].text.setFocus()
     window.panels["setup"].text.selectAll()
-    qtbot.keyClicks(window.panels["setup"].text, "The salt breeze came.")
+    qtbot.keyClicks(window.panels["setup"].text, TEXT)
     steps = window.panels["setup"].sampler.editor("steps")
     steps.setFocus()
     steps.selectAll()
-    qtbot.keyClicks(steps, "4")
+    qtbot.keyClicks(steps, str(STEPS))
     qtbot.keyClick(steps, Qt.Key.Key_Return)
-    assert window.state.selection.options["steps"] == 4
+    assert window.state.selection.options["steps"] == STEPS
 
     # Baseline by its key, calibration by a click, accelerated by its key.
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_B, CONTROL))
-    assert window.state.comparison.take_a.text == "The salt breeze came."
+    assert window.state.comparison.take_a.text == TEXT
     wait_for_job(lambda: qtbot.mouseClick(window.features["guide"].guide.button(1), Qt.MouseButton.LeftButton))
     assert (window.features["strategy"].state.table.layers, window.features["strategy"].state.table.steps) == (
         window.state.selection.info.layers,
-        4,
+        STEPS,
     )
     assert window.panels["strategy"].table == window.features["strategy"].state.table
     wait_for_job(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))

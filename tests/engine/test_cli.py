@@ -27,6 +27,7 @@ from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import StrategyTable
+from tests.workload import workload
 
 TEXT = "Rice is often served."
 STEPS = "4"
@@ -456,9 +457,10 @@ def test_comparing_options(paretone: Callable[..., Outcome], profile: Path) -> N
 
 @pytest.mark.slow
 def test_comparing_several_texts_gives_medians(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
-    sentences = ("Rice.", "Glue the sheet.", "Tea.")
+    sentences = ("Rice.", "Glue the sheet.", workload("These days a chicken leg is rare.", "Tea."))
     (tmp_path / "texts.txt").write_text("\n".join((*sentences, "", "")), encoding="utf-8")
-    arguments = ("compare", "steps=1", "steps=2", "--text-file", tmp_path / "texts.txt", "--repeats", "1")
+    sides = workload(("steps=2", "steps=4"), ("steps=1", "steps=2"))
+    arguments = ("compare", *sides, "--text-file", tmp_path / "texts.txt", "--repeats", "1")
     outcome = paretone(*arguments, "--out", tmp_path / "out", "--json")
     assert outcome.code == 0, outcome.err
     found = outcome.data
@@ -468,7 +470,7 @@ def test_comparing_several_texts_gives_medians(paretone: Callable[..., Outcome],
     assert found["log_mel_distance"] == np.median([one["log_mel_distance"] for one in found["texts"]])
     assert found["speed_up"]["median"] == np.median([one["speed_up"]["median"] for one in found["texts"]])
     assert sorted(os.listdir(tmp_path / "out")) == [f"{side}-00{n}.wav" for side in "ab" for n in (1, 2, 3)]
-    (tmp_path / "texts.txt").write_text("Rice.\nTea.\n", encoding="utf-8")
+    (tmp_path / "texts.txt").write_text("\n".join(workload(sentences, ("Rice.", "Tea."))), encoding="utf-8")
     assert "Medians over the texts:" in paretone(*arguments).out
 
 
@@ -477,9 +479,9 @@ def test_calibrating_at_several_thresholds(paretone: Callable[..., Outcome], tmp
     arguments = [
         "calibrate",
         "--text",
-        "Rice.",
+        workload(TEXT, "Rice."),
         "--steps",
-        "3",
+        workload(STEPS, "3"),
         "--no-evidence",
         "--json",
         "--table",

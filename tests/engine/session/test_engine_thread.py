@@ -42,7 +42,7 @@ from tests.engine import small_speech
 from tests.engine.preparing import calibrate, measure_transfer
 from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder, is_of
 from tests.engine.small_speech import VOICE, setting
-from tests.repetitions import repetitions
+from tests.workload import workload
 
 LOAD = LoadModel(1, "small")
 ONE = Utterance("One sentence.", VOICE)
@@ -476,7 +476,7 @@ def test_shut_down_before_anything_else(recorder: Recorder) -> None:
 @pytest.mark.slow
 def test_many_engines_leave_no_thread_behind() -> None:
     before = set(threading.enumerate())
-    for number in range(repetitions(50, 10)):
+    for number in range(workload(50, 10)):
         recorder = Recorder()
         engine = EngineThread(recorder.post, small_speech.load)
         engine.start()

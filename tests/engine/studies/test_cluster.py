@@ -19,7 +19,7 @@ from engine.studies.study import Study
 from engine.studies.tasks import Equipment
 from tests.engine.studies import small
 from tests.engine.studies.small import Follower, finished, study
-from tests.repetitions import repetitions
+from tests.workload import workload
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
 from ray.cluster_utils import Cluster as Nodes  # noqa: E402
@@ -59,7 +59,7 @@ def started(start: Callable[[], object]) -> object:
 
 def many() -> Study:
     grid = {"steps.steps": ["off", 2, 3], "ditreducio.threshold": ["off", 1.5]}
-    sentences = [f"This is sentence {number}." for number in range(repetitions(12, 5))]
+    sentences = [f"This is sentence {number}." for number in range(workload(12, 5))]
     return study(sentences=sentences, seeds=[0, 1], grid=grid)
 
 
@@ -141,7 +141,7 @@ def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
     second = started(lambda: nodes.add_node(num_cpus=1, object_store_memory=STORE))
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
     chosen = many()
-    executor, killer = Both(nodes.address, load=small.load), Killer(nodes, second, after=repetitions(40, 16))
+    executor, killer = Both(nodes.address, load=small.load), Killer(nodes, second, after=workload(40, 16))
     with Store(tmp_path / "cluster") as store:
         store.begin(chosen)
         assert run(chosen, store, executor, killer) == FINISHED

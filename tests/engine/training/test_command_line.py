@@ -27,7 +27,10 @@ from engine.training.recipes.judging import main as judge
 from engine.training.recipes.manifest import main as write_manifest
 from engine.training.session import CHECKPOINT, LOG
 from tests.engine.training.toy_natural import Hummer
+from tests.workload import workload
 
+HELD_OUT = workload(4, 2)
+"""Clips of each voice to validate on."""
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 
 
@@ -37,7 +40,7 @@ def main(arguments: list[str]) -> int:
 
 @pytest.fixture
 def few_clips(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpora, "HELD_OUT", 2)
+    monkeypatch.setattr(corpora, "HELD_OUT", HELD_OUT)
 
 
 @needs_flite
@@ -192,8 +195,8 @@ def test_a_codec_and_the_masked_model_over_its_codes(
 def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     arguments = ["--manifest", str(tmp_path / "flite.csv"), "--corpus", str(tmp_path / "corpus"), "--sentences", "3"]
     assert write_manifest(arguments) == 0
-    assert "Wrote 6 clips to train and 4 to validate on" in capsys.readouterr().out
-    assert len((tmp_path / "flite.csv").read_text(encoding="utf-8").splitlines()) == 11
+    assert f"Wrote 6 clips to train and {2 * HELD_OUT} to validate on" in capsys.readouterr().out
+    assert len((tmp_path / "flite.csv").read_text(encoding="utf-8").splitlines()) == 7 + 2 * HELD_OUT
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from tests.app.damage import spoil_database
 from tests.app.holding import Posts
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies import small
+from tests.workload import workload
 
 MANY = 40
 """Sentences of a study that is still running when somebody says stop."""
@@ -239,9 +240,9 @@ def test_the_bundled_model_is_studied(
     window = make_window(load_model)
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
-    file = tmp_path / "bundled.toml"
+    file, count = tmp_path / "bundled.toml", workload(5, 3)
     file.write_text(
-        'title = "Bundled"\nmodel = "f5-mini"\nsentences = "harvard"\ncount = 3\n[options]\nsteps = 3\n'
+        f'title = "Bundled"\nmodel = "f5-mini"\nsentences = "harvard"\ncount = {count}\n[options]\nsteps = 3\n'
         "[grid]\nsteps.steps = [2]\n",
         encoding="utf-8",
     )
@@ -250,11 +251,11 @@ def test_the_bundled_model_is_studied(
     stop_after(window, posts, 1, window.features["studies"].pause)
     ended(window, window.panels["studies"].run_button.click, qtbot)
     before = created(tmp_path / "bundled.study")
-    assert 1 <= len(before) < 6
+    assert 1 <= len(before) < 2 * count
     outcome, sentence = ended(window, window.panels["studies"].run_button.click, qtbot)
     assert outcome is Outcome.FINISHED, sentence
     after = created(tmp_path / "bundled.study")
-    assert len(after) == 6
+    assert len(after) == 2 * count
     assert before.items() <= after.items()
     figures = window.features["studies"].summary.rows[1].figures
     assert 0 < figures["ops_ratio"].value < 1

@@ -22,9 +22,10 @@ from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training.requests import Trained
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.workload import workload
 
 pytest.importorskip("accelerate")
-SHORT = 0.04
+SHORT = workload(0.1, 0.04)
 """Minutes of the processor: some dozen steps of the toy model."""
 
 

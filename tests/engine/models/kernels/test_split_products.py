@@ -14,7 +14,7 @@ from engine.models.f5.layers import F5Attention, F5FeedForward, RotaryEmbedding
 from engine.models.kernels import products, split_products
 from engine.models.kernels.products import PackableLinear, PackedProduct
 from engine.models.kernels.split_products import SplitProduct, split
-from tests.repetitions import repetitions
+from tests.workload import workload
 
 pytestmark = pytest.mark.skipif(
     not split_products.exact(), reason="this build of torch, or this processor, does not sum 8-bit products exactly"
@@ -80,7 +80,7 @@ def test_its_error_is_a_small_multiple_of_float32_s_own(
 ) -> None:
     torch.manual_seed(0)
     # Processors without these instructions take seconds for as many rows as an utterance has.
-    rows, outputs = repetitions(200, 40), repetitions(256, 64)
+    rows, outputs = workload(200, 40), workload(256, 64)
     x, weight, bias = numbers(rows, inputs), torch.randn(outputs, inputs) / 32, torch.randn(outputs)
     exact = F.linear(x.double(), weight.double(), bias.double())
     own, plain = SplitProduct(weight, bias)(x), F.linear(x, weight, bias)

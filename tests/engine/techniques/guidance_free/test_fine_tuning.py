@@ -23,6 +23,7 @@ from engine.training.requests import Trained
 from engine.training.session import CHECKPOINT, Diverged, Milestone, Pace
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.workload import workload
 
 __all__ = ["tiny_disk"]
 
@@ -162,12 +163,13 @@ def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: Guid
 
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(job: GuidanceFreeRequest):
-    tuned, recorder = _run(job, manifest="", sentences=4)
+    sentences = workload(12, 4)
+    tuned, recorder = _run(job, manifest="", sentences=sentences)
     assert tuned.steps == 6
     manifest = Path(job.work).parent / "flite" / "flite.csv"
     assert manifest.is_file()
     assert "flite speaks what is learnt from" in recorder.lines
-    _, again = _run(job, manifest="", sentences=4, work=Path(job.work).parent / "other")
+    _, again = _run(job, manifest="", sentences=sentences, work=Path(job.work).parent / "other")
     assert "flite speaks what is learnt from" not in again.lines, "what is there is used again"
 
 

@@ -33,6 +33,7 @@ from engine.training.processes import join_processes
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
+from tests.workload import workload
 
 pytest.importorskip("accelerate")
 
@@ -186,7 +187,7 @@ def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, ex
 
     def difference(weight: float) -> float:
         recipe = _recipe(checkpoint, examples, weight=weight, learning_rate=3e-3, weight_warm_up=0.0)
-        for number in range(1, 61):
+        for number in range(1, workload(121, 61)):
             recipe.step(number, 0.3)
         ids, problem = _problem(examples)
         conditional, unconditional = _branches(recipe.model, ids, problem)
@@ -209,7 +210,7 @@ def test_distillation_closes_the_gap_on_held_out_speech(
     assert before["learnt"] == pytest.approx(0.0, abs=1e-5)
     assert list(before) == [*(f"guided t={time:.2f}" for time in VALIDATION_TIMES), "gap", "learnt"]
     assert before == recipe.validate()
-    for number in range(1, 21):
+    for number in range(1, workload(61, 21)):
         recipe.step(number, number / 61)
     after = recipe.validate()
     # With nothing learnt the gap is one and the share learnt zero; with everything, the other way round.

@@ -29,6 +29,7 @@ from engine.training.recipes.vocos_mini import (
 )
 from tests.engine.training.learning import SHARE, learning
 from tests.engine.training.toy_corpus import toy_corpus
+from tests.workload import workload
 
 CPU = torch.device("cpu")
 SMALL = VocosConfig(width=48, inner_width=96, layers=2)
@@ -39,7 +40,8 @@ def test_the_held_out_distances_fall():
         return VocosMini(toy_corpus(), CPU, options, architecture=SMALL)
 
     options = VocosOptions(frames=24, batch=4, learning_rate=3e-3, average_decay=0.9)
-    learning(make, options, 40, lambda number: 0.1 + 0.001 * number).assert_validation_falls("mel", "spectrum")
+    learnt = learning(make, options, workload(60, 40), lambda number: 0.1 + 0.001 * number)
+    learnt.assert_validation_falls("mel", "spectrum")
 
 
 def test_the_adversarial_phase_begins_with_its_share_of_the_budget():
@@ -72,7 +74,7 @@ def test_judges_learn_to_tell_a_buzz_from_a_tone():
 
     tone, buzz = examples()
     untaught, _ = judged()
-    for _ in range(12):
+    for _ in range(workload(20, 12)):
         tone, buzz = examples()
         loss = discriminator_loss(judges(tone), judges(buzz))
         optimiser.zero_grad()

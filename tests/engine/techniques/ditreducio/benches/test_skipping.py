@@ -10,6 +10,7 @@ from engine.models import load_model
 from engine.models.catalogue import entry, voices
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.benches.skipping import sample
+from tests.workload import workload
 
 
 @pytest.mark.slow
@@ -26,7 +27,8 @@ def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_whole_bench(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(["skipping", "--steps", "3", "--rounds", "2", "--thresholds", "0.5", "--json"]) == 0
+    steps = workload("4", "3")
+    assert bench.main(["skipping", "--steps", steps, "--rounds", "2", "--thresholds", "0.5", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     skipping, same = data["rows"]
     assert skipping["TS"] + skipping["BS"] > 0

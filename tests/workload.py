@@ -1,18 +1,20 @@
-"""How often a test repeats what must hold every time: in full with ``--thorough``, in a short form otherwise."""
+"""How much a test does: everything with ``--thorough``, a short form that still shows every fault otherwise."""
 
 from __future__ import annotations
 
 import os
+from typing import TypeVar
 
 VARIABLE = "PARETONE_THOROUGH"
 """Set by the option, so that the processes that share the tests know of it."""
+Amount = TypeVar("Amount")
 
 
 def is_thorough() -> bool:
-    """Whether tests repeat in full."""
+    """Whether tests run in full."""
     return bool(os.environ.get(VARIABLE))
 
 
-def repetitions(full: int, short: int) -> int:
+def workload(full: Amount, short: Amount) -> Amount:
     """``full``, or ``short`` where nobody asked to be thorough."""
     return full if is_thorough() else short
