@@ -452,6 +452,9 @@ def test(arguments: Sequence[str]) -> int:
     # On a busy machine a second thread makes the tests' small matrices up to ten times slower.
     environment = {"OMP_NUM_THREADS": "1", "QT_QPA_PLATFORM": "offscreen", **os.environ}
     environment["PYTHONUNBUFFERED"] = "1"
+    # Without bytecode, each of the hundred processes that the tests start would compile all modules anew, and each that
+    # shares the tests all tests.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     *others, tests = checks(arguments)
     whole = is_whole(arguments)
     if whole:

@@ -78,6 +78,17 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[VARIABLE] = "1"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect the tests, not garbage: what is imported and made meanwhile stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take longest begin first, so that no process ends long after the others."""
     places = {name: place for place, name in enumerate(LONGEST_FILES)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -12,29 +13,26 @@ from engine import device as devices
 from engine.errors import CheckpointError
 from engine.models.base import SpeechModel
 from engine.models.catalogue import entry
-from engine.models.cosyvoice2.loading import load_cosyvoice2
-from engine.models.f5.loading import load_f5
-from engine.models.families.flow import FlowSpeech
-from engine.models.families.language import LanguageSpeech
-from engine.models.families.masked import MaskedSpeech
-from engine.models.llasa.loading import load_llasa
 from engine.models.load_request import LoadRequest
-from engine.models.megatts3.loading import load_megatts3
-from engine.models.minis.lm_mini.loading import load_lm_mini
-from engine.models.minis.omni_mini.loading import load_omni_mini
-from engine.models.omnivoice.loading import load_omnivoice
+from engine.setting.plan import imported
 from engine.techniques.registry import lacking
 
-LOADERS: Mapping[str, Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech]] = {
-    "f5": load_f5,
-    "megatts3": load_megatts3,
-    "lm_mini": load_lm_mini,
-    "omni_mini": load_omni_mini,
-    "cosyvoice2": load_cosyvoice2,
-    "llasa": load_llasa,
-    "omnivoice": load_omnivoice,
+if TYPE_CHECKING:
+    from engine.models.families.flow import FlowSpeech
+    from engine.models.families.language import LanguageSpeech
+    from engine.models.families.masked import MaskedSpeech
+
+LOADERS: Mapping[str, str] = {
+    "f5": "engine.models.f5.loading:load_f5",
+    "megatts3": "engine.models.megatts3.loading:load_megatts3",
+    "lm_mini": "engine.models.minis.lm_mini.loading:load_lm_mini",
+    "omni_mini": "engine.models.minis.omni_mini.loading:load_omni_mini",
+    "cosyvoice2": "engine.models.cosyvoice2.loading:load_cosyvoice2",
+    "llasa": "engine.models.llasa.loading:load_llasa",
+    "omnivoice": "engine.models.omnivoice.loading:load_omnivoice",
 }
-"""By the catalogue's ``loader``."""
+"""The function that loads a model from a :class:`LoadRequest`, by the catalogue's ``loader``. Functions are imported
+when they load, so that loading one model does not import the code of the others."""
 
 
 def load(
@@ -54,7 +52,8 @@ def load(
     devices.keep_freed_memory()
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
-    speech = LOADERS[chosen.loader](LoadRequest(chosen, place, variant, on, status, check))
+    load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
+    speech = load_chosen(LoadRequest(chosen, place, variant, on, status, check))
     reasons = lacking(chosen.family, dict(devices.lacking(on)))
     speech.info = replace(speech.info, lacking=tuple(reasons.items()))
     status("Warming up …")

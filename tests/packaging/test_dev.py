@@ -265,12 +265,17 @@ def test_running_with_and_without_a_display(
 
 
 def test_one_failed_check_fails_the_whole_but_stops_nothing(
-    dev: ModuleType, started: list[tuple[list[str], dict[str, str]]], capsys: pytest.CaptureFixture[str]
+    dev: ModuleType,
+    started: list[tuple[list[str], dict[str, str]]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     assert dev.test([]) == 1
     names = [Path(command[0]).name if "-m" not in command else command[2] for command, _ in started]
     assert sorted(names) == ["lint-imports", "mypy", "pytest", "ruff", "ruff"]
     assert {environment["OMP_NUM_THREADS"] for _, environment in started} == {"1"}
+    assert not any("PYTHONDONTWRITEBYTECODE" in environment for _, environment in started)
     (options,) = [command[3:] for command, _ in started if "pytest" in command]
     assert options == ["-q", "--durations=15", *dev.sharing()]
     captured = capsys.readouterr()

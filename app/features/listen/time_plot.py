@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyqtgraph as pg
 from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent, MouseDragEvent
 from PySide6.QtCore import Qt, Signal
@@ -11,7 +13,18 @@ from PySide6.QtWidgets import QSizePolicy
 from app.shell.theme import Colours
 
 
-class TimePlot(pg.PlotWidget):
+class _Plot(pg.PlotWidget):
+    """Without menus, buttons and prefixes of units, which take long to make and to keep up to date. ``options`` are
+    those of :class:`pyqtgraph.PlotItem`."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(enableMenu=False, **options)
+        self.hideButtons()
+        for side in ("left", "bottom", "right", "top"):
+            self.getAxis(side).enableAutoSIPrefix(False)
+
+
+class TimePlot(_Plot):
     """One plot over time: a curve or an image, a playhead and a region."""
 
     def __init__(self, name: str) -> None:
@@ -22,8 +35,6 @@ class TimePlot(pg.PlotWidget):
         self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMinimumHeight(24)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        self.setMenuEnabled(False)
-        self.hideButtons()
         self.getAxis("left").setWidth(self.fontMetrics().horizontalAdvance("500 Hz") + 8)
         self.image = pg.ImageItem(axisOrder="col-major", autoDownsample=True)
         self.curve = pg.PlotCurveItem()
@@ -56,7 +67,7 @@ class _SecondsAxis(pg.AxisItem):
         return [f"{text} s" for text in super().tickStrings(values, scale, spacing)]
 
 
-class Ruler(pg.PlotWidget):
+class Ruler(_Plot):
     """The time axis under the plots."""
 
     def __init__(self, plot: TimePlot) -> None:
@@ -66,9 +77,6 @@ class Ruler(pg.PlotWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseEnabled(x=False, y=False)
-        self.setMenuEnabled(False)
-        self.hideButtons()
-        axis.enableAutoSIPrefix(False)
         axis.setStyle(tickLength=4)
         left = self.getAxis("left")
         left.setWidth(plot.getAxis("left").width())

@@ -12,11 +12,12 @@ from engine.models.base import FLOW
 from engine.models.catalogue import CatalogueEntry, entry, voice, voice_problem, voices
 from engine.models.loading import LOADERS
 from engine.setting.knobs import checked
+from engine.setting.plan import imported
 
 
 @pytest.mark.parametrize("one", catalogue.MODELS, ids=lambda one: one.id)
 def test_every_entry_can_be_loaded_and_its_own_defaults_are_allowed(one: CatalogueEntry) -> None:
-    assert one.loader in LOADERS
+    assert callable(imported(LOADERS[one.loader]))
     assert checked(one.options, one.options_with(), one.title) == one.options_with()
     if one.family == FLOW:
         assert {"steps", "spacing", "sway", "speed", "cross_fade"} <= {knob.name for knob in one.options}
