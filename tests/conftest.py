@@ -1,4 +1,4 @@
-"""What all tests share: no screen, no share in the user's own data, few threads, and none left behind."""
+"""Common set-up of all tests: no screen, no access to the user's data, few threads, and none left behind."""
 
 from __future__ import annotations
 

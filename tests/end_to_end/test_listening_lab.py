@@ -64,7 +64,7 @@ def _pieces(recorded: np.ndarray) -> list[np.ndarray]:
 
 
 def _is_whole(recorded: np.ndarray) -> bool:
-    """Whether all sounds of all trials are there, and silence behind the last one."""
+    """Whether all sounds of all trials are there, and silence after the last one."""
     return len(_pieces(recorded)) == 3 * TRIALS and not recorded[-RATE // 20 :].any()
 
 

@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def commands(guide: Path) -> Iterator[list[str]]:
-    """The words behind ``paretone`` in the guide's blocks of code, what is said behind a ``#`` left out."""
+    """The words after ``paretone`` in the guide's blocks of code, without comments."""
     for block in _BLOCK.findall(guide.read_text(encoding="utf-8")):
         for line in block.replace("\\\n", " ").splitlines():
             if line.strip().startswith("paretone "):

@@ -13,7 +13,7 @@ from engine.models.networks.vocos import Vocos, VocosConfig
 from tests.parity.fixtures import Fixture, assert_close, fixtures
 
 MEL = 3e-5
-"""Logarithms of what is left in quiet bands beside loud ones: 1.5e-5 was found without vector instructions."""
+"""Logarithms of what is left in quiet bands next to loud ones: 1.5e-5 was found without vector instructions."""
 TABLE = 2e-5
 """Slopes of the narrowest filters, whose ends are rounded at some thousand Hz."""
 ONE_FORWARD = 1e-5

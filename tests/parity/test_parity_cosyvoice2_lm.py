@@ -43,7 +43,7 @@ def official_request(model: LanguageModel, fixture: Fixture, case: str) -> Reque
 
 
 def forced(model: LanguageModel, golden: dict[str, Tensor]) -> Tensor:
-    """Embeddings of the fixture's prompt and of the tokens behind it."""
+    """Embeddings of the fixture's prompt and of the tokens after it."""
     return torch.cat([golden["lm_input"], model.embed_speech(ids(golden, "tf_tokens"))[None]], dim=1)
 
 
@@ -71,7 +71,7 @@ def test_parity_cosyvoice2_lm_greedy(fixture: Fixture, kind: str, case: str) -> 
     assert (len(tokens), len(cycles)) == (said["n_tokens"], said["n_sampler_calls"])
     assert cycles[-1].stopped is (len(cycles) > len(tokens))
     expected = golden[f"{case}.logp_seen_by_sampler"]
-    # The official code masks behind the softmax, which leaves a constant between the two.
+    # The official code masks after the softmax, which leaves a constant between the two.
     found = torch.stack(sampler.seen[: len(expected)]).log_softmax(-1)
     expected = expected.log_softmax(-1)
     assert torch.equal(found.isinf(), expected.isinf())

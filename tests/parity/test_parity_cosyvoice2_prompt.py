@@ -100,7 +100,7 @@ def test_parity_cosyvoice2_lm_training_rows(fixture: Fixture) -> None:
         rows.append(names.row(text, speech, model.codes))
     batch = collate_rows(rows)
     assert [len(row.labels) for row in rows] == golden["train.unistream.lm_input_len"].tolist()
-    # Upstream marks what is not predicted, and embeddings behind the end of a row, by -1.
+    # Upstream marks what is not predicted, and embeddings after the end of a row, by -1.
     assert torch.equal(batch.labels.masked_fill(~batch.predicting, -1), golden["train.unistream.lm_target"])
     embedded = F.embedding(batch.ids, torch.cat([model.text, model.marks, model.tokens.embedding]))
     filled = torch.where(batch.heard[..., None], embedded, -1.0)

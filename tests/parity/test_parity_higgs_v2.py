@@ -77,7 +77,7 @@ def test_parity_higgs_v2_codes_reach_as_far_as_is_said(fixture: Fixture) -> None
     changed = codes.clone()
     changed[:, :, 30] = 7
     different = (decoder(codes) - decoder(changed))[0].abs().view(60, hop).amax(1) > 0
-    # Sound before frame 30 depends on it where it lies within the reach behind.
+    # Sound before frame 30 depends on it within the look-ahead.
     assert different.nonzero().flatten().tolist() == list(range(30 - after, 30 + before + 1))
 
 

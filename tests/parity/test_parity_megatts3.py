@@ -128,7 +128,7 @@ def test_parity_mega_sampling_run(fixture: Fixture, name: str, fused: bool) -> N
 
 @pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
 def test_parity_mega_inputs_from_prompt_and_text(fixture: Fixture) -> None:
-    """What stands behind one another and how tones are counted, from the phones of prompt and text."""
+    """Concatenation and tone numbering of the phones of prompt and text."""
     if "raw.ph_ref" not in fixture:
         pytest.skip(f"{fixture.name} stores no phones of prompt and text apart")
     prompt, spoken = (

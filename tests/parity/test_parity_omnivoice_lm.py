@@ -166,7 +166,7 @@ def test_parity_omnivoice_lm_candidates(fixture: Fixture, run: str, item: int) -
 @masked_models
 @torch.inference_mode()
 def test_parity_omnivoice_lm_exact_savings_leave_the_scores(fixture: Fixture) -> None:
-    """The fused network beside the one that runs as upstream, on the same canvases and parts of them."""
+    """The fused network against the one that runs as upstream, on the same canvases and parts of them."""
     network = network_of(fixture)
     request = request_of(fixture, "clone", 0)
     guidance = fixture.description["runs"]["clone"]["config"]["guidance_scale"]

@@ -1,7 +1,7 @@
 """How CosyVoice 2 is streamed officially: what ours is compared with.
 
 ``CosyVoice2Model.tts`` and ``token2wav`` of ``cosyvoice/cli/model.py``: every chunk runs the flow over all tokens so
-far and vocodes the new frames behind the last eight of before; the two results for those are faded into each other.
+far and vocodes the new frames after the last eight of before; the two results for those are faded into each other.
 (The halves of a Hamming window add up to 1.08: the fade is 0.7 dB too loud.) Chunks double in length. Upstream never
 resets that length, so that a second request waits for a long first chunk: here every request has its own.
 """

@@ -175,7 +175,7 @@ def test_a_void_comparison_is_asked_again_in_the_same_order() -> None:
 
 # --- MUSHRA ----------------------------------------------------------------------------------------------------------
 def _rate_all(session: MushraSession, scores: dict[int, int]) -> None:
-    """Rate each slider by the stimulus behind it."""
+    """Rate each slider by its stimulus."""
     session.hear(0)
     for button in session.sliders:
         session.hear(button)
@@ -197,7 +197,7 @@ def test_only_what_is_heard_can_be_rated() -> None:
     assert not session.may_rate(0), "the labelled reference has no slider"
 
 
-def test_every_sound_is_behind_one_slider_and_places_differ_from_page_to_page() -> None:
+def test_every_sound_has_one_slider_and_places_differ_from_page_to_page() -> None:
     session = MushraSession(pages(12), "l", chance())
     orders = []
     while not session.finished:

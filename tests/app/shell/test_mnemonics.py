@@ -1,4 +1,4 @@
-"""Alt keys go to what is seen, though panels lie behind other tabs."""
+"""Alt keys go to visible panels, not to those under other tabs."""
 
 from __future__ import annotations
 

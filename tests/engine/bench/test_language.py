@@ -39,7 +39,7 @@ def rows_of(root: Path, name: str, *more: str, capsys: pytest.CaptureFixture[str
     return report, {str(row.get("way", row.get("speech"))): row for row in report["rows"]}
 
 
-def test_ssd_is_timed_beside_plain_decoding(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ssd_is_timed_against_plain_decoding(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = write_draft(root, lambda weight: 1.1 * weight)
     other.rename(other.with_name("draft-other.safetensors"))
     write_draft(root)
@@ -120,7 +120,7 @@ def test_what_cannot_be_timed_is_said(wrong: tuple[str, str], capsys: pytest.Cap
     assert "must be at least" in said or "is not a speech language model" in said
 
 
-def test_students_are_timed_beside_the_whole_model(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_students_are_timed_against_the_whole_model(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_student(root)
     write_student(root, stage="minutes:5", minutes=5.0)
     write_order(root)

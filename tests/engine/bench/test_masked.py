@@ -58,7 +58,7 @@ def test_exact_savings_leave_every_code(root: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 @pytest.mark.parametrize("name", ["omnivoice", "omnivoice-first-audio"])
-def test_quality_stands_beside_speed(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quality_is_reported_with_speed(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pocketsphinx")
     pytest.importorskip("jiwer")
     more = ("--sentences", "2") if name == "omnivoice-first-audio" else ("--quick", "--full-rows", "5", "6", "7")
@@ -107,7 +107,7 @@ def test_memory_that_grows_is_seen(
         return synthesise(self, *given)
 
     monkeypatch.setattr(MaskedSpeech, "synthesise", keeping)
-    # What earlier tests left behind is not to be given back in between.
+    # Memory of earlier tests is not to be released in between.
     gc.collect()
     more = ("--full-rounds", "0", "--generations", "8", "--sentences", "0")
     _, rows = report_of(root, "omnivoice", *more, capsys=capsys)

@@ -1,4 +1,4 @@
-"""Our F5 beside the official package's, in its environment."""
+"""Our F5 against the official package's, in its environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``paretone speak``: what it says before and beside speech."""
+"""``paretone speak``: its messages before and with speech."""
 
 from __future__ import annotations
 

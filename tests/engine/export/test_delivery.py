@@ -72,7 +72,7 @@ def test_cancelling_leaves_nothing_behind(tmp_path: Path) -> None:
     assert listing(tmp_path) == []
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(tiny_disk: Path) -> None:  # noqa: F811
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(tiny_disk: Path) -> None:  # noqa: F811
     with pytest.raises(PlainError, match=r"b\.bin could not be written: the disk is full"):
         deliver(tiny_disk / "out", CONTENTS, ignore)
     assert listing(tiny_disk) == []

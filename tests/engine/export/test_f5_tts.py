@@ -46,8 +46,8 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
 
 @pytest.fixture(scope="module")
 def official_run() -> dict:
-    """What :mod:`tests.engine.export.beside_official` found, in the official package's own environment."""
-    return official.run("tests.engine.export.beside_official")
+    """What :mod:`tests.engine.export.official_comparison` found, in the official package's own environment."""
+    return official.run("tests.engine.export.official_comparison")
 
 
 @pytest.mark.slow

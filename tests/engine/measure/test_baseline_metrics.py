@@ -1,4 +1,4 @@
-"""What a take is beside its baseline: the same figures whoever asks, for models that draw a spectrogram or not."""
+"""Figures of a take against its baseline: the same for every caller, for models with a spectrogram or without."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_models_without_a_spectrogram_are_compared_by_that_of_their_sound() -> N
     assert found.fidelity_to == baseline.id
     drawn = replace(baseline, trace=Trace(mel=np.zeros((94, 100), np.float32)))
     assert with_baseline_metrics(drawn, take).log_mel_distance == expected, (
-        "what one drew is not held against what the other sounds"
+        "a spectrogram that one model drew is not compared with another's audio"
     )
     with pytest.raises(SettingError, match="frames"):
         with_baseline_metrics(baseline, sounding(1, seconds=1.5))

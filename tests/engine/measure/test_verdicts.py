@@ -50,7 +50,7 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
     assert len(said) == 3
 
 
-def test_a_language_model_is_judged_beside_its_tokenizer() -> None:
+def test_a_language_model_is_judged_with_its_tokenizer() -> None:
     pytest.importorskip("pocketsphinx")
     ways = [Way("generated", Setting("lm-mini", entry("lm-mini").options_with()))]
     vocoder, model = Vocos.load(entry("lm-mini").vocoder_folder), load_model("lm-mini", device="cpu")

@@ -22,7 +22,7 @@ Weights = dict[str, Tensor]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The bundled models, the vocoder beside the other, in a place where they can be damaged."""
+    """The bundled models, with the vocoder, in a place where they can be damaged."""
     shutil.copytree(resource("models"), tmp_path / "models")
     return tmp_path / "models" / "f5-mini"
 

@@ -54,7 +54,7 @@ def test_greedy_takes_the_first_of_equals() -> None:
     assert Greedy().probabilities(logits, []).nonzero().tolist() == [[0, 4]]
 
 
-def test_top_k_and_top_p_cut_behind_the_temperature() -> None:
+def test_top_k_and_top_p_cut_after_the_temperature() -> None:
     logits = torch.tensor([[0.5, 0.25, 0.125, 0.125]]).log()
     found = Nucleus(top_k=3).probabilities(logits, [])
     assert (found > 0).sum() == 3
@@ -102,7 +102,7 @@ def test_draws_follow_the_probabilities() -> None:
 
 
 def test_the_last_uniform_draws_an_id_that_is_possible() -> None:
-    """Rounding never leads behind the last one."""
+    """Rounding never leads beyond the last one."""
     for seed in range(200):
         probabilities = scores(1, seed)[0].softmax(-1) * (0.5 + seed / 100)
         probabilities[-3:] = 0.0

@@ -21,7 +21,7 @@ Tables = dict[tuple[int, ...], Tensor]
 
 
 def tables(seed: int, length: int) -> Tables:
-    """A distribution behind every sequence of up to ``length`` ids; some ids are impossible."""
+    """A distribution after every sequence of up to ``length`` ids; some ids are impossible."""
     generator = torch.Generator().manual_seed(seed)
     found = {}
     for count in range(length + 1):
@@ -47,7 +47,7 @@ def verdicts(
 
 def _stays(rule: Rule, drafted: Sequence[int], proposals: list[Tensor], checks: Tensor) -> list[float]:
     """With which probability each random number lets its token stay. A token of probability 0 is in the way of seeing
-    those behind it token by token, which then do not matter."""
+    those after it token by token, which then do not matter."""
     found = list(rule(drafted, proposals, checks, lambda: YES).acceptance)
     return found + [0.0] * (len(drafted) - len(found))
 
@@ -107,7 +107,7 @@ def test_of_a_block_more_tokens_stay(seed: int) -> None:
     assert together > singly
 
 
-def test_of_a_block_a_token_stays_for_those_behind_it() -> None:
+def test_of_a_block_a_token_stays_for_those_after_it() -> None:
     """So that what stayed at a position does not say how its token did by itself."""
     proposals = [torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.4, 0.4])]
     checks = torch.tensor([[0.25, 0.5, 0.25], [0.8, 0.1, 0.1], [0.4, 0.3, 0.3]])

@@ -48,7 +48,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_study_tells_of_every_take_and_is_kept_beside_its_file(
+def test_a_study_reports_every_take_and_is_kept_next_to_its_file(
     engine: EngineThread, recorder: Recorder, file: Path
 ) -> None:
     engine.submit(RunStudy(1, str(file), ""))

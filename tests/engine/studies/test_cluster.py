@@ -99,7 +99,7 @@ class Killer(Follower):
 def test_a_cluster_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     # In a process of its own: Ray remembers a connection that failed. It looks through all processes of the machine; a
-    # test beside this one may just run a cluster, which is not to be found here.
+    # test running at the same time may have a cluster, which is not to be found here.
     code = (
         "import functools\n"
         "from ray._private import services\n"

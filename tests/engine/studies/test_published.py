@@ -1,4 +1,4 @@
-"""The papers' tables, held against what the papers say of them in their text."""
+"""The papers' tables, compared with the papers' text."""
 
 from __future__ import annotations
 

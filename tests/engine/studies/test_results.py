@@ -128,7 +128,7 @@ def test_some_settings_only(folder: Path) -> None:
     assert some[found.settings[2].key] == found.settings[2].figures
 
 
-def test_reference_speech_stands_beside_the_settings(folder: Path) -> None:
+def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     assert not read(folder).references
     spoken = study().utterances
     with Store(folder) as store:
@@ -156,7 +156,7 @@ def test_reference_speech_stands_beside_the_settings(folder: Path) -> None:
     none = replace(found, references={"word_error_rate": Estimate(0.0, 0.0, 0.0, 3, 3, 15)})
     assert "speech: 0.00% (3 recordings, 15 words);" in reference_lines(none)[0], "no interval, but so many words"
     assert "0 <small>(15 words)</small>" in to_html(none)
-    # Both tables are within the page, as they lie beside it.
+    # Both tables are within the page, as they are next to it.
     inside = re.findall(r'download="results\.(?:csv|tex)" href="data:[^;]+;base64,([^"]+)"', page)
     assert [base64.b64decode(one).decode() for one in inside] == [to_csv(found), to_latex(found)]
 

@@ -37,7 +37,7 @@ def audio(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "audio").iterdir())}
 
 
-def test_every_cell_is_made_and_measured_beside_its_baseline(tmp_path: Path) -> None:
+def test_every_cell_is_made_and_measured_against_its_baseline(tmp_path: Path) -> None:
     chosen, follower = study(seeds=[1, 2], rounds=2), Follower()
     assert finished(tmp_path / "s", chosen, follower) == FINISHED
     with Store(tmp_path / "s") as store:

@@ -14,7 +14,7 @@ STEPS = 6
 
 
 def whole_and_resumed(make: Callable[[], Recipe], folder: Path) -> tuple[Any, Any]:
-    """The recipe behind six steps in one run, and behind three steps, a stop and three more. The first run's work
+    """The recipe after six steps in one run, and after three steps, a stop and three more. The first run's work
     folder is ``whole`` in ``folder``."""
 
     def session(name: str) -> Session:

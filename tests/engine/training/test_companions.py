@@ -255,7 +255,7 @@ def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_
 
 
 def test_a_single_layer_learns_what_all_others_did(root: Path, tmp_path: Path) -> None:
-    """Its one output is held against the teacher's last."""
+    """Its one output is compared with the teacher's last."""
     follower = Follower()
     student = Student(StudentOptions(positions=300), depth=1)
     trained = job(root, tmp_path / "work", student, export=str(root)).run(follower)
@@ -305,7 +305,7 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp
     assert Path(trained.checkpoint).is_file()
 
 
-def test_stages_are_kept_beside_the_result(root: Path, tmp_path: Path) -> None:
+def test_stages_are_kept_next_to_the_result(root: Path, tmp_path: Path) -> None:
     student = Student(StudentOptions(positions=300, retained=(0, 2)), stages=(1e-6,))
     job(root, tmp_path / "work", student, export=str(root)).run()
     partly, recovered = sorted(load(root).info.students, key=lambda one: one.recovered)

@@ -158,7 +158,7 @@ def test_sequences_are_what_the_model_reads_when_it_speaks(releases: Callable[[s
     found = functional.embedding(batch.ids[0], teacher.network.embedding.weight)
     assert torch.equal(found[:length], request.embedded[0])
     assert torch.equal(found[length:], speech.own.tokens.embed(codes))
-    # The code behind each place, then the end; the shorter sequence is filled up where nothing looks.
+    # The code after each place, then the end; the shorter sequence is filled up where nothing looks.
     assert batch.labels[0].tolist() == [IGNORED] * (length - 1) + [*codes, teacher.codes]
     assert batch.labels[1, length - 1 :].tolist() == [1, teacher.codes, IGNORED, IGNORED]
     assert batch.heard.sum(1).tolist() == [length + 3, length + 1]

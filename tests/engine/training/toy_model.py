@@ -21,7 +21,7 @@ SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32
 
 
 def toy_model(folder: Path, metadata: dict[str, str] | None = None) -> Path:
-    """Write a small checkpoint with what lies beside it; its folder."""
+    """Write a small checkpoint with its companion files; returns the folder."""
     folder.mkdir()
     torch.manual_seed(5)
     model = DiT(SMALL)

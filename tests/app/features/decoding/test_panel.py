@@ -50,7 +50,7 @@ def test_without_tokens_it_says_what_to_do(qtbot: QtBot) -> None:
     assert not panel.strip.isVisible()
 
 
-def test_figures_of_drafting_beside_the_baseline(panel: DecodingPanel) -> None:
+def test_figures_of_drafting_against_the_baseline(panel: DecodingPanel) -> None:
     assert panel.side == "B"
     assert panel.headline.text() == (
         "SSD: 8 tokens in 4 passes of the target. 1 of 2 passages did not stop by themselves"

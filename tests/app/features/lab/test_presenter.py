@@ -401,7 +401,7 @@ def test_closing_in_the_middle_of_a_test_leaves_its_trials(window: MainWindow, d
     assert len(trials.read(data / "listening").trials) == 1
 
 
-def test_damaged_results_are_told_beside_the_others(quiet: MainWindow, data: Path) -> None:
+def test_damaged_results_are_reported_with_the_others(quiet: MainWindow, data: Path) -> None:
     for one in abx_session("s", 12):
         path = trials.append(one, data / "listening")
     path.write_text(path.read_text() + "nonsense\n")

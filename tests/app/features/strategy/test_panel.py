@@ -376,7 +376,7 @@ def test_cells_too_small_for_letters_are_hatched(qtbot) -> None:
         for x in range(cell.left(), cell.right())
         for y in range(cell.top(), cell.bottom())
     }
-    assert len(inks) > 2, "a hatch beside fill and grid line"
+    assert len(inks) > 2, "a hatch in addition to fill and grid line"
 
 
 def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel) -> None:

@@ -514,7 +514,7 @@ def test_a_damaged_study_is_read_and_can_be_set_aside(
     assert "damaged" in window.notices.banner.text
     assert not panel.run_button.isEnabled()
     if readable:
-        # What was made is shown, beside what the file asks for.
+        # What was made is shown with what the file asks for.
         assert [row[2] for row in panel.table.texts()] == ["1", "1", "1", "0/2", "0/2", "0/2"]
     assert panel.aside_button.isVisibleTo(panel)
     panel.aside_button.click()

@@ -103,7 +103,7 @@ def test_keys_walk_along_the_front(panel: TradeoffPanel) -> None:
     QTest.keyClick(panel.plot, KEY.Key_Left, SHIFT)
     assert current(panel) == "d", "with Shift along all points"
     QTest.keyClick(panel.plot, KEY.Key_Left)
-    assert current(panel) == "b", "from beside the front to its next point in that direction"
+    assert current(panel) == "b", "from off the front to its next point in that direction"
 
 
 def test_enter_and_space_hear_and_letters_compare(panel: TradeoffPanel) -> None:
@@ -173,7 +173,7 @@ def test_hovering_tells_the_figures(panel: TradeoffPanel, qtbot: QtBot) -> None:
 
 
 # --- Beside the plot -------------------------------------------------------------------------------------------------
-def test_the_difference_to_the_baseline_or_to_a_stands_beside(panel: TradeoffPanel) -> None:
+def test_the_difference_to_the_baseline_or_to_a_is_shown(panel: TradeoffPanel) -> None:
     panel.choose("a")
     assert "Against its baseline:" in panel.details.text and "DiTReducio: off → δ 0.1" in panel.details.text
     panel.set_a(Reference("A", PLAIN), "c")
@@ -342,7 +342,7 @@ def test_keys_zoom_around_the_point_and_move_the_section(panel: TradeoffPanel) -
     assert plot.sections == EVERYTHING, "there is nothing beyond everything"
 
 
-def test_the_wheel_zooms_where_it_is_and_beside_an_axis_that_one(panel: TradeoffPanel) -> None:
+def test_the_wheel_zooms_both_axes_or_the_one_it_is_on(panel: TradeoffPanel) -> None:
     plot, before = panel.plot, place_of(panel, "a")
     wheel(panel, before, 3)
     assert (place_of(panel, "a") - before).manhattanLength() <= 2 and None not in plot.sections
@@ -371,7 +371,7 @@ def test_what_lies_beyond_the_section_is_neither_hit_nor_caught_but_walked_to(pa
     assert plot.drawn.inside[panel.scene.index["d"]]
 
 
-def test_the_middle_button_and_a_drag_beside_an_axis_move_the_section(panel: TradeoffPanel) -> None:
+def test_the_middle_button_and_a_drag_on_an_axis_move_the_section(panel: TradeoffPanel) -> None:
     plot = panel.plot
     panel.choose("b")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The trade-off view in the real window: a real study of the small model beside a real library."""
+"""The trade-off view in the real window: a real study of the small model and a real library."""
 
 from __future__ import annotations
 

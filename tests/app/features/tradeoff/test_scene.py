@@ -403,7 +403,7 @@ def test_two_thousand_points_are_placed_as_few_are() -> None:
     }
 
 
-def test_what_judges_make_of_the_reference_speech_stands_beside() -> None:
+def test_scores_of_the_reference_speech_are_shown() -> None:
     def judged(key: str, rate: float, floor: float | None) -> Point:
         figures = {"real_time_factor": Estimate(rate, rate, rate, 4, 2), "word_error_rate": Estimate(rate, 0, 1, 4, 2)}
         floors = {} if floor is None else {"word_error_rate": Estimate(floor, floor, floor, 10, 10)}

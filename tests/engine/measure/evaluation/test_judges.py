@@ -140,7 +140,7 @@ def test_the_speaker_network_is_read_from_the_published_layout(
 
 
 def test_the_speaker_network_weighs_what_s3prl_hands_over() -> None:
-    """The input of every layer, then the output behind the last norm: s3prl's hooks collect these, and UniSpeech's
+    """The input of every layer, then the output after the last norm: s3prl's hooks collect these, and UniSpeech's
     weights were trained on them. The sound is brought to zero mean and unit variance first."""
     network = randomised(similarity.SpeakerNetwork(WAVLM, **HEAD))
     samples = torch.randn(1, 8000)

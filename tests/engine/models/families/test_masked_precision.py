@@ -1,4 +1,4 @@
-"""Fewer bits step by step beside float32, with the bundled weights: what a step would commit, and how sure it is."""
+"""Fewer bits step by step against float32, with the bundled weights: committed codes and their confidence."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def trajectory() -> Trajectory:
 
 
 @pytest.mark.parametrize(("name", "worst", "difference", "committed"), [one for one in LIMITS if one[0] in PRECISIONS])
-def test_every_step_beside_float32(
+def test_every_step_against_float32(
     trajectory: Trajectory, name: str, worst: float, difference: float, committed: float
 ) -> None:
     steps = trajectory.steps[name]

@@ -63,7 +63,7 @@ def test_files_that_cannot_be_read_are_none(tmp_path: Path) -> None:
     assert trained_guidance(tmp_path / "model.pt") is None
 
 
-def test_they_lie_beside_the_checkpoint_or_with_the_users_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_are_next_to_the_checkpoint_or_in_the_users_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
     near, own = folders("f5-mini", tmp_path / "f5-mini" / "model.safetensors")
     assert near == tmp_path / "f5-mini" / "cfg_free"

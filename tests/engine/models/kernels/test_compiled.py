@@ -65,7 +65,7 @@ def captured_only(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
 
 def masked_run(network: FusedMasked) -> tuple[MaskedRun, torch.Tensor]:
-    """A run of a canvas of five frames behind two tokens, and the canvas."""
+    """A run of a canvas of five frames after two tokens, and the canvas."""
     config = network.config
     codes = torch.full((config.codebooks, 5), config.mask)
     return network.begin(MaskedRequest(torch.tensor([1, 2]), codes[:, :0], 5), 2.0), codes

@@ -1,4 +1,4 @@
-"""The masked network for inference: each saving beside the computation that it saves, and fewer bits beside float32."""
+"""The masked network for inference: each saving against the full computation, and fewer bits against float32."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork)
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16", "int8", "bfloat16_all", "float16_all"])
-def test_fewer_bits_beside_float32(network: MaskedNetwork, precision: str) -> None:
+def test_fewer_bits_against_float32(network: MaskedNetwork, precision: str) -> None:
     networks = MaskedNetworks(network, "float32", lambda made: None)
     assert networks.of("float32") is networks.own
     narrow = networks.of(precision)

@@ -293,7 +293,7 @@ def language(root: Path, record: Callable):
 
 @pytest.mark.parametrize("bucket", [16, 64])
 def test_passes_have_the_same_hidden_states(tmp_path, bucket):
-    """Token by token, several at once, some taken back, and again from the beginning: all behind one prompt."""
+    """Token by token, several at once, some taken back, and again from the beginning: all after one prompt."""
     record = Again()
     plain = speaking.load(write_model(tmp_path / "model")).own.tokens
     graphs: GraphCache = GraphCache(record)

@@ -165,7 +165,7 @@ def test_what_is_heard_does_not_depend_on_how_codes_come_in(decoder: XCodec2Deco
         assert np.array_equal(streamed(decoder, codes, pieces), at_once)
 
 
-def test_a_window_is_heard_once_its_codes_and_those_behind_it_have_come(decoder: XCodec2Decoder) -> None:
+def test_a_window_is_decoded_once_its_codes_and_those_after_it_are_there(decoder: XCodec2Decoder) -> None:
     windows = WindowedDecoder(decoder, window=Window(20, 40, first=10))
     assert len(windows.push(some_codes(10 + REACH - 1))) == 0
     assert len(windows.push([5])) == 10 * HOP

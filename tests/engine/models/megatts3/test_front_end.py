@@ -55,7 +55,7 @@ def test_a_prompt_is_as_long_as_its_latents(front_end: OfficialFrontEnd, voice: 
     assert prompt.seconds == pytest.approx(40000 / 24000)
 
 
-def test_every_segment_stands_behind_the_prompt(front_end: OfficialFrontEnd, voice: Path) -> None:
+def test_every_segment_follows_the_prompt(front_end: OfficialFrontEnd, voice: Path) -> None:
     prompt = front_end.prompt(voice)
     made = front_end.passages(TEXT, voice)
     assert [passage.text for passage in made.passages] == [TEXT[:122], TEXT[123:]]

@@ -131,7 +131,7 @@ def test_files_that_are_no_arrays_are_refused_and_never_unpickled(prompt: Prompt
         read_latents(path, prompt, audio)
 
 
-def test_a_voice_is_a_recording_and_the_latents_beside_it(prompt: PromptRecording, audio: Path) -> None:
+def test_a_voice_is_a_recording_and_its_latents(prompt: PromptRecording, audio: Path) -> None:
     np.save(audio.with_suffix(".npy"), latents(prompt.latents))
     voice = prepare_voice(audio, WINDOW, WavVAE(SMALL_WAVVAE))
     assert voice.latents.shape == (1, prompt.latents, 32)

@@ -178,7 +178,7 @@ def test_a_look_inside() -> None:
     assert weights.shape == (2, 4, LENGTH, LENGTH)
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, LENGTH))
     assert not weights.triu(1).any()
-    # The same inside of the other kind, and behind a cache.
+    # The same inside the other kind, and after a cache.
     outputs = {}
     FusedTransformer.of(plain)(x, probe=lambda layer, name, value: outputs.update({(layer, name): value.clone()}))
     for layer in range(4):

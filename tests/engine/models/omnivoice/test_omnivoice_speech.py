@@ -180,7 +180,7 @@ def test_one_block_in_as_many_steps_is_the_whole_canvas(model: OmniVoiceSpeech) 
 def test_sentences_are_heard_one_after_another(model: OmniVoiceSpeech) -> None:
     pieces, synthesis = pieces_of(model, LONG, setting(Engaged("sentencewise")))
     assert synthesis.trace.chunk_texts == tuple(f"{one.strip()}." for one in LONG.split(".") if one)
-    # Each sentence, and the silence behind the last.
+    # Each sentence, and the silence after the last.
     assert len(pieces) == 4
     starts = [one.start for one in synthesis.trace.demasking.passages]
     assert starts == sorted(starts)

@@ -301,7 +301,7 @@ def test_only_f5_can_be_trained(checkpoint: F5Checkpoint, examples: Examples):
         _recipe(e2, examples)
 
 
-def test_recordings_are_joined_only_where_tokens_lie_beside_frames_and_voices_are_known(examples: Examples):
+def test_recordings_are_joined_only_if_tokens_match_frames_and_voices_are_known(examples: Examples):
     assert all(batch.joins.all() for batch in validation_batches(examples.held_out, 4))
     anonymous = tuple(replace(one, voice="") for one in examples.held_out)
     assert not any(batch.joins.any() for batch in validation_batches(anonymous, 4))

@@ -49,7 +49,7 @@ def test_what_is_said_is_learnt(tokenizer: Path, tmp_path: Path):
     assert learnt.taught.after["among_ten"] > learnt.control.after["among_ten"]
 
 
-def test_tokens_stand_beside_their_phones_and_are_made_once(tokenizer: Path, tmp_path: Path):
+def test_tokens_have_their_phones_and_are_made_once(tokenizer: Path, tmp_path: Path):
     first = recipe(tokenizer, tmp_path / "work").data
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("*.npz")}
     assert len(kept) == 2

@@ -34,7 +34,7 @@ def chance(seed: int = 1) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_utterances_stand_one_behind_the_other():
+def test_utterances_follow_each_other():
     prompt, utterance = spoken(3, 1), spoken(5, 2)
     batch = Joined.of([[prompt, utterance], [spoken(6, 3)]])
     assert torch.equal(batch.text[0], torch.from_numpy(np.concatenate([prompt.phones, utterance.phones])).long())
@@ -78,7 +78,7 @@ def test_without_text_only_the_canvas_is_seen():
     assert torch.equal(told.seen, batch.inside.repeat(1, 2))
 
 
-def test_behind_a_block_nothing_is_known_and_before_one_everything():
+def test_after_a_block_nothing_is_known_and_before_one_everything():
     batch = joined(200)
     ended = draw(batch, MASK, replace(PLAIN, ended=1.0), chance())
     everything = ended.hidden.all(1) | ~batch.inside

@@ -15,7 +15,7 @@ def root(tmp_path: Path) -> Path:
     return write_model(tmp_path / "model")
 
 
-def test_first_audio_beside_the_whole(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_audio_against_the_whole(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = ("--sentences", "0", "--first-block", "8", "--block", "8", "--first-steps", "2", "--later-steps", "2")
     report, rows = report_of(root, "omnivoice-first-audio", *more, capsys=capsys)
     exactly = "blockwise, text and reference at every step"

@@ -1,4 +1,4 @@
-"""What a study has found of layers stands where SPADE reads it, beside the other measures."""
+"""A study's findings on layers are where SPADE reads them, with the other measures."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _ear(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A model, beside which there is a measurement of its layers."""
+    """A model with a measurement of its layers."""
     root = write_model(tmp_path / "model")
     record(speaking.load(root).info.fingerprint).write(root / FILE)
     return root

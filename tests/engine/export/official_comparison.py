@@ -1,4 +1,4 @@
-"""Run by the official package's own Python: exported profiles there, beside the engine; prints what differs as JSON.
+"""Run by the official package's own Python: exported profiles there, against the engine; prints what differs as JSON.
 
 Largest absolute differences of mels, by case; refusals as their sentences.
 """
