@@ -11,8 +11,8 @@ Thing = TypeVar("Thing")
 
 
 def by_name(name: str, known: Mapping[str, Thing], one: str, several: str) -> Thing:
-    """What is ``known`` as ``name``. Raises :class:`SettingError` that lists the known ones; ``one`` and ``several``
-    are what people call them."""
+    """The entry of ``known`` under ``name``. Raises :class:`SettingError` that lists the known ones; ``one`` and
+    ``several`` are their nouns."""
     if name not in known:
         raise SettingError(f"There is no {one} named {name!r}; known {several}: {', '.join(known)}.")
     return known[name]

@@ -19,8 +19,8 @@ TEMPORARY = ".part-"
 def write_atomically(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``, whole or not at all.
 
-    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError`; then nothing
-    has changed and nothing is left behind.
+    Readers, also after a crash, find the old file or the new one. Raises :class:`OSError`; then nothing has changed and
+    no file is left.
     """
     # In the same folder, because a file can be renamed only within its file system.
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)

@@ -21,7 +21,7 @@ class LastUsed(Generic[Made]):
         return len(self._kept)
 
     def of(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What is kept under ``key``, from ``make`` if there is nothing."""
+        """The value under ``key``, made by ``make`` if there is none."""
         if key not in self._kept:
             self._kept[key] = make()
             while len(self._kept) > self._most:

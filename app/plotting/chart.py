@@ -143,7 +143,7 @@ class Chart(CursorCanvas):
         )
 
     def _paint_page(self, painter: QPainter) -> None:
-        """What is on the screen, its points as shapes, without the focus."""
+        """Paint the shown chart, its points as shapes, without the focus."""
         whole = QRectF(self.rect())
         painter.fillRect(whole, QColor(self.colours.base))
         self._focus.hide()

@@ -42,7 +42,7 @@ class LineCanvas(CursorCanvas):
         raise NotImplementedError
 
     def playhead_room(self, line: int) -> QRectF:
-        """What the playhead crosses of a line."""
+        """Part of a line that the playhead crosses."""
         return self.line_rectangle(line)
 
     # --- What they share ---------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ class LineCanvas(CursorCanvas):
         return max(1.0, self.width() - (self.margin + self.end) * self.fontMetrics().height())
 
     def place(self, at: float, line: int) -> float:
-        """Where ``at`` lies on a line, in pixels; it may lie beyond its ends."""
+        """Position of ``at`` on a line, in pixels; may be beyond its ends."""
         start = self.margin * self.fontMetrics().height()
         return start + (at - line * self.per_line) / self.per_line * self.room()
 

@@ -57,7 +57,7 @@ class ZoomChart(Chart):
         raise NotImplementedError
 
     def middle(self) -> QPointF:
-        """What keys zoom around."""
+        """Point that keys zoom around."""
         return self.frame.area.center()
 
     # --- Sections ----------------------------------------------------------------------------------------------------

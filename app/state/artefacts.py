@@ -67,7 +67,7 @@ class Artefacts(QObject):
         source.changed.connect(self.changed)
 
     def source(self, technique: str) -> ArtefactSource | None:
-        """Who keeps the artefact of ``technique``, if it has one."""
+        """Source of the artefact of ``technique``, if it has one."""
         return self._sources.get(technique)
 
     @property

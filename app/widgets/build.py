@@ -1,4 +1,4 @@
-"""What panels are built of, in a line each: labels, buttons, columns, splitters. Used as ``build.button(…)``."""
+"""Short functions to build panels: labels, buttons, columns, splitters. Used as ``build.button(…)``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a job is, and how long it still takes."""
+"""Progress and remaining time of a job."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Scrolled(QScrollArea):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Qt does not lay out again what came to need more room while it was hidden: it would be squeezed.
+        # Qt does not lay out again widgets that grew while hidden: they would be squeezed.
         layout = self.content.layout()
         if layout is not None:
             layout.invalidate()

@@ -240,7 +240,7 @@ def build(
     config: BackboneConfig, weights: Mapping[str, Tensor], device: torch.device, precision: torch.dtype, plain: bool
 ) -> Both:
     """The official model (its ``CFM``) and ours, ready for inference; with ``plain``, and where it makes a difference,
-    ours with nothing but float32 products as well."""
+    ours with float32 products only as well."""
     official.import_models()
     from f5_tts.model.backbones.dit import DiT as OfficialDiT
     from f5_tts.model.cfm import CFM

@@ -74,8 +74,8 @@ class Scatter:
         return Scale.of(values, along.logarithmic)
 
     def edge(self, across: Scale, up: Scale) -> tuple[Corners, Corners]:
-        """The front as a line of steps within these scales, and the corners of what lies behind it: there, some point
-        is at least as good in both figures."""
+        """The front as a line of steps within these scales, and the corners of the area that it dominates: there, some
+        point is at least as good in both figures."""
         if not self.front:
             return [], []
         places = [(float(self.across[one, 0]), float(self.up[one, 0])) for one in self.front]

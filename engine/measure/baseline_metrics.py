@@ -38,10 +38,10 @@ def _sounded(take: Take) -> Sounded:
 
 
 def with_difference(metrics: Metrics, first: Sounded, second: Sounded) -> tuple[float, Metrics]:
-    """The log-mel distance of the second of two takes to the first, and ``metrics`` of the second with what else it is
-    beside the first. Raises :class:`SettingError` if they differ in length.
+    """The log-mel distance of the second of two takes to the first, and ``metrics`` of the second with its further
+    differences from the first. Raises :class:`SettingError` if they differ in length.
 
-    Where either comes without a spectrogram, those of both sounds are compared.
+    If either has no spectrogram, those of both sounds are compared.
     """
     (one, one_sound), (other, other_sound) = first, second
     if one is None or other is None:

@@ -1,4 +1,4 @@
-"""Word error rate by an offline recogniser that knows nothing but the test sentences.
+"""Word error rate by an offline recogniser that knows only the test sentences.
 
 The judge is pocketsphinx with the acoustic model of its wheel. Its language model is a bigram of the test sentences
 themselves, so that neither a large vocabulary nor general English helps or hurts. Recordings are brought to 16 kHz, put

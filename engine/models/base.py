@@ -192,7 +192,7 @@ class StatusObserver(Protocol):
 
 
 class WorkObserver(StatusObserver, Protocol):
-    """What a job reports to that knows how much of the whole is done."""
+    """Observer of a job that knows its finished share."""
 
     def progress(self, done: int, total: int) -> None:
         """Called with the share of the work done, in units of the job's own."""
@@ -252,7 +252,7 @@ class AttentionCapture:
 
 
 class ProgressObserver(Observer, WorkObserver, Protocol):
-    """What a job reports to that speaks on the way, and knows how much of the whole is done."""
+    """Observer of a job that also speaks, and knows its finished share."""
 
 
 class SpeechModel(Protocol):

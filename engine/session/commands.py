@@ -1,4 +1,4 @@
-"""What a front end asks of the engine. The engine answers with events (:mod:`engine.session.events`).
+"""Commands of front ends to the engine. The engine answers with events (:mod:`engine.session.events`).
 
 Commands are frozen dataclasses that can be pickled, so the engine may as well live in another process. ``job`` is
 chosen by the sender; every event that a command causes carries it, and exactly one of

@@ -1,4 +1,4 @@
-"""What the engine tells a front end: what comes of commands (:mod:`engine.session.commands`). Events are frozen
+"""Events from the engine to front ends: outcomes of commands (:mod:`engine.session.commands`). Events are frozen
 dataclasses that can be pickled."""
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Telemetry(Event):
     largest_gap_seconds: float = 0.0
     """The longest wait from one piece of audio to the next so far."""
     pause_seconds: float = 0.0
-    """How long playback, begun with the first piece, has had to wait so far."""
+    """Seconds that playback, started with the first piece, has had to wait so far."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class PreparationReport(Event):
 
 @dataclass(frozen=True)
 class Prepared(Event):
-    """What came of a preparation for ``technique``."""
+    """Result of a preparation for ``technique``."""
 
     technique: str
     result: Any
@@ -151,16 +151,16 @@ class StudyTakeDone(Event):
 
 @dataclass(frozen=True)
 class StudyEnded(Event):
-    """A study came to its end, or to a pause."""
+    """A study ended or paused."""
 
     folder: str
     paused: bool
     made: int
     """Takes of this run."""
     log: tuple[str, ...] = ()
-    """What is to be said of the workers, in sentences."""
+    """Remarks on the workers, in sentences."""
     found: tuple[str, ...] = ()
-    """What it has found of the model itself, in sentences."""
+    """Findings about the model itself, in sentences."""
     fields: Values = NO_VALUES
     """The same by name, for programs: such as ``layers``, the file of the model's layers that it has added to."""
 
@@ -174,7 +174,7 @@ class ViewComputed(Event):
 
 @dataclass(frozen=True)
 class RooflineMeasured(Event):
-    """What every component takes, and the least that it could."""
+    """Time of every component, and its floor."""
 
     report: RooflineReport
 

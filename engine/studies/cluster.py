@@ -239,7 +239,7 @@ class Cluster:
         return came
 
     def log(self) -> list[str]:
-        """Who did how much, and what happened."""
+        """Tasks per worker, and events, in sentences."""
         done = ", ".join(f"{count} on node {node[:8]}" for node, count in self._made.items())
         return [*([f"Tasks done: {done}."] if done else []), *self._log]
 

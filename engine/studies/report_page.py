@@ -32,9 +32,9 @@ from engine.studies.writing import written
 AUDIO_BYTES = 30 * 2**20
 """Of FLAC in a page, at most."""
 SPEEDS = ("speed_up", "real_time_factor")
-"""What figures have along x, the first that was measured."""
+"""Metrics for x, the first one that was measured."""
 QUALITIES = ("word_error_rate", "whisper_word_error_rate", "speaker_similarity", "utmos", "log_mel_distance")
-"""What they have along y: one figure for each that was measured."""
+"""Metrics for y: one figure for each that was measured."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light
 dark; } table { border-collapse: collapse; font-size: 13px; } td, th { padding: .25rem .6rem; border-bottom: 1px solid

@@ -44,7 +44,7 @@ FINISHED, PAUSED = "finished", "paused"
 
 
 class StudyFollower(WorkObserver, Protocol):
-    """Who watches a study. Every method may raise :class:`engine.errors.Cancelled`."""
+    """Follower of a study. Every method may raise :class:`engine.errors.Cancelled`."""
 
     def begun(self, title: str, done: int, total: int) -> None:
         """Called when a task begins: what it is, and how many are done."""

@@ -139,7 +139,7 @@ class Weights:
 
 
 class ReportObserver(ProgressObserver, Protocol):
-    """What a preparation reports to: an observer that also passes reports on."""
+    """Observer of a preparation that also passes reports on."""
 
     def report(self, report: object) -> None:
         """Something found on the way, frozen and picklable: a trial, a loss. Reaches front ends as

@@ -9,7 +9,7 @@ from engine.training.session import Milestone
 
 
 class Follower(WorkObserver, Protocol):
-    """What a training reports to; its progress is that of preparing speech. Every method may raise
+    """Follower of a training; its progress is that of preparing speech. Every method may raise
     :class:`engine.errors.Cancelled`."""
 
     def milestone(self, milestone: Milestone) -> None:

@@ -19,8 +19,8 @@ _log = logging.getLogger(__name__)
 
 @cache
 def views() -> tuple[View, ...]:
-    """All views, in the order of their techniques. One that cannot be imported is named in the log, and the rest goes
-    on."""
+    """All views, in the order of their techniques. One that cannot be imported is named in the log, and the others are
+    loaded."""
     found = []
     for technique in techniques():
         for module in technique.views:

@@ -65,7 +65,7 @@ class View:
 
 
 def sentences_knob(default: int, purpose: str = "spoken in every way") -> Number:
-    """How many sentences a view speaks, and for what ``purpose``."""
+    """Knob for the number of sentences that a view speaks for ``purpose``."""
     return Number(
         "sentences",
         "Sentences",

@@ -47,9 +47,9 @@ class AttentionPlot(ZoomChart):
         self._unit = ""
         self.extent = 1.0
         self.boundary: float | None = None
-        """Where the prompt ends, along both axes."""
+        """End of the prompt, on both axes."""
         self.summary = ""
-        """What screen readers hear."""
+        """Text for screen readers."""
         self.show_again()
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -62,8 +62,8 @@ class AttentionPlot(ZoomChart):
         self._place()
 
     def show_axes(self, extent: float, boundary: float | None, unit: str, titled: bool) -> None:
-        """How far the map reaches along both axes, where the prompt ends, and in what unit; ``titled``: whether the
-        upright axis has a title."""
+        """Set extent of the map on both axes, end of the prompt, and unit; ``titled``: whether the upright axis has a
+        title."""
         self.extent, self.boundary, self._unit = extent, boundary, unit
         self.frame.bottom.set_title(Dimension(f"Key, {unit}", "Key"))
         self.frame.left.set_title(Dimension(f"Query, {unit}", "Query") if titled else Dimension(""))

@@ -27,7 +27,7 @@ _STEPS = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}
 _TIME, _GAP = 1.25, 0.7
 """In heights of the font: room for the times of a line, and between lines."""
 _BETWEEN_TIMES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""How many seconds times may stand apart."""
+"""Allowed distances of time labels, in seconds."""
 _ROW, _LEAST_CELL = 0.86, 0.3
 """Height of a cell and its least width, likewise."""
 _HIGHEST = 2.2

@@ -16,7 +16,7 @@ class Deck(QObject):
     """Takes come in by :meth:`set_take`, streams by :meth:`begin_stream`. It shows nothing."""
 
     changed = Signal()
-    """What is chosen, loaded or repeated, or how loud it is made."""
+    """Choice, takes, loop or gains changed."""
     analysed = Signal()
     """Takes that were set can be drawn and played: see :attr:`analysis`."""
     lent_changed = Signal(bool)
@@ -68,7 +68,7 @@ class Deck(QObject):
 
     @property
     def comparison(self) -> Comparison:
-        """How A and B can be compared."""
+        """Comparison of A and B."""
         return comparison([take.seconds for take in self.analysis.takes if take is not None], self._aligned)
 
     def _analyse(self) -> None:
@@ -133,7 +133,7 @@ class Deck(QObject):
 
     @property
     def gains(self) -> tuple[float, float]:
-        """How much louder A and B are played, linear."""
+        """Gains of A and B, linear."""
         return self.analysis.gains if self._matching else (1.0, 1.0)
 
     def _player_gains(self) -> list[float]:
@@ -258,7 +258,7 @@ class Deck(QObject):
     # --- Loop --------------------------------------------------------------------------------------------------------
     @property
     def loop(self) -> tuple[float, float] | None:
-        """What is repeated, from and to, in seconds."""
+        """Start and end of the loop, in seconds."""
         return self._loop
 
     def set_loop(self, loop: tuple[float, float] | None) -> None:

@@ -48,7 +48,7 @@ class ListenPanel(QWidget):
         super().__init__(parent)
         self.player = player
         self.deck = Deck(player, self)
-        """What is heard."""
+        """The player's deck."""
         self._colours = colours
         self._shown: tuple[bool, float] = (False, 0.0)
         self._problem: str | None = None
@@ -225,7 +225,7 @@ class ListenPanel(QWidget):
 
     @Slot()
     def _show_deck(self) -> None:
-        """What is chosen, loaded and repeated, and how loud it is made."""
+        """Show choice, takes, loop and gains."""
         deck = self.deck
         self._transport.show_sides(deck.heard, [side for side, take in deck.takes.items() if take is not None])
         self.plots.set_heard(SIDES.index(deck.heard) if deck.takes[deck.heard] is not None else None)

@@ -47,7 +47,7 @@ class OpenedStudies(QObject):
         self._notices = notices
         self._background = background
         self._files: dict[Path, Path] = {}
-        """What describes each open study, by its folder."""
+        """File of each open study, by its folder."""
         self._summaries: dict[Path, StudySummary] = {}
         self.chosen: Path | None = None
         """The folder of the study that is shown."""
@@ -165,7 +165,7 @@ class OpenedStudies(QObject):
         self._memory.save(self._files, self.chosen)
 
     def pace(self) -> Callable[[str], float | None]:
-        """How fast models were in the takes that are kept, and in those of the studies that are open."""
+        """Speed of models in stored takes and in those of open studies."""
         from engine.studies import estimating
 
         library, summaries = self._library(), tuple(self._summaries.values())

@@ -167,7 +167,7 @@ def plan_words(study: Study, seconds: float | None) -> str:
 
 
 def progress_words(summary: StudySummary) -> str:
-    """How far a study is, in sentences."""
+    """Progress of a study, in sentences."""
     about = "" if summary.seconds is None else f", about {duration(summary.seconds)}"
     if summary.study is None:
         return f"{_takes(summary.made)}. It cannot be run: {summary.file_problem}"

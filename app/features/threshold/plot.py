@@ -62,7 +62,7 @@ class ErrorPlot(ZoomChart):
         self.interval: tuple[float, float] | None = None
         """The δ for which the table is exact."""
         self.summary = ""
-        """What screen readers hear."""
+        """Text for screen readers."""
         self._dragged = False
         self._exact, self._line = Shapes(self.frame, 1), Shapes(self.frame, 8)
         self.frame.left.set_title(Dimension(vertical))
@@ -158,7 +158,7 @@ class ErrorPlot(ZoomChart):
 
 
 class Histogram(ErrorPlot):
-    """How many trials had which error: temporal skips, and branch skips on top of them."""
+    """Number of trials by error: temporal skips, and branch skips on top of them."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__("Histogram of the measured errors", "Trials", colours, parent)
@@ -212,14 +212,14 @@ class Histogram(ErrorPlot):
 
 
 class SharePlot(ErrorPlot):
-    """What share of the cells would be skipped at which δ."""
+    """Share of skipped cells over δ."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__("Share of skipped cells over δ", "Skip, %", colours, parent)
         self.thresholds = self.shares = np.empty(0)
         """The curve; shares in per cent."""
         self.share: float | None = None
-        """What is skipped at δ, in per cent, if it is known."""
+        """Share skipped at δ, in per cent, if known."""
         self._curve, self._point = CurveLayers(self.frame, 4), Points(self.frame, 9)
 
     def show_curve(self, across: Scale, thresholds: np.ndarray, shares: np.ndarray) -> None:

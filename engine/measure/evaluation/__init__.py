@@ -1,1 +1,1 @@
-"""Judges of speech behind one interface, and the published lists of sentences they are used with."""
+"""Judges of speech with one interface, and the published lists of sentences they are used with."""

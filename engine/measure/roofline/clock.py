@@ -171,7 +171,7 @@ class Clock:
         return found
 
     def _between_readings(self, pieces: Sequence[tuple[str, Run]]) -> list[float]:
-        # Collected first and worked out afterwards, so that nothing but the clock lies between two pieces.
+        # Collected first and evaluated afterwards, so that only the clock runs between two pieces.
         readings = [self._now()]
         for _, run in pieces:
             run()

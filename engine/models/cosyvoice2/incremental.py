@@ -32,7 +32,7 @@ class Progress:
         self._kept[layer] = what
 
     def aligned(self, place: Hashable, *signals: Tensor) -> list[Tensor]:
-        """The stretch of several signals (B, channels, n) that all of them have come to."""
+        """The part of several signals (B, channels, n) that all of them have reached."""
         if (before := self.take(place)) is not None:
             signals = tuple(torch.cat(pair, dim=-1) for pair in zip(before, signals, strict=True))
         count = min(one.shape[-1] for one in signals)

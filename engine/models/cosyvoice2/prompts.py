@@ -126,7 +126,7 @@ class VoicePrompts:
     @staticmethod
     def _prepared(recording: Recording, heard: Heard) -> VoicePrompt:
         mel = speech_mel(resample(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
-        # Both clocks must agree; whichever is behind decides.
+        # Both clocks must agree; the shorter one decides.
         tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
         if not tokens:
             raise AudioError("The reference recording is too short; choose a longer one.")

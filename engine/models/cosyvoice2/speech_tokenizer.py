@@ -74,7 +74,7 @@ class OnnxModel:
         try:
             names = (one.name for one in self._session.get_inputs())
             return self._session.run(None, dict(zip(names, given, strict=True)))[0]
-        except Exception as error:  # The package's errors have nothing but this in common.
+        except Exception as error:  # The package's errors have only this in common.
             reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
             raise CheckpointError(
                 f"{self.path} cannot be used ({reason}); download it from the official release again."

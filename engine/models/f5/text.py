@@ -24,7 +24,7 @@ _CHINESE = re.compile("[\u3007\u3400-\u4dbf\u4e00-\u9fff\ue000-\uf8ff\uf900-\ufa
 """Characters that the segmenter joins into words or that have a pinyin."""
 _BLOCK = re.compile(r"([a-zA-Z0-9+#&._%-]+|\r\n)")
 _DICTIONARY = re.compile(r"(AT&T|C\+\+|c\+\+|C#|c#)")
-"""The segmenter's only dictionary words that are cut by nothing but the dictionary."""
+"""The segmenter's only dictionary words that only the dictionary cuts."""
 _WORD = re.compile(r"([a-zA-Z0-9]+(?:[._-][a-zA-Z0-9]+)*%?)")
 
 

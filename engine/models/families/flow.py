@@ -62,7 +62,7 @@ from engine.techniques import resolve
 
 @dataclass(frozen=True)
 class _Network:
-    """What computes."""
+    """The network that computes."""
 
     backbone: Any
     """A module of the model's own kind; see :class:`Evaluated`."""

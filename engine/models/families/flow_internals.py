@@ -1,4 +1,4 @@
-"""What is inside a synthesis of a flow model: its pieces, to be timed one by one, and what a layer attends to."""
+"""Internals of a flow model's synthesis: its pieces, to be timed one by one, and the attention of a layer."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class FlowInternals:
     """When the backbone is evaluated, in order."""
     frames: int
     passages: int
-    """How many there are in all."""
+    """Total number of passages."""
     audio_seconds: float
-    """How long the first one will be heard."""
+    """Seconds of audio of the first passage."""
     begin: Callable[[], Run]
     """Computes again what its evaluations share."""
     guided: Callable[[Tensor, Values], Tensor]
@@ -52,9 +52,8 @@ class FlowInternals:
 def attention_of(
     backbone: DiffusionTransformer, layer: int, state: Tensor, evaluation: int, run: Any
 ) -> tuple[np.ndarray, tuple[float, ...]]:
-    """What ``layer`` attends to at one evaluation of ``state``: maps (branches, queries, keys), mean over heads, and
-    the diagonal similarity of each branch. All layers up to it compute everything, whatever a plan says of them: the
-    question is what it sees."""
+    """Attention of ``layer`` at one evaluation of ``state``: maps (branches, queries, keys), mean over heads, and the
+    diagonal similarity of each branch. All layers up to it compute everything, under any plan."""
     looked: dict[str, Tensor] = {}
 
     def probe(index: int, name: str, value: Tensor) -> None:

@@ -121,7 +121,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         """A new decoder for the codes of one passage."""
 
     def _joiner(self, script: MaskedScript) -> Joiner:
-        """What makes one sound of the passages. Without blocks, each passage comes in a single piece."""
+        """Joiner of the passages. Without blocks, each passage comes in a single piece."""
         return PassageJoiner(CrossFader(0))
 
     def _planned(self, script: MaskedScript, pace: Pace) -> Pace:

@@ -71,7 +71,7 @@ class Spoken:
     step_seconds: tuple[float, ...]
     mel: np.ndarray | None
     samples: int
-    """How many there are."""
+    """Number of samples."""
     backbone_seconds: float
     decoder_seconds: float
     operations: float

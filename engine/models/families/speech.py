@@ -1,4 +1,4 @@
-"""What the three families do alike: a text is cut into passages, spoken one by one and delivered as one sound."""
+"""Common part of the three families: a text is cut into passages, spoken one by one and delivered as one sound."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Script:
 
     plan: Plan
     network: Any
-    """What computes under the plan, ready and warm."""
+    """The network under the plan, ready and warm."""
     prompt: Prompt
     passages: tuple[Passage, ...]
     notes: tuple[str, ...]
@@ -50,7 +50,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
 
     script: type[AnyScript]
     silent: ClassVar[str]
-    """What a model of the family did if there is nothing to hear, after its title."""
+    """Sentence, after the model's title, for a synthesis without audible speech."""
 
     def __init__(self, info: ModelInfo) -> None:
         self.info = info
@@ -72,14 +72,14 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def _network(
         self, plan: Any, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
     ) -> Any:
-        """What computes under ``plan``. ``status`` is called with what is measured or made on the way."""
+        """The network under ``plan``. ``status`` is called with the present activity."""
 
     @abstractmethod
     def _joiner(self, script: Any) -> Joiner:
-        """What makes one sound of the passages."""
+        """Joiner of the passages."""
 
     def _planned(self, script: AnyScript, pace: Pace) -> Pace:
-        """What says how many steps fit, in addition to ``pace``, which is measured."""
+        """Pace that limits steps, in addition to the measured ``pace``."""
         return pace
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     def _account(
         self, script: AnyScript, spoken: Sequence[AnySpoken], pace: Pace
     ) -> tuple[Measurements, tuple[str, ...]]:
-        """What was measured on the passages, as far as :meth:`synthesise` does not do so itself, and notes on them."""
+        """Measurements of the passages beyond those of :meth:`synthesise`, and notes on them."""
 
     @abstractmethod
     def _traced(self, trace: Trace, spoken: Sequence[AnySpoken], starts: tuple[float, ...]) -> Trace:

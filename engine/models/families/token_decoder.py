@@ -30,7 +30,7 @@ class TokenDecoder(ABC):
         """All audio at once, independent of :meth:`push` and :meth:`finish`, as their reference."""
 
     exact: ClassVar[bool] = True
-    """Whether :meth:`push` and :meth:`finish` come to just that, but for rounding."""
+    """Whether :meth:`push` and :meth:`finish` give exactly that, up to rounding."""
 
     def difference(self) -> StreamingDifference | None:
         """Difference of the streamed audio from :meth:`whole`, after its end; ``None`` for ``exact`` decoders. May take

@@ -18,7 +18,7 @@ class SpacedRun(MaskedRun):
         super().__init__(network, request, guidance)
         self._every, self._passes, self._was_whole = every, 0, True
         self._last_whole: Guide | None = None
-        """How the last whole pass was guided."""
+        """Guidance of the last whole pass."""
 
     def begin_block(self) -> None:
         self._passes = 0
@@ -39,7 +39,7 @@ class SpacedRun(MaskedRun):
         return whole if self._was_whole else round(self._short_rows(whole))
 
     def _short_rows(self, rows: int) -> float:
-        """How many rows of a whole pass cost as much as a short pass over ``rows``."""
+        """Number of rows of a whole pass that cost as much as a short pass over ``rows``."""
         raise NotImplementedError
 
     def _is_whole(self, number: int, guide: Guide, last_whole: Guide | None) -> bool:

@@ -73,7 +73,7 @@ class CausalConfig:
 
     @property
     def weights_of_layer(self) -> int:
-        """How many there are in the seven matrices of a layer."""
+        """Number of weights in the seven matrices of a layer."""
         return self.hidden * (2 * self.width + 2 * self.key_width + 3 * self.feed_forward)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How the weights of bundled models begin, so that depth costs no warm-up."""
+"""Initial weights of bundled models, such that depth needs no warm-up."""
 
 from __future__ import annotations
 
