@@ -62,7 +62,7 @@ def test_fields_have_defaults_and_types() -> None:
         ({"steps": 0}, lambda one: one.whole("steps", 1, 1), "search.steps must be at least 1, not 0."),
         ({"steps": True}, lambda one: one.whole("steps", 1), "search.steps must be a whole number, not True."),
         ({"bound": "x"}, lambda one: one.number("bound"), "search.bound must be a number, not 'x'."),
-        ({"texts": ["a", 1]}, lambda one: one.texts("texts"), "search.texts must be a list of texts; 1 is none."),
+        ({"texts": ["a", 1]}, lambda one: one.texts("texts"), "search.texts must be a list of texts; 1 is not."),
         ({"spets": 1}, lambda one: one.whole("steps", 1), "search.spets is an unknown field; known ones: steps."),
     ],
 )

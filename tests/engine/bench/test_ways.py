@@ -40,7 +40,7 @@ def test_an_addition_engages_its_techniques(tmp_path: Path, monkeypatch: pytest.
             'title = "one"\ntechniques = [{ technique = "precision", computed = { precision = "half" } }]',
             r"computed\.precision must be a knob of Precision, and its value one of bits, not 'half'",
         ),
-        (f'title = "one"\non = ["top"]\n{PRECISION}', r"on must be some of exact; 'top' is none"),
+        (f'title = "one"\non = ["top"]\n{PRECISION}', r"on must be some of exact, not 'top'"),
         (f'title = "one"\nneeds = ["warp"]\n{PRECISION}', r"ways\[0\]\.needs: .*warp"),
         (f'title = "one"\nheading = true\n{PRECISION}', r"heading is an unknown field"),
     ],
