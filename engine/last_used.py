@@ -1,24 +1,28 @@
-"""A few things that took long to make, kept for the next time."""
+"""Cache of a few things that take long to make."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 Made = TypeVar("Made")
 
 
 class LastUsed(Generic[Made]):
-    """Things by key. The one used longest ago makes room for a new one."""
+    """Things by key. A new one replaces the least recently used one."""
 
     def __init__(self, most: int) -> None:
-        """``most``: how many are kept."""
+        """``most``: the number to keep."""
         self._most = most
         self._kept: OrderedDict[Hashable, Made] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    def __iter__(self) -> Iterator[Made]:
+        """The things, the one used last at the end."""
+        return iter(self._kept.values())
 
     def of(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The value under ``key``, made by ``make`` if there is none."""

@@ -79,7 +79,7 @@ def test_drafts_are_verified_as_a_whole_without_tolerance(model: LmMiniSpeech) -
 
 def lengths(model: LmMiniSpeech) -> list[AdaptiveLength]:
     """Those that the model remembers, the one used last at the end."""
-    return list(model._memory.get(decoding.__name__, {}).values())
+    return list(model._memory.get(decoding.__name__, ()))
 
 
 def test_lengths_adapt_from_one_sentence_to_the_next(model: LmMiniSpeech) -> None:
