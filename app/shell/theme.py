@@ -85,13 +85,6 @@ DARK = Colours(
 )
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance of a hexadecimal colour, 0 to 1 (WCAG 2.2)."""
-    channels = (QColor(colour).redF(), QColor(colour).greenF(), QColor(colour).blueF())
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
 def done_ground(colours: Colours) -> str:
     """The ground of the done part of a progress bar: halfway to the accent, so that the figures that run over both
     parts can be read on either."""

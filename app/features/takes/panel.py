@@ -60,7 +60,6 @@ class TakesPanel(QWidget):
         self._library = library
         self._colours = colours
         self._a: Take | None = None
-        self._b: Take | None = None
         self._model = TakesModel(self)
         self._model.changed.connect(self.changed)
         self._remembered: frozenset[str] = frozenset()
@@ -158,7 +157,7 @@ class TakesPanel(QWidget):
 
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
         """Mark which takes are A and B."""
-        self._a, self._b = take_a, take_b
+        self._a = take_a
         sides: dict[str, str] = {}
         for take, side in ((take_a, "A"), (take_b, "B")):
             if take is not None:

@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
 from app.features.strategy.grid import FIRST_STEP_REASON, UNTRIED, action_colours
 from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
-from app.shell.theme import DARK, LIGHT, Colours, luminance
+from app.shell.theme import DARK, LIGHT, Colours
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.table import StrategyTable
-from tests.app.contrast import contrast
+from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
 
 N, T, B = SkipAction.NONE, SkipAction.TS, SkipAction.BS
