@@ -10,8 +10,8 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
+from engine.setting.artefact import Artefact
 from engine.setting.setting import Engaged, Setting
-from engine.techniques.base import Artefact
 
 
 class ArtefactSource(Protocol):

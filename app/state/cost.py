@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from app.state.artefacts import Artefacts
 from app.state.selection import Selection
 from engine.errors import PlainError
-from engine.models.base import OperationCounts
+from engine.sampling.operations import OperationCounts
 from engine.session.events import Event, TakeReady
 from engine.setting.plan import FlowPlan, Plan
 from engine.techniques import resolve

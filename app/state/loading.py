@@ -11,7 +11,8 @@ from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.state.machine import Machine
 from app.state.selection import Selection
 from engine.models import catalogue
-from engine.models.base import ModelInfo, OperationCounts, Voice
+from engine.models.base import ModelInfo, Voice
+from engine.sampling.operations import OperationCounts
 from engine.session.commands import DownloadModel, LoadModel
 from engine.session.events import Event, ModelLoaded, Prepared
 from engine.setting.knobs import Values

@@ -86,12 +86,13 @@ def usable_cores() -> int:
     logical = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if sys.platform == "linux":
         return max(1, min(_linux_cores(), _container_cores(), logical))
-    if sys.platform == "darwin":
+    elif sys.platform == "darwin":
         # The slow cores of an Apple chip hold back a computation that is split evenly.
         fast = _system_value("hw.perflevel0.physicalcpu") or _system_value("hw.physicalcpu")
         return int(fast) if fast.isdigit() else logical
-    # Windows tells logical processors only, and nearly all of its machines run two on a core.
-    return max(1, logical // 2)
+    else:
+        # Windows tells logical processors only, and nearly all of its machines run two on a core.
+        return max(1, logical // 2)
 
 
 @cache
@@ -129,19 +130,20 @@ def _container_cores() -> int:
 def _windows_memory() -> int:
     if sys.platform != "win32":
         raise NotImplementedError("Only Windows says it this way.")
+    else:
 
-    class MemoryStatus(ctypes.Structure):
-        _fields_ = (
-            ("length", ctypes.c_uint32),
-            ("load", ctypes.c_uint32),
-            *(
-                (name, ctypes.c_uint64)
-                for name in ("total", "free", "page", "page_free", "virtual", "virtual_free", "rest")
-            ),
-        )
+        class MemoryStatus(ctypes.Structure):
+            _fields_ = (
+                ("length", ctypes.c_uint32),
+                ("load", ctypes.c_uint32),
+                *(
+                    (name, ctypes.c_uint64)
+                    for name in ("total", "free", "page", "page_free", "virtual", "virtual_free", "rest")
+                ),
+            )
 
-    status = MemoryStatus(length=ctypes.sizeof(MemoryStatus))
-    return int(status.total) if ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)) else 0
+        status = MemoryStatus(length=ctypes.sizeof(MemoryStatus))
+        return int(status.total) if ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)) else 0
 
 
 def _system_value(name: str) -> str:

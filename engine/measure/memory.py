@@ -82,11 +82,12 @@ def bytes_in_use(device: str = "cpu") -> int:
 def _resident_bytes() -> int:
     if sys.platform == "linux":
         return _status_bytes("VmRSS")
-    if sys.platform == "win32":
+    elif sys.platform == "win32":
         return _working_set_bytes()
-    # macOS tells its own processes only the highest value without further rights; it counts bytes, other systems KiB.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    else:
+        # macOS tells its own processes only the highest value without further rights; it counts bytes, others KiB.
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _status_bytes(name: str) -> int:
@@ -101,22 +102,23 @@ def _status_bytes(name: str) -> int:
 def _working_set_bytes() -> int:
     if sys.platform != "win32":
         raise NotImplementedError("Only Windows says it this way.")
+    else:
 
-    class Counters(ctypes.Structure):
-        _fields_ = (
-            ("size", ctypes.c_uint32),
-            ("faults", ctypes.c_uint32),
-            ("peak_working_set", ctypes.c_size_t),
-            ("working_set", ctypes.c_size_t),
-            *((f"quota_{number}", ctypes.c_size_t) for number in range(4)),
-            ("pagefile", ctypes.c_size_t),
-            ("peak_pagefile", ctypes.c_size_t),
-        )
+        class Counters(ctypes.Structure):
+            _fields_ = (
+                ("size", ctypes.c_uint32),
+                ("faults", ctypes.c_uint32),
+                ("peak_working_set", ctypes.c_size_t),
+                ("working_set", ctypes.c_size_t),
+                *((f"quota_{number}", ctypes.c_size_t) for number in range(4)),
+                ("pagefile", ctypes.c_size_t),
+                ("peak_pagefile", ctypes.c_size_t),
+            )
 
-    counters = Counters(size=ctypes.sizeof(Counters))
-    current = ctypes.windll.kernel32.OpenProcess(0x0410, False, os.getpid())
-    try:
-        found = ctypes.windll.psapi.GetProcessMemoryInfo(current, ctypes.byref(counters), counters.size)
-    finally:
-        ctypes.windll.kernel32.CloseHandle(current)
-    return int(counters.working_set) if found else 0
+        counters = Counters(size=ctypes.sizeof(Counters))
+        current = ctypes.windll.kernel32.OpenProcess(0x0410, False, os.getpid())
+        try:
+            found = ctypes.windll.psapi.GetProcessMemoryInfo(current, ctypes.byref(counters), counters.size)
+        finally:
+            ctypes.windll.kernel32.CloseHandle(current)
+        return int(counters.working_set) if found else 0

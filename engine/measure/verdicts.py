@@ -18,8 +18,8 @@ from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import SAMPLE_RATE
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
+from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
-from engine.techniques.base import Artefact
 from engine.training.corpora import speak
 
 ORIGINAL = "original speech"

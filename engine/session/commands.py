@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.models.base import Utterance, Voice
+from engine.setting.artefact import Artefact
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
 from engine.setting.take import DemaskedPassage
-from engine.techniques.base import Artefact
 
 if TYPE_CHECKING:
     from engine.setting.profile import Profile

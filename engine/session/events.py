@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.measure.roofline.report import RooflineReport
-from engine.models.base import AttentionCapture, ModelInfo, OperationCounts
+from engine.models.base import AttentionCapture, ModelInfo
+from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.take import Take
 from engine.views.figure import Figure

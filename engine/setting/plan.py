@@ -18,7 +18,8 @@ from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 
 if TYPE_CHECKING:
-    from engine.models.base import DraftWeights, OperationCounts, StudentWeights, WeightSet
+    from engine.models.base import DraftWeights, StudentWeights, WeightSet
+    from engine.sampling.operations import OperationCounts
 
 WHOLE = "_all"
 """Ends the names of precisions in which the whole network computes, and not only its products and attention."""

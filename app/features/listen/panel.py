@@ -17,11 +17,12 @@ from app.audio.player import Player
 from app.audio.switching import Mode
 from app.features.listen.deck import Deck
 from app.features.listen.plots import ComparisonPlots, Picture
-from app.features.listen.transport import SIDES, TransportBar
+from app.features.listen.transport import TransportBar
 from app.listening.wording import signed
 from app.shell.theme import Colours, set_look
 from app.widgets import build
 from app.widgets.remarks import Caution, DeviceProblem, Facts
+from app.widgets.side_buttons import SIDES
 from engine.errors import DeviceError
 from engine.setting.take import Take
 

@@ -36,8 +36,8 @@ from app.shell.icons import icon
 from app.shell.theme import Colours, set_look
 from app.state.undo import Edit, redo_action, undo_action
 from app.widgets import build
-from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
+from engine.sampling.operations import OperationCounts
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 

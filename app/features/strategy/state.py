@@ -19,10 +19,10 @@ from engine.errors import PlainError, SettingError
 from engine.models.base import Utterance
 from engine.session.commands import Prepare
 from engine.session.events import Event, PreparationReport, Prepared
+from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.setting import Engaged
 from engine.techniques import conflict, resolve
-from engine.techniques.base import Artefact
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 from engine.techniques.ditreducio.requests import Calibrated, CalibrationRequest, TransferRequest

@@ -29,8 +29,8 @@ from app.shell.theme import Colours, set_look
 from app.widgets import build
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
-from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
+from engine.sampling.operations import OperationCounts
 from engine.techniques.ditreducio import THRESHOLD, UNITS
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 

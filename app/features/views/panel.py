@@ -27,9 +27,10 @@ from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
 from engine.errors import SettingError
 from engine.setting.knobs import Values, checked, defaults
-from engine.views import View, views
 from engine.views import view as named
+from engine.views import views
 from engine.views.figure import Figure, Provenance
+from engine.views.view import View
 
 _HINT = "Point at the figure or use the arrow keys to read values."
 

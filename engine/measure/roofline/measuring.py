@@ -23,9 +23,9 @@ from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.models.families.flow import FlowSpeech
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.masked import MaskedInternals, MaskedSpeech
+from engine.setting.artefact import Artefact
 from engine.setting.plan import Launching
 from engine.setting.setting import Setting
-from engine.techniques.base import Artefact
 
 ONCE = ("conditioning", "prefill", "decoder")
 """Stages that are never recorded or compiled."""

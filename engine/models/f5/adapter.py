@@ -10,16 +10,18 @@ import torch
 from torch import Tensor
 
 from engine import device as devices
-from engine.models.base import ModelInfo, OperationCounts, Voice, WeightSet
+from engine.models.base import ModelInfo, Voice, WeightSet
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.dit import DiT
 from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
-from engine.models.families.flow import Decoded, FlowSpeech, Sampler
+from engine.models.families.flow import FlowSpeech
+from engine.models.families.passages import Decoded, Sampler
 from engine.models.networks.vocos import Vocos
 from engine.sampling.evaluating import Run
 from engine.sampling.flow import Velocity, euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
+from engine.sampling.operations import OperationCounts
 from engine.sampling.schedules import evaluation_times
 from engine.setting.knobs import Values
 

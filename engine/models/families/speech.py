@@ -12,9 +12,9 @@ import numpy as np
 
 from engine.errors import PlainError
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
-from engine.models.families.delivery import Delivery, Joiner, require_numbers
+from engine.models.families.delivery import Delivery, Joiner
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import Passage, Passages, Prompt, Spoken, whole_mel
+from engine.models.families.passages import Passage, Passages, Prompt, Spoken, require_numbers, whole_mel
 from engine.models.kernels.graphs import GraphCache
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import Values

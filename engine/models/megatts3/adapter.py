@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader
-from engine.models.base import ModelInfo, OperationCounts, Voice
+from engine.models.base import ModelInfo, Voice
 from engine.models.families.flow import FlowSpeech
 from engine.models.families.passages import Decoded, Sampler
 from engine.models.megatts3.config import LATENT_STRIDE
@@ -27,6 +27,7 @@ from engine.models.megatts3.phone_table import ENGLISH_TONE, SILENCE
 from engine.models.megatts3.segments import level_matched, segment_fader
 from engine.sampling.flow import sampling_grid
 from engine.sampling.guidance import needed_branches, three_branch_velocity
+from engine.sampling.operations import OperationCounts
 from engine.sampling.overshoot import OvershootNoise, overshoot_steps
 from engine.setting.knobs import Values
 

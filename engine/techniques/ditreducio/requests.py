@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from engine.models.base import OperationCounts, Utterance
+from engine.models.base import Utterance
+from engine.sampling.operations import OperationCounts
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import StrategyTable

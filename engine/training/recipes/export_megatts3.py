@@ -17,12 +17,14 @@ from safetensors.torch import save
 from engine.audio.mel import MelFrontEnd
 from engine.files import write_atomically
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
-from engine.models.catalogue import LATENTS, VOICES
+from engine.models.catalogue import VOICES
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
+from engine.models.megatts3.config import LATENTS
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.minis.folder import DURATIONS, WEIGHTS
 from engine.models.minis.megatts3_mini.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec
-from engine.training.corpora import HOP, SAMPLE_RATE, Corpus
+from engine.training.corpora import Corpus
 from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.export_f5 import export_voice
 

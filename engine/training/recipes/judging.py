@@ -20,12 +20,13 @@ from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.verdicts import Way, verdicts
 from engine.models import load_model
 from engine.models.catalogue import entry, harvard_sentences, read_voice
+from engine.models.f5.config import SAMPLE_RATE
 from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.networks.vocos import Vocos
 from engine.paths import resource
 from engine.setting.setting import Setting
-from engine.training.corpora import SAMPLE_RATE, VOICES, speak
+from engine.training.corpora import VOICES, speak
 from engine.training.recipes.vocos_mini import copy_synthesis_distances
 
 MODELS = ("f5-mini", "megatts3-mini")

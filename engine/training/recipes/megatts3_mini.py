@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.files.checkpoints import fingerprint
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
@@ -25,7 +26,7 @@ from engine.models.megatts3.phone_table import ENGLISH_TONE
 from engine.models.minis.megatts3_mini.mel_codec import WEIGHT_FILE, MelCodec
 from engine.models.minis.megatts3_mini.phones import phone_ids, phones_of_frames
 from engine.training.batch_queue import held_out_pairs
-from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
+from engine.training.corpora import Clip, Corpus
 from engine.training.flow_matching import span_error
 from engine.training.flow_times import errors_by_time
 from engine.training.latent_flow import (

@@ -22,8 +22,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.audio.mel import MelFrontEnd
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.networks.vocos import Vocos, VocosConfig
-from engine.training.corpora import HOP, SAMPLE_RATE, Clip, Corpus
+from engine.training.corpora import Clip, Corpus
 from engine.training.draws import draw_state, restore_draw
 from engine.training.recipes.discriminators import (
     Discriminators,

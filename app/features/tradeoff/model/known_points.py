@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.setting.artefact import Artefact
 from engine.setting.library import Library
 from engine.setting.setting import Setting
 from engine.setting.take import Take
-from engine.techniques.base import Artefact
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound

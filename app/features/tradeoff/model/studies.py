@@ -12,6 +12,7 @@ import numpy as np
 
 from app.features.tradeoff.model.points import Point, Scores, study_points
 from app.state.differences import prepared_entry
+from engine.setting.artefact import Artefact
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting
 from engine.setting.take import Take
@@ -19,7 +20,6 @@ from engine.studies.results import results
 from engine.studies.store import Store
 from engine.studies.stored import StoredTake
 from engine.studies.study import Cell
-from engine.techniques.base import Artefact
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,12 @@ from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison, paired_ratio
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
-from engine.models.base import OperationCounts, Utterance, run_to_completion
+from engine.models.base import Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.flow import FlowSpeech
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
+from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import resolve
