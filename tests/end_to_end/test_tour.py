@@ -1,0 +1,33 @@
+"""The headless tour in a process of its own, with a sound server: it must hear A and then B."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.setting.profile import Profile
+from tests.sound import NullSink, null_sink  # noqa: F401
+
+PATIENCE_SECONDS = 600
+"""When the test gives up; never what it measures."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
+    folder, data = tmp_path / "tour", tmp_path / "data"
+    command = [sys.executable, "-m", "app", "--headless-tour", str(folder), "--steps", "4"]
+    command += ["--data", str(data), "--settings", str(tmp_path / "window.ini")]
+    environment = os.environ | null_sink.environment | {"QT_QPA_PLATFORM": "offscreen"}
+    with null_sink.recording() as recording:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
+        heard = recording.samples
+    assert done.returncode == 0, done.stderr
+    assert f"Everything is in {folder.resolve()}" in done.stdout
+    assert len(list(folder.glob("take-*.wav"))) == 2 and (folder / "window.png").stat().st_size > 0
+    assert Profile.load(folder / "profile.json").setting.engaged("ditreducio") is not None
+    assert abs(heard).max() > 0.01, "what was played went to the device"
