@@ -13,8 +13,9 @@ from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.int8 import Int8Linear
 from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, demask
 from engine.setting.setting import Setting
+from tests.workload import workload
 
-STEPS = 16
+STEPS = workload(16, 8)
 LIMITS = [
     ("bfloat16", 0.95, 0.08, 0.97),
     ("float16", 0.97, 0.02, 0.98),

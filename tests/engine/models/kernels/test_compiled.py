@@ -46,7 +46,9 @@ def fresh_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
     torch._dynamo.reset()
-    with inductor.patch({"compile_threads": 1}):
+    # Neither trial programs, which tell what the compiler can, nor headers for later kernels, of which there are none.
+    # What the compiler can is known; trial programs would take as long as the network.
+    with inductor.patch({"compile_threads": 1, "cpp.vec_isa_ok": True}):
         yield
     torch._dynamo.reset()
 
