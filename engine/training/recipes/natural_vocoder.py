@@ -1,7 +1,8 @@
 """The recipe of the vocoder of natural speech, ``voice-vocoder``: official mels to what the teacher's decoder takes.
 
 Phases and fine structure cannot be read off a mel, and a small network that must invent them buzzes. This one regresses
-latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest.
+latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest. How
+much an error in the latents matters, the decoder tells: the log magnitudes that it makes of them are compared as well.
 Noise on the mels, of a strength that changes from excerpt to excerpt, makes the network bear what a flow model in few
 steps gives it; a gain, likewise, has it tell the level.
 """
@@ -22,6 +23,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine.files import write_atomically
+from engine.models.minis.natural.decoder import NaturalDecoder
 from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames
 from engine.models.minis.natural.layout import (
     COMPONENTS,
@@ -46,6 +48,8 @@ from engine.training.schedule import AveragedModel
 LAYER_MATRICES = LayerMatrices("backbone.convnext.")
 CENTS, DECIBELS = PITCH_SCALE * 1200 / math.log(2), LEVEL_SCALE * 20 / math.log(10)
 """Of one unit of a voice frame's pitch, and of its level."""
+AUDIBLE = -8.0
+"""Log magnitude under which nothing is compared: 70 dB below full scale."""
 VALIDATION_NOISE = 0.3
 """Standard deviation of the noise on the normalised mel in the second validation."""
 
@@ -61,6 +65,10 @@ class VocoderOptions(LearningOptions):
     """Standard deviation of the noise on the normalised mel, drawn for every excerpt between zero and this."""
     largest_gain: float = 0.7
     """Natural logarithm of the gain, drawn between minus and plus this."""
+    spectrum_weight: float = 0.5
+    """Of the mean absolute error in log magnitudes, next to that in voice frames."""
+    pitch_weight: float = 4.0
+    """Of the pitch where there is voice, next to 1 for every other number of a voice frame."""
     average_decay: float = 0.998
 
 
@@ -82,6 +90,7 @@ class NaturalVocoder:
         self.model = MelReader(architecture)
         initialise(self.model, corpus.training)
         self.model.to(device)
+        self._decoder = NaturalDecoder.load(device=device)
         self._learner = Learner.by(self.model, LAYER_MATRICES, options)
         self._draw = random.Random(options.seed)
         self._generator = torch.Generator().manual_seed(options.seed)
@@ -105,8 +114,30 @@ class NaturalVocoder:
         self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
         mel, wanted = self._batch()
         with options.autocast(self.device):
-            made = self.model.out(self.model.backbone(mel))
-        return {"voice": self._learner.follow((made.float() - wanted).abs().mean(), number)}
+            made = self.model.out(self.model.backbone(mel)).float()
+            spectrum = self._spectral_error(made, wanted)
+        voice = self._voice_error(made, wanted)
+        self._learner.follow(voice + options.spectrum_weight * spectrum, number)
+        return {"voice": float(voice.detach()), "spectrum": float(spectrum.detach())}
+
+    def _voice_error(self, made: Tensor, wanted: Tensor) -> Tensor:
+        """Mean absolute error of voice frames (B, n, 36). Without voice the pitch is between what surrounds it, and
+        counts as every other number."""
+        weights = torch.ones_like(wanted)
+        weights[:, :, PITCH] = torch.where(wanted[:, :, VOICING] > 0, self.options.pitch_weight, 1.0)
+        return (weights * (made - wanted).abs()).mean()
+
+    def _spectral_error(self, made: Tensor, wanted: Tensor) -> Tensor:
+        """Mean absolute error of the log magnitudes that the decoder makes of voice frames, as far as they are
+        audible."""
+        ours, theirs = self._magnitudes(made), self._magnitudes(wanted)
+        return (ours.clamp(min=AUDIBLE) - theirs.clamp(min=AUDIBLE)).abs().mean()
+
+    def _magnitudes(self, frames: Tensor) -> Tensor:
+        """(3, B · n, bins): of the pulses, the noise and the free part."""
+        hidden = self._decoder.space.hidden(frames.flatten(0, 1)).unflatten(0, frames.shape[:2])
+        spectra = self._decoder.network(hidden.mT)
+        return torch.stack([spectra.harmonic, spectra.noise, spectra.free]).float()
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Normalised mels (B, bands, n) as the network sees them, and the voice frames (B, n, 36) to be read off."""

@@ -81,14 +81,14 @@ class SpectralNetwork(nn.Module):
         self.head = nn.Linear(HIDDEN, 5 * BINS)
 
     def forward(self, hidden: Tensor) -> Spectra:
-        """(1, 256, frames) hidden frames to spectra."""
+        """Hidden frames (B, 256, frames) to spectra of all items' frames, one after another."""
         for block in self.blocks:
             hidden = block(hidden)
         return self.out(hidden)
 
     def out(self, hidden: Tensor) -> Spectra:
-        """Of what the last block gave, (1, 256, frames)."""
-        return Spectra(*self.head(self.norm(hidden[0].T)).chunk(5, dim=1))
+        """Of what the last block gave, (B, 256, frames)."""
+        return Spectra(*self.head(self.norm(hidden.mT.flatten(0, 1))).chunk(5, dim=1))
 
 
 def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

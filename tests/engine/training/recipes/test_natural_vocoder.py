@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.models.minis.natural.frame_rates import latent_frames
-from engine.models.minis.natural.layout import FORMANT, LEVEL, LEVEL_SCALE, VOICE
+from engine.models.minis.natural.layout import FORMANT, LEVEL, LEVEL_SCALE, PITCH, VOICE, VOICING
 from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions, mel_at, voice_frames
 from tests.engine.training.learning import learning
@@ -27,7 +27,7 @@ def recipe(options: VocoderOptions = QUICK) -> NaturalVocoder:
 def test_what_is_read_off_mels_of_other_voices_gets_better(half: bool):
     learnt = learning(recipe, replace(QUICK, half_precision=half), 40, lambda number: 0.1)
     learnt.assert_validation_falls("components", "components_noised", "cents")
-    learnt.assert_losses_fall("voice")
+    learnt.assert_losses_fall("voice", "spectrum")
 
 
 def test_an_excerpt_is_the_mel_at_the_frames_of_the_latents():
@@ -48,6 +48,20 @@ def test_a_gain_is_told_as_the_level_and_noise_is_not():
     assert told.abs().max() <= 0.5
     torch.testing.assert_close(gain.mean(1), told, atol=1e-4, rtol=1e-4)
     assert wanted[:, :, FORMANT].abs().max() < 2
+
+
+def test_errors_weigh_as_what_is_heard_of_them():
+    run = recipe()
+    wanted = voice_frames(toy_natural_clip(0, 3, 40))[None]
+    wanted[:, :20, VOICING], wanted[:, 20:, VOICING] = 1.0, -1.0
+    made = wanted.clone()
+    made[:, :, PITCH] += 1.0
+    assert float(run._voice_error(made, wanted)) == pytest.approx((QUICK.pitch_weight + 1) / 2 / VOICE)
+    assert float(run._spectral_error(made, wanted)) == 0
+    first, last = wanted.clone(), wanted.clone()
+    first[:, :, 0] += 1.0
+    last[:, :, 31] += 1.0
+    assert float(run._spectral_error(first, wanted)) > float(run._spectral_error(last, wanted)) > 0
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
