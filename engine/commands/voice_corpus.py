@@ -27,7 +27,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
-    """Make what is missing, and say what there is."""
+    """Make what is missing, and report the corpus."""
     from engine.training.natural_corpus import CorpusOptions, make_corpus
     from engine.training.natural_teacher import NaturalTeacher
 

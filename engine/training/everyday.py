@@ -1,8 +1,8 @@
 """What people have read aloud: news, messages, questions, dialogue, lists, numbers, dates and prices.
 
 A second grammar next to that of :mod:`engine.training.sentences`, whose words it shares, and the lines of
-``resources/sentences/everyday.txt``, which were written for this. Figures are in digits, as people type them: what they
-sound like is for the text front end to say. The same seed gives the same sentences on every machine.
+``resources/sentences/everyday.txt``, which were written for this. Figures are in digits, as people type them; the text
+front end turns them into words. The same seed gives the same sentences on every machine.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class Grammar:
     rules: Mapping[str, Forms]
 
     def extended(self, words: Mapping[str, tuple[str, ...]], rules: Mapping[str, Forms]) -> Grammar:
-        """This grammar with further words and rules; those of the same name take the place of its own."""
+        """This grammar with further words and rules; those of the same name replace its rules."""
         return Grammar({**self.words, **words}, {**self.rules, **rules})
 
     def expand(self, symbol: str, draw: random.Random) -> str:

@@ -166,7 +166,7 @@ def make_corpus(
 ) -> Corpus[NaturalClip]:
     """Make what is missing of a corpus in ``folder`` and open all of it.
 
-    ``teacher`` is called if there is something to say; ``progress`` is called with finished and total utterances and
+    ``teacher`` is called if something is missing; ``progress`` is called with finished and total utterances and
     may raise to cancel. Raises :class:`TrainingError` if ``folder`` holds a corpus of other options, or cannot be
     written.
     """
@@ -228,8 +228,8 @@ def _tell(progress: Callable[[int, int], None], before: int, total: int, place: 
 
 @dataclass(frozen=True)
 class _Shard:
-    """Some utterances on disk: mels and latents of all clips in a row, and a JSON file that says which stretch belongs
-    to which clip. The JSON file is written last: with it the shard is complete."""
+    """Some utterances on disk: mels and latents of all clips in a row, and a JSON file with the frames
+    of each clip. The JSON file is written last: with it the shard is complete."""
 
     folder: Path
     start: int

@@ -56,11 +56,11 @@ def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
 def respaced(phones: Sequence[TimedPhone], weights: Callable[[np.ndarray], np.ndarray]) -> tuple[TimedPhone, ...]:
     """``phones`` with other lengths inside of words, which keep theirs: in proportion to what ``weights`` makes of the
     lengths (n,) of a word's phones."""
-    told = list(phones)
+    spaced = list(phones)
     for word in words(phones):
         start, end = phones[word[0]][1], phones[word[-1]][2]
         shares = weights(np.array([phones[place][2] - phones[place][1] for place in word]))
         edges = (start + np.cumsum([0.0, *shares]) * (end - start) / shares.sum()).tolist()
         for place, first, last in zip(word, edges[:-1], edges[1:], strict=True):
-            told[place] = (phones[place][0], first, last)
-    return tuple(told)
+            spaced[place] = (phones[place][0], first, last)
+    return tuple(spaced)

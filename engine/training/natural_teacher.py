@@ -1,7 +1,7 @@
 """The teacher of natural speech: hibari-tts, taken apart where its delivery can be changed.
 
-Its network is run in two halves. Between them stand the frames that its decoder takes: 128 numbers that say what is
-spoken, the logarithm of the pitch, and the energy. Emphasis on a word is put there: longer, higher and louder, so that
+Its network is run in two halves. Between them are the input frames of its decoder: 128 numbers for what is spoken, the
+logarithm of the pitch, and the energy. Emphasis on a word is put there: longer, higher and louder, so that
 everything after it follows. Pitch and pitch range of the whole change the pulses alone, as far as a voice can
 be taken without harm. From its fifth block on, the decoder is ours (:mod:`engine.models.minis.natural`).
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import onnxruntime
 
 UNITS, CONDITIONS, HIDDEN, PITCH = "/Clip_output_0", "/Concat_43_output_0", "/dec.3/Add_1_output_0", "f0"
-"""Tensors of the graph: lengths of symbols in 25 ms, the decoder's input, what stands after its fourth block, hertz."""
+"""Tensors of the graph: lengths of symbols in 25 ms, the decoder's input, the output of its fourth block, hertz."""
 UNIT_FRAMES = 2
 LEAD, TAIL = 8, 12
 """Frames of silence kept before the first symbol and after the last."""
@@ -96,7 +96,7 @@ class NaturalTeacher:
         return self._planned(self._voice.ids(phonemes), 1.0)[0]
 
     def hidden(self, conditions: np.ndarray) -> np.ndarray:
-        """What stands after the fourth block, (n, 256) float32, for the decoder's input (130, n)."""
+        """Output of the fourth block, (n, 256) float32, for the decoder's input (130, n)."""
         (hidden,) = self._second.run([HIDDEN], {CONDITIONS: conditions[None]})
         return np.ascontiguousarray(hidden[0].T)
 

@@ -54,7 +54,7 @@ class Original:
 
     @property
     def own_pitch(self) -> Tensor:
-        """The pitch as latents tell it: 0 without voice."""
+        """The pitch as latents hold it: 0 without voice."""
         return torch.from_numpy(np.where(self.pitch > LOWEST_VOICED, self.pitch, 0))
 
 

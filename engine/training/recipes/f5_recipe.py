@@ -103,9 +103,9 @@ def laid_out(items: Sequence[Sequence[MelClip]], tokens: Sequence[Sequence[np.nd
     lengths = [sum(clip.frames for clip in item) for item in items]
     mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
     ids = torch.full((len(items), max(lengths)), -1)
-    for row, (item, told) in enumerate(zip(items, tokens, strict=True)):
+    for row, (item, ids_of_clips) in enumerate(zip(items, tokens, strict=True)):
         first = 0
-        for clip, one in zip(item, told, strict=True):
+        for clip, one in zip(item, ids_of_clips, strict=True):
             last = first + clip.frames
             mel[row, first:last] = torch.from_numpy(clip.mel.astype(np.float32))
             ids[row, first:last] = torch.from_numpy(one)

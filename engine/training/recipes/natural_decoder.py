@@ -1,7 +1,7 @@
 """``python -m engine.training.recipes.natural_decoder --export FOLDER``: hibari's decoder as a resource.
 
 Takes the weights out of the wheel of ``hibari-tts``, as the whole numbers that they are there, and finds the principal
-components of what stands after the fourth block, over sentences of our own that the teacher speaks. Copies the wheel's
+components of the fourth block's output over our own sentences, which the teacher speaks. Copies the wheel's
 licence and notice.
 """
 
@@ -63,7 +63,7 @@ def _matrix(found: Mapping[str, Tensor], theirs: str, ours: str) -> dict[str, Te
 
 
 def latent_space(teacher: NaturalTeacher, sentences: int = SENTENCES) -> dict[str, Tensor]:
-    """The buffers of a :class:`LatentSpace` over everything that ``teacher`` says, edges of sentences included."""
+    """The buffers of a :class:`LatentSpace` over the speech of ``teacher``, edges of sentences included."""
     frames = []
     for text in corpus_sentences(sentences, SEED):
         for sentence in teacher.phonemes(text):

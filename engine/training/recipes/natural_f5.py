@@ -1,9 +1,9 @@
 """The recipe of an F5 that speaks naturally, ``voice-f5``: :mod:`engine.training.recipes.f5_recipe` on the speech of a
-teacher in hundreds of voices, which nothing but a prompt tells apart.
+teacher in hundreds of voices, which differ only in the prompt.
 
-How exactly the text is told changes from item to item: every phone at its own frames, phones whose lengths inside of a
-word are inexact, or phones spread evenly over their word. What is told less exactly the model decides by itself, and
-decides better with more steps.
+How exactly the text is aligned changes from item to item: every phone at its own frames, phones whose lengths inside
+of a word are inexact, or phones spread evenly over their word. The model has to decide what is aligned less exactly,
+and decides better with more steps.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     def _validation_batches(self) -> tuple[list[SpeechBatch], list[SpeechBatch]]:
         return self._laid_out(tuple), self._laid_out(evened)
 
-    def _laid_out(self, told: Callable[[Sequence[TimedPhone]], Sequence[TimedPhone]]) -> list[SpeechBatch]:
-        """The held-out items, their text told by ``told``."""
+    def _laid_out(self, aligned: Callable[[Sequence[TimedPhone]], Sequence[TimedPhone]]) -> list[SpeechBatch]:
+        """The held-out items, their text aligned by ``aligned``."""
         return [
-            laid_out(items, [[_labels(told(clip.phones), clip) for clip in item] for item in items])
+            laid_out(items, [[_labels(aligned(clip.phones), clip) for clip in item] for item in items])
             for items in self.held_out_items
         ]
 

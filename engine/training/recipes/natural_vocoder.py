@@ -1,10 +1,10 @@
 """The recipe of the vocoder of natural speech, ``voice-vocoder``: official mels to what the teacher's decoder takes.
 
 Phases and fine structure cannot be read off a mel, and a small network that must invent them buzzes. This one regresses
-latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest. How
-much an error in the latents matters, the decoder tells: the log magnitudes that it makes of them are compared as well.
-Noise on the mels, of a strength that changes from excerpt to excerpt, makes the network bear what a flow model in few
-steps gives it; a gain, likewise, has it tell the level.
+latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest. An
+error in the latents counts by its effect on the decoder: the log magnitudes of its spectra are compared as well.
+Noise on the mels, of a strength that changes from excerpt to excerpt, makes the network robust to the output of a flow
+model in few steps; a random gain teaches it the level.
 """
 
 from __future__ import annotations

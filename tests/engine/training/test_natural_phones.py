@@ -31,14 +31,14 @@ def test_words_end_at_blanks_punctuation_and_edges():
 
 def test_other_lengths_inside_of_words_leave_the_words_where_they_are():
     phones = timed_phones(SYMBOLS, LENGTHS, 0.0125)
-    told = respaced(phones, np.ones_like)
-    assert [name for name, _, _ in told] == [name for name, _, _ in phones]
+    spaced = respaced(phones, np.ones_like)
+    assert [name for name, _, _ in spaced] == [name for name, _, _ in phones]
     for word in words(phones):
-        assert told[word[0]][1] == pytest.approx(phones[word[0]][1])
-        assert told[word[-1]][2] == pytest.approx(phones[word[-1]][2])
-        lengths = [told[place][2] - told[place][1] for place in word]
+        assert spaced[word[0]][1] == pytest.approx(phones[word[0]][1])
+        assert spaced[word[-1]][2] == pytest.approx(phones[word[-1]][2])
+        lengths = [spaced[place][2] - spaced[place][1] for place in word]
         assert lengths == pytest.approx([lengths[0]] * len(word))
-    assert told[5] == phones[5]
+    assert spaced[5] == phones[5]
     same = respaced(phones, lambda lengths: lengths)
     assert [time for _, *times in same for time in times] == pytest.approx(
         [time for _, *times in phones for time in times]

@@ -1,4 +1,4 @@
-"""The decoder of natural speech: latent frames, or the hidden frames that they stand for, to audio."""
+"""The decoder of natural speech: latent frames, or the hidden frames that they encode, to audio."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NaturalDecoder(nn.Module):
         sample k · 300.
 
         ``pitch_scale`` and ``formant_scale`` are factors on pitch and on all frequencies of the spectra; voice frames
-        have a formant scale and a level of their own. ``noise`` is that of seed 0 by default.
+        have their own formant scale and level. ``noise`` is that of seed 0 by default.
         """
         scale, level = of_voice(frames, formant_scale)
         hidden, pitch = self.space.hidden(frames), self.space.pitch(frames) * pitch_scale

@@ -18,7 +18,7 @@ from engine.models.minis.natural.layout import BINS, HOP, LOWEST_VOICED, SAMPLE_
 HIGHEST_HARMONIC = 11_000.0
 """Hertz."""
 SMALLEST_SINE = 2e-3
-"""Of twice the sine of half the phase; nearer to a pulse's peak, its limit stands in."""
+"""Of twice the sine of half the phase; closer to a pulse's peak, the limit is used."""
 _HALF = WINDOW // 2
 
 

@@ -1,6 +1,6 @@
 """What natural speech is made from, and how often.
 
-A *latent frame* is 34 numbers: 32 principal components of what stands after the fourth block of the teacher's decoder,
+A *latent frame* is 34 numbers: 32 principal components of the output of the teacher's fourth decoder block,
 log f0 (interpolated where there is no voice), and voicing, 1 or −1. The components have mean zero and variance one over
 the teacher's speech. A *voice frame* is a latent frame and what makes one voice of another: the formant scale, and the
 level. Torch-free.

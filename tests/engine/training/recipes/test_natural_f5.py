@@ -25,14 +25,14 @@ def recipe(options: NaturalF5Options = QUICK) -> NaturalF5:
     return NaturalF5(toy_natural_corpus(), CPU, options, SMALL)
 
 
-def test_the_held_out_loss_falls_however_exactly_the_text_is_told():
+def test_the_held_out_loss_falls_however_exactly_the_text_is_aligned():
     learnt = learning(recipe, QUICK, 40, lambda number: number / 41)
     names = ("t=0.05", "t=0.40", "t=0.05, by word", "t=0.40, by word")
     assert set(learnt.taught.before) == set(names)
     learnt.assert_validation_falls(*names)
 
 
-def test_text_is_told_exactly_inexactly_or_by_word():
+def test_text_is_aligned_exactly_inexactly_or_by_word():
     clip = toy_natural_corpus().training[0]
     exact, inexact, by_word = (
         recipe(replace(QUICK, inexact_share=shares[0], evened_share=shares[1])).tokens([clip, clip])
@@ -43,9 +43,9 @@ def test_text_is_told_exactly_inexactly_or_by_word():
     assert not np.array_equal(inexact[0], inexact[1])
     assert not np.array_equal(by_word[0], exact[0])
     outside = np.isin(exact[0], [PHONES.index(one) for one in "^_."])
-    for told in (*inexact, *by_word):
-        assert len(told) == clip.frames
-        np.testing.assert_array_equal(np.isin(told, [PHONES.index(one) for one in "^_."]), outside)
+    for tokens in (*inexact, *by_word):
+        assert len(tokens) == clip.frames
+        np.testing.assert_array_equal(np.isin(tokens, [PHONES.index(one) for one in "^_."]), outside)
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):

@@ -39,14 +39,14 @@ def test_an_excerpt_is_the_mel_at_the_frames_of_the_latents():
     assert voice_frames(clip).shape == (90, VOICE)
 
 
-def test_a_gain_is_told_as_the_level_and_noise_is_not():
+def test_the_level_is_the_gain():
     run = recipe(replace(QUICK, largest_noise=0.0, largest_gain=0.5))
     quiet = recipe(replace(QUICK, largest_noise=0.0, largest_gain=0.0))
     (mel, wanted), (plain, _) = run._batch(), quiet._batch()
     gain = (mel - plain) * run.model.mel_scale[:, None]
-    told = wanted[:, :, LEVEL] * LEVEL_SCALE
-    assert told.abs().max() <= 0.5
-    torch.testing.assert_close(gain.mean(1), told, atol=1e-4, rtol=1e-4)
+    level = wanted[:, :, LEVEL] * LEVEL_SCALE
+    assert level.abs().max() <= 0.5
+    torch.testing.assert_close(gain.mean(1), level, atol=1e-4, rtol=1e-4)
     assert wanted[:, :, FORMANT].abs().max() < 2
 
 

@@ -39,7 +39,7 @@ def test_items_of_a_batch_do_not_see_each_other(vocoder: LatentVocoder):
 
 
 def test_what_is_read_is_heard_where_and_as_loud_as_it_is():
-    """A reader that always says the same: a steady vowel at the teacher's level, and half of it."""
+    """A reader with constant output: a steady vowel at the teacher's level, and half of it."""
     reader = MelReader(SMALL).eval()
     with torch.no_grad():
         reader.out.weight.zero_()
