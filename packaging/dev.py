@@ -141,10 +141,10 @@ def prepare_system(needs: Sequence[Need]) -> None:
     packages = [need.package for need in absent]
     if shutil.which("apt-get") is None:
         say("This system lacks " + ", ".join(need.probe.rpartition("/")[2] for need in absent) + ".")
-        say("Install the packages that bring them, then run this again; going on without.")
+        say("Install the packages that bring them, then run this again; continuing without them.")
         return
     if os.geteuid() != 0:
-        say("These system packages are missing; going on without, but sound or window may not work. Install them with")
+        say("These system packages are missing; continuing, but sound or window may not work. Install them with")
         print(f"    sudo apt-get install {' '.join(packages)}", flush=True)
         return
     say(f"Installing {len(packages)} system packages: {' '.join(packages)}")
@@ -372,7 +372,7 @@ def patiently(command: Sequence[str], failure: str, environment: Mapping[str, st
         except SetUpError:
             if not left:
                 raise
-            say(f"That failed; once more in {PAUSE_SECONDS:g} s")
+            say(f"That failed; trying again in {PAUSE_SECONDS:g} s")
             time.sleep(PAUSE_SECONDS)
         else:
             return

@@ -62,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         "name",
         nargs="?",
         metavar="BENCH",
-        help="which one (followed by its options); else lists them",
+        help="bench to run, followed by its options; omit to list all",
     )
     name = parser.parse_args(argv[:1]).name
     if name is not None:

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | Non
 def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: int) -> None:
     """The options of benches of another family, whose usual model is ``model``."""
     parser.add_argument("--model", default=model, help="model of the catalogue (default: %(default)s)")
-    parser.add_argument("--folder", default="", help="folder with its checkpoint, where it is not in its usual place")
+    parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
@@ -58,7 +58,7 @@ def loaded_flow(arguments: argparse.Namespace) -> FlowSpeech:
     """The same, for what only flow models can do. Raises :class:`engine.errors.PlainError`."""
     model = loaded(arguments)
     if not isinstance(model, FlowSpeech):
-        raise SettingError(f"{model.info.title} is no flow model; choose one of these with --model.")
+        raise SettingError(f"{model.info.title} is not a flow model; choose one of these with --model.")
     return model
 
 

@@ -162,5 +162,5 @@ def heard(said: Sequence[VoiceVerdict]) -> dict[str, float]:
     traces = [synthesis.trace.decoding for one in said for synthesis in one.syntheses]
     row = counted_errors(said)
     if traces:
-        row["run away"] = sum(any(trace.run_away) for trace in traces if trace is not None)
+        row["runaways"] = sum(any(trace.run_away) for trace in traces if trace is not None)
     return row

@@ -53,7 +53,7 @@ class UpstreamTransformer(nn.Module):
                 raise PackageNotFoundError
         except PackageNotFoundError:
             raise PlainError(
-                "The official way is measured with the package transformers, 5 or later, which is not installed; "
+                "The official implementation needs the package transformers, 5 or later, which is not installed; "
                 "install it with: pip install -U paretone[omnivoice]"
             ) from None
         from transformers import Qwen3Config as UpstreamConfig

@@ -15,7 +15,7 @@ SUMMARY = "Make natural speech to train on, in hundreds of voices, with hibari-t
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     parser.add_argument(
-        "--work", type=Path, required=True, metavar="DIR", help="folder of the corpus; what is there is not made again"
+        "--work", type=Path, required=True, metavar="DIR", help="folder of the corpus; existing clips are reused"
     )
     parser.add_argument(
         "--voices", type=arguments.positive, default=320, help="voices to train on (default: %(default)s)"

@@ -168,7 +168,7 @@ def _wanted(there: Sequence[AnyWeights], job: LanguageExport, chosen: CatalogueE
     for one in there:
         if not job.file or Path(one.path).resolve() == Path(job.file).resolve():
             return one
-    which = f"{job.file} is none of its {job.kind}s" if job.file else f"it has no {job.kind}"
+    which = f"{job.file} is not one of its {job.kind}s" if job.file else f"it has no {job.kind}"
     raise SettingError(f"{chosen.title} cannot be exported: {which}; train one (paretone train).")
 
 

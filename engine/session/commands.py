@@ -238,7 +238,7 @@ class Hold(Command):
 
 @dataclass(frozen=True)
 class Release(Command):
-    """Go on after :class:`Hold`."""
+    """Continue after :class:`Hold`."""
 
 
 @dataclass(frozen=True)

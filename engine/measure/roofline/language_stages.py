@@ -51,7 +51,7 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
         _pass("prefill", "Reading the prompt", 1, target, request.embedded[:, :-1], positions[: prompt - 1], 0),
         _pass(
             "decode",
-            "Decoding passes" if draft is None else "Checking passes",
+            "Decoding passes" if draft is None else "Verifying passes",
             len(cycles),
             target,
             target.embed(_some(tokens, per_pass))[None],
