@@ -534,7 +534,7 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
 
     of_table = paretone("transfer", "--table", places["table"], "--threshold", "0.5", *unseen[:4], "--json").data
     assert of_table["unseen"] == report["unseen"][:1], "options and model are those of the table"
-    assert "once they are given" in of_table["verdict"]
+    assert "To compare, measure the sentences" in of_table["verdict"]
     own = ["--own-text", "Rice.", "--own-voice", "rms"]
     shown = paretone("transfer", "--table", places["table"], *unseen[:4], *own)
     assert shown.code == 0, shown.err

@@ -99,5 +99,5 @@ def test_shipped_benches_are_listed_without_torch() -> None:
 
 def test_benches_of_flow_models_refuse_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundled, "load_model", lambda *given, **named: speaking.load(write_model(tmp_path / "model")))
-    with pytest.raises(SettingError, match="no flow model"):
+    with pytest.raises(SettingError, match="is not a flow model"):
         bundled.loaded_flow(argparse.Namespace(model="lm-mini", device="cpu"))
