@@ -116,7 +116,7 @@ class ZoomChart(Chart):
     def begins_move(self, event: QMouseEvent, anywhere: bool = False) -> bool:
         """Whether a press begins to move the section; then the rest of the drag is the section's, too. ``anywhere``:
         the left button moves it in the plot as well as on an axis."""
-        left = event.button() == Qt.MouseButton.LeftButton and (anywhere or self._beside(event))
+        left = event.button() == Qt.MouseButton.LeftButton and (anywhere or self._on_axis(event))
         if not self.zoomed or not (left or event.button() == Qt.MouseButton.MiddleButton):
             return False
         self._moved_from, self._moves = event.position(), axes_at(self.frame, event.position())
@@ -146,12 +146,12 @@ class ZoomChart(Chart):
         shape = Qt.CursorShape.ArrowCursor
         if self._moved_from is not None and all(self._moves):
             shape = Qt.CursorShape.ClosedHandCursor
-        elif self.zoomed and self._beside(event):
+        elif self.zoomed and self._on_axis(event):
             across = axes_at(self.frame, event.position())[0]
             shape = Qt.CursorShape.SizeHorCursor if across else Qt.CursorShape.SizeVerCursor
         self.setCursor(shape)
 
-    def _beside(self, event: QMouseEvent) -> bool:
+    def _on_axis(self, event: QMouseEvent) -> bool:
         return not all(axes_at(self.frame, event.position()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

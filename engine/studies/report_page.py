@@ -170,8 +170,8 @@ def _files(results: Results) -> str:
 def _figure(figure: Estimate | None) -> str:
     if figure is None:
         return "–"
-    beside = f"{figure.low:.3g}–{figure.high:.3g}" if figure.spreads else figure.over
-    interval = f" <small>({beside})</small>" if beside else ""
+    spread = f"{figure.low:.3g}–{figure.high:.3g}" if figure.spreads else figure.over
+    interval = f" <small>({spread})</small>" if spread else ""
     return f"{figure.value:.4g}{interval}"
 
 
