@@ -77,7 +77,7 @@ class TechniqueGroup(QGroupBox):
         return super().minimumSizeHint().expandedTo(QSize(title, 0))
 
     def show_selection(self, state: AppState) -> None:
-        """Show whether the technique is engaged, and its knobs."""
+        """Show whether the technique is engaged, and its knobs; :meth:`show_reason` shows the rest."""
         name, engaged = self.technique.name, state.selection.is_engaged(self.technique.name)
         with QSignalBlocker(self):
             self.setChecked(engaged)
@@ -91,7 +91,6 @@ class TechniqueGroup(QGroupBox):
         else:
             self.grid.hide()
         _say(self.meaning, _sentence(self.technique.describe(knobs)))
-        self.show_reason(state)
 
     def _show_weights(self, state: AppState) -> None:
         """Offer the trained weights where several fit."""
@@ -162,12 +161,12 @@ class TechniqueList(QWidget):
             group.setVisible(name in wanted)
 
     def show_selection(self) -> None:
-        """Show what is engaged, and the knobs."""
+        """Show what is engaged, and the knobs; :meth:`show_reasons` shows the rest."""
         for group in self.groups.values():
             group.show_selection(self._state)
 
     def show_reasons(self) -> None:
-        """Show what forbids running."""
+        """Show remarks, what forbids running, and offers of training."""
         for group in self.groups.values():
             group.show_reason(self._state)
 

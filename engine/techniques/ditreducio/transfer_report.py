@@ -82,8 +82,9 @@ class TransferReport:
     def verdict(self) -> str:
         """The verdict, in words."""
         if not self.calibrated:
+            sentences = "sentence" if len(self.unseen) == 1 else "sentences"
             return (
-                f"On {len(self.unseen)} sentences: {_words(self.unseen)}. To compare, measure the sentences that "
+                f"On {len(self.unseen)} {sentences}: {_words(self.unseen)}. To compare, measure the sentences that "
                 "the table was calibrated on, too."
             )
         if not self.advised:

@@ -29,7 +29,8 @@ from engine.training.natural_teacher import MISSING, NaturalTeacher
 
 SENTENCES, SEED = 600, 11
 """How many are spoken for the components, and their seed."""
-FIRST_BLOCK = 4
+BLOCKS_BEFORE = 4
+"""Blocks of the original decoder before the latent."""
 
 
 def decoder_weights() -> dict[str, Tensor]:
@@ -45,7 +46,7 @@ def decoder_weights() -> dict[str, Tensor]:
     weights = {f"norm.{end}": found[f"m.dec_norm.{end}"] for end in ("weight", "bias")}
     weights |= _matrix(found, "/head", "head.weight") | {"head.bias": found["m.head.bias"]}
     for number in range(BLOCKS):
-        ours, theirs = f"blocks.{number}", f"dec.{FIRST_BLOCK + number}"
+        ours, theirs = f"blocks.{number}", f"dec.{BLOCKS_BEFORE + number}"
         weights[f"{ours}.gamma"] = found[f"m.{theirs}.gamma"]
         for our_part, part in (("dwconv", "dw"), ("norm", "norm")):
             weights |= {f"{ours}.{our_part}.{end}": found[f"m.{theirs}.{part}.{end}"] for end in ("weight", "bias")}
