@@ -115,7 +115,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         """Log mel (B, frames, bands), frames a multiple of the stride, to numbers that are not rounded yet,
         (B, tokens, numbers)."""
         encoder, stride = self.encoder, self.config.stride
-        x = encoder["enter"](((mel - self.mel_mean) / self.mel_scale).transpose(1, 2))
+        x = encoder["enter"](self.normalised(mel).transpose(1, 2))
         x = encoder["frames"](x).transpose(1, 2)
         x = encoder["gather"](x.unflatten(1, (-1, stride)).flatten(2))
         x = encoder["tokens"](x.transpose(1, 2)).transpose(1, 2)
@@ -135,7 +135,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         return self._entered(self.quantiser.numbers(codes), voice)
 
     def _entered(self, numbers: Tensor, voice: Tensor) -> Tensor:
-        conditioning = self.decoder["voice"]((voice - self.mel_mean) / self.mel_scale)
+        conditioning = self.decoder["voice"](self.normalised(voice))
         return (self.decoder["enter"](numbers) + conditioning[:, None]).transpose(1, 2)
 
     def spread(self, x: Tensor) -> Tensor:
@@ -144,7 +144,7 @@ class QuantisedMel(MelStatistics, Generic[Config]):
 
     def left(self, x: Tensor) -> Tensor:
         """Output of the decoder's blocks, (B, width, frames), to log mel (B, frames, bands)."""
-        return self.decoder["leave"](x.transpose(1, 2)) * self.mel_scale + self.mel_mean
+        return self.log_mel(self.decoder["leave"](x.transpose(1, 2)))
 
     def decode_numbers(self, numbers: Tensor, voice: Tensor) -> Tensor:
         """Rounded numbers (B, n, numbers) in the voice of a mean mel (B, bands) to log mel (B, n · stride, bands)."""

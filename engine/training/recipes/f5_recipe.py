@@ -33,15 +33,11 @@ from engine.training.flow_matching import (
 )
 from engine.training.flow_times import errors_by_time
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
-from engine.training.recipes.initialising import open_gates
+from engine.training.recipes.initialising import WithMel, mel_frames, open_gates
 
 
-class MelClip(QueuedClip, Protocol):
+class MelClip(QueuedClip, WithMel, Protocol):
     """A clip with its mel."""
-
-    @property
-    def mel(self) -> np.ndarray:
-        """(frames, bands) log mel."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
     ) -> None:
         torch.manual_seed(options.seed)
         model = DiT(architecture)
-        initialise(model, _mean_mel(corpus.training))
+        initialise(model, torch.from_numpy(mel_frames(corpus.training).mean(axis=0)))
         super().__init__(corpus, corpus.training, model, LAYER_MATRICES, device, options)
 
     @abstractmethod
@@ -122,7 +118,3 @@ def initialise(model: DiT, mean_mel: Tensor) -> None:
     model.proj_out.weight.zero_()
     model.proj_out.bias.copy_(mean_mel)
     model.text_embed.text_embed.weight.mul_(0.5)
-
-
-def _mean_mel(clips: Sequence[MelClip]) -> Tensor:
-    return torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32).mean(axis=0))

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
+import numpy as np
 import torch
 
 from engine.models.networks.causal import TransformerLayer
 from engine.models.networks.diffusion import DiffusionTransformer
+from engine.models.networks.mel_statistics import MelStatistics
+
+
+class WithMel(Protocol):
+    """Interface of clips with a mel."""
+
+    @property
+    def mel(self) -> np.ndarray:
+        """(frames, bands) log mel."""
+
+
+def mel_frames(clips: Sequence[WithMel]) -> np.ndarray:
+    """The mel frames (n, bands) of every seventh clip, float32: enough for statistics of a corpus."""
+    return np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32)
+
+
+@torch.no_grad()
+def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel], smallest_scale: float = 0.0) -> None:
+    """The mel statistics of ``clips``, no scale below ``smallest_scale``, and ConvNeXt blocks that begin close to
+    passing their input on."""
+    mels = torch.from_numpy(mel_frames(clips))
+    model.mel_mean.copy_(mels.mean(0))
+    model.mel_scale.copy_(mels.std(0).clamp(min=smallest_scale))
+    for name, parameter in model.named_parameters():
+        if name.endswith("gamma"):
+            parameter.fill_(0.2)
 
 
 @torch.no_grad()

@@ -22,6 +22,7 @@ from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.networks.mel_statistics import MelStatistics
 from engine.training.corpora import Clip, Corpus
 from engine.training.draws import draw_state, restore_draw
+from engine.training.recipes.initialising import begin_over_mels
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
 
@@ -77,7 +78,7 @@ class ExcerptRecipe(Generic[Options, Codec]):
         self._clips = [clip for clip in corpus.training if clip.frames > options.frames]
         self._held_out = corpus.held_out[::3]
         self._seconds = corpus.seconds
-        initialise(model, corpus.training)
+        begin_over_mels(model, corpus.training, SMALLEST_SCALE)
         self.model, self.classifier = model.to(device), classifier.to(device)
         self.average = AveragedModel(self.model, options.average_decay)
         self._optimiser = torch.optim.AdamW(
@@ -174,14 +175,3 @@ def spectral_losses(made: Tensor, wanted: Tensor) -> dict[str, Tensor]:
         "mel": functional.l1_loss(made.float(), wanted),
         "change": functional.l1_loss(made.float().diff(dim=1), wanted.diff(dim=1)),
     }
-
-
-@torch.no_grad()
-def initialise(codec: MelStatistics, clips: tuple[Clip, ...]) -> None:
-    """The corpus's mel statistics, and blocks that begin close to passing their input on."""
-    mels = torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32))
-    codec.mel_mean.copy_(mels.mean(0))
-    codec.mel_scale.copy_(mels.std(0).clamp(min=SMALLEST_SCALE))
-    for name, parameter in codec.named_parameters():
-        if name.endswith("gamma"):
-            parameter.fill_(0.2)

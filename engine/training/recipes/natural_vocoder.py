@@ -43,6 +43,7 @@ from engine.training.draws import draw_state, restore_draw
 from engine.training.learner import Learner, LearningOptions
 from engine.training.natural_corpus import NaturalClip
 from engine.training.optimisers import LayerMatrices
+from engine.training.recipes.initialising import begin_over_mels
 from engine.training.schedule import AveragedModel
 
 LAYER_MATRICES = LayerMatrices("backbone.convnext.")
@@ -88,7 +89,7 @@ class NaturalVocoder:
         self._clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
         torch.manual_seed(options.seed)
         self.model = MelReader(architecture)
-        initialise(self.model, corpus.training)
+        begin_over_mels(self.model, corpus.training)
         self.model.to(device)
         self._decoder = NaturalDecoder.load(device=device)
         self._learner = Learner.by(self.model, LAYER_MATRICES, options)
@@ -147,7 +148,7 @@ class NaturalVocoder:
         gain, strength = (torch.rand((2, len(mel), 1, 1), generator=self._generator)).unbind()
         gain = (2 * gain - 1) * self.options.largest_gain
         wanted[:, :, LEVEL] = gain[:, :, 0] / LEVEL_SCALE
-        mel = self.model.normalised((mel + gain).to(self.device))
+        mel = self.model.normalised((mel + gain).to(self.device).mT).mT
         noise = torch.randn(mel.shape, generator=self._generator) * strength * self.options.largest_noise
         return mel + noise.to(self.device), wanted.to(self.device)
 
@@ -218,13 +219,3 @@ def voice_frames(clip: NaturalClip) -> Tensor:
     frames[:, :FORMANT] = torch.from_numpy(clip.latents.astype(np.float32))
     frames[:, FORMANT] = (clip.formant - FORMANT_MEAN) / FORMANT_SCALE
     return frames
-
-
-@torch.no_grad()
-def initialise(reader: MelReader, clips: tuple[NaturalClip, ...]) -> None:
-    """The corpus's mel statistics, and blocks that begin close to passing their input on."""
-    mels = torch.from_numpy(np.concatenate([clip.mel for clip in clips[::7]]).astype(np.float32))
-    reader.mel_mean.copy_(mels.mean(0))
-    reader.mel_scale.copy_(mels.std(0))
-    for block in reader.backbone.convnext:
-        block.gamma.fill_(0.2)

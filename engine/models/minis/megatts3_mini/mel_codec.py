@@ -88,7 +88,7 @@ class MelCodec(MelStatistics):
     def encode(self, mel: Tensor) -> Tensor:
         """Log mel (B, frames, bands) to latents (B, ⌈frames / stride⌉, latent); the last frame is repeated to fill."""
         missing = -mel.shape[1] % self.config.stride
-        x = ((mel - self.mel_mean) / self.mel_scale).transpose(1, 2)
+        x = self.normalised(mel).transpose(1, 2)
         x = functional.pad(x, (0, missing), mode="replicate") if missing else x
         for name in ("enter", "frames", "gather", "latents", "leave", "normalise"):
             x = self.encoder[name](x)
@@ -112,7 +112,7 @@ class MelCodec(MelStatistics):
         for name in ("enter", "latents", "spread", "frames", "leave"):
             x = self.decoder[name](x)
         x = x[..., (prompt_frames - first) * self.config.stride :]
-        return x.transpose(1, 2) * self.mel_scale + self.mel_mean
+        return self.log_mel(x.transpose(1, 2))
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelCodec:

@@ -14,6 +14,7 @@ from engine.models.files.checkpoints import load_strictly, read_float_weights
 from engine.models.files.config_file import ConfigFile
 from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames
 from engine.models.minis.natural.layout import VOICE
+from engine.models.networks.mel_statistics import MelStatistics
 from engine.models.networks.vocos import VocosBackbone, VocosConfig
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
@@ -38,17 +39,12 @@ class MelReaderConfig:
         return asdict(self)
 
 
-class MelReader(nn.Module):
-    """The network. Statistics of the corpus are part of the weights, so callers give plain log mels."""
-
-    mel_mean: Tensor
-    mel_scale: Tensor
+class MelReader(MelStatistics):
+    """The network."""
 
     def __init__(self, config: MelReaderConfig = MelReaderConfig()) -> None:
-        super().__init__()
+        super().__init__(config.bands)
         self.config = config
-        self.register_buffer("mel_mean", torch.zeros(config.bands))
-        self.register_buffer("mel_scale", torch.ones(config.bands))
         self.backbone = VocosBackbone(VocosConfig(config.bands, config.width, config.inner_width, config.layers))
         self.out = nn.Linear(config.width, VOICE)
 
@@ -58,11 +54,7 @@ class MelReader(nn.Module):
 
     def read(self, mel: Tensor) -> Tensor:
         """The same of a log mel that is at the latent frames already, (B, bands, n) to (B, n, 36)."""
-        return self.out(self.backbone(self.normalised(mel)))
-
-    def normalised(self, mel: Tensor) -> Tensor:
-        """(B, bands, n) with mean zero and variance one over the corpus."""
-        return (mel - self.mel_mean[:, None]) / self.mel_scale[:, None]
+        return self.out(self.backbone(self.normalised(mel.mT).mT))
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelReader:

@@ -91,4 +91,4 @@ class StreamedMelReader:
         return torch.cat([self._read(self._mel.finish()), self._reader.out(self._hidden.finish())[0]])
 
     def _read(self, mel: Tensor) -> Tensor:
-        return self._reader.out(self._hidden.push(self._reader.normalised(mel)))[0]
+        return self._reader.out(self._hidden.push(self._reader.normalised(mel.mT).mT))[0]
