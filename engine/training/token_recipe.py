@@ -1,5 +1,5 @@
-"""Common part of trainings of speech language models: the frozen teacher, if there is one, batches, optimisers,
-averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
+"""Common part of trainings of speech language models: the frozen teacher, if there is one, and batches. See
+:class:`engine.training.session.Recipe`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from torch import Tensor
 from engine.errors import TrainingError
 from engine.training.batch_queue import BatchQueue, held_out_pairs
 from engine.training.learner import Learner, LearningOptions
+from engine.training.learning_recipe import LearningRecipe
 from engine.training.optimisers import LayerMatrices
-from engine.training.schedule import AveragedModel
 from engine.training.spoken_tokens import Collate, SpokenTokens, TokenBatch
 from engine.training.token_network import TokenNetwork
 
@@ -48,7 +48,7 @@ class TokenData:
     """Origin of the examples, in words."""
 
 
-class TokenRecipe:
+class TokenRecipe(LearningRecipe[TokenOptions, TokenNetwork]):
     """Trains ``model``, some recipes on what ``teacher``, which stays as it is, makes of the same sequences."""
 
     name: ClassVar[str]
@@ -65,21 +65,10 @@ class TokenRecipe:
     ) -> None:
         """``base`` is the fingerprint of the checkpoint that is started from, the teacher's; ``collate`` lays batches
         out as the model reads them."""
+        super().__init__(Learner.by(model.to(device), LAYER_MATRICES, options), device, options)
         self.teacher = None if teacher is None else teacher.to(device).eval().requires_grad_(False)
-        self.model = model.to(device)
-        self.base, self.data, self.collate, self.device, self.options = base, data, collate, device, options
-        self._learner = Learner.by(self.model, LAYER_MATRICES, options)
+        self.base, self.data, self.collate = base, data, collate
         self._queue = BatchQueue(data.training, options.positions // 2, options.joined_share, options.seed)
-
-    @property
-    def average(self) -> AveragedModel[TokenNetwork]:
-        """The weights that are kept."""
-        return self._learner.average
-
-    @property
-    def steps(self) -> int:
-        """Steps made so far."""
-        return self._learner.steps
 
     # --- What a recipe adds -------------------------------------------------------------------------------------------
     def losses(self, batch: TokenBatch) -> tuple[Tensor, dict[str, float]]:
@@ -114,13 +103,11 @@ class TokenRecipe:
             "options": asdict(self.options),
         }
 
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        options = self.options
-        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor | float]]:
         items = [[self.data.training[one] for one in item] for item in self._queue.next()]
-        with options.autocast(self.device):
+        with self.options.autocast(self.device):
             loss, terms = self.losses(self.collate(items).to(self.device))
-        return {"loss": self._learner.follow(loss, number), **terms}
+        return loss, {"loss": loss.detach(), **terms}
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:
@@ -138,7 +125,7 @@ class TokenRecipe:
 
     def state(self) -> dict[str, Any]:
         return {
-            **self._learner.state(),
+            **super().state(),
             "queue": self._queue.state(),
             "base": self.base,
             "retained": list(self.retained),
@@ -151,7 +138,7 @@ class TokenRecipe:
                 "The run to resume was started from another checkpoint or keeps other layers; choose another folder, "
                 "or resume it as it was started."
             )
-        self._learner.restore(state)
+        super().restore(state)
         self._queue.restore(state["queue"])
 
     @property

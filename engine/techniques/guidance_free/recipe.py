@@ -45,9 +45,10 @@ from engine.training.flow_matching import (
     synthesis_problem,
 )
 from engine.training.learner import GRADIENT_NORM, Learner
+from engine.training.learning_recipe import LearningRecipe
 from engine.training.optimisers import Rates
 from engine.training.processes import Processes
-from engine.training.schedule import AveragedModel, Rated
+from engine.training.schedule import Rated
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
 VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
@@ -106,20 +107,19 @@ class GuidanceFreeOptions(Rated):
             raise SettingError(f"The latest guided time must lie above 0 and up to 1, not be {self.latest:g}.")
 
 
-class GuidanceFree:
+class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
     """Fine-tunes a model; see :class:`engine.training.session.Recipe`."""
 
     def __init__(
         self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions
     ) -> None:
         self.name = f"cfg-free {options.method} w={options.weight:.6g}"
-        self.checkpoint, self.examples, self.processes, self.options = checkpoint, examples, processes, options
-        self.device = processes.device
+        self.checkpoint, self.examples, self.processes = checkpoint, examples, processes
         torch.manual_seed(options.seed)
-        self._teacher = _diffusion_transformer(checkpoint).to(self.device)
-        self.model = copy.deepcopy(self._teacher).train().requires_grad_(True)
-        self._learner = _JoinedLearner(self.model, options, processes)
-        self._field = self._learner.field
+        self._teacher = _diffusion_transformer(checkpoint).to(processes.device)
+        learner = _JoinedLearner(copy.deepcopy(self._teacher).train().requires_grad_(True), options, processes)
+        super().__init__(learner, processes.device, options)
+        self._field = learner.field
         # Every process draws for itself.
         seed = options.seed + 1_000_003 * processes.number
         joined_share = options.joined_share if _may_join(examples.training) else 0.0
@@ -128,16 +128,6 @@ class GuidanceFree:
         self._objective = options.objective
         if options.method == DISTILLATION:
             self._objective = replace(options.objective, drop_audio=0.0, drop_both=0.0)
-
-    @property
-    def average(self) -> AveragedModel:
-        """The weights that are kept."""
-        return self._learner.average
-
-    @property
-    def steps(self) -> int:
-        """Steps made so far."""
-        return self._learner.steps
 
     def describe(self) -> dict[str, Any]:
         examples = self.examples
@@ -150,16 +140,14 @@ class GuidanceFree:
             "options": asdict(self.options),
         }
 
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        options = self.options
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         batch = collate([[self.examples.training[one] for one in item] for item in self._queue.next()])
-        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
         # Drawn on the CPU, so that one seed gives the same run on every device.
         problem = draw_problem(batch, self._objective, self._generator).to(self.device)
         ids = batch.ids.to(self.device)
         velocity = self._field(ids, problem).float()
         loss = span_error(velocity, self._target(ids, problem, velocity.detach(), progress), problem.span)
-        return {"loss": self._learner.follow(loss, number)}
+        return loss, {"loss": loss.detach()}
 
     @torch.no_grad()
     def _target(self, ids: Tensor, problem: FlowMatchingDraw, conditional: Tensor, progress: float) -> Tensor:
@@ -237,7 +225,7 @@ class GuidanceFree:
     def state(self) -> dict[str, Any]:
         draws = {"queue": self._queue.state(), "generator": self._generator.get_state()}
         return {
-            **self._learner.state(),
+            **super().state(),
             "draws": self.processes.gather(draws),
             "base": self._base,
         }
@@ -252,7 +240,7 @@ class GuidanceFree:
                 f"The run to resume has {len(state['draws'])} processes, but here are {self.processes.count}; "
                 "start as many."
             )
-        self._learner.restore(state)
+        super().restore(state)
         draws = state["draws"][self.processes.number]
         self._queue.restore(draws["queue"])
         self._generator.set_state(draws["generator"])

@@ -1,22 +1,23 @@
-"""Common part of the recipes of bundled flow and masked models: batches of clips and of pairs of them, Muon and AdamW,
-averaged weights, and what a checkpoint holds. See :class:`engine.training.session.Recipe`.
+"""Common part of the recipes of bundled flow and masked models: batches of clips and of pairs of them. See
+:class:`engine.training.session.Recipe`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.training.batch_queue import BatchQueue, QueuedClip
 from engine.training.corpora import Corpus
 from engine.training.learner import Learner, LearningOptions
+from engine.training.learning_recipe import LearningRecipe
 from engine.training.optimisers import LayerMatrices
-from engine.training.schedule import AveragedModel, Network
+from engine.training.schedule import Network, Rated
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,21 @@ class BundledOptions(LearningOptions):
     """The model's frames of one step, padding included."""
 
 
+def described(corpus: Corpus[Any], clips: Sequence[object], model: nn.Module, options: Rated) -> dict[str, Any]:
+    """Header of the log of a run that trains a model from random weights on the ``clips`` of a corpus."""
+    return {
+        "corpus": f"{corpus.source}, {len(clips)} clips, {corpus.seconds / 3600:.2f} h",
+        "parameters": sum(one.numel() for one in model.parameters()),
+        "initial_weights": "random",
+        "options": asdict(options),
+    }
+
+
 Options = TypeVar("Options", bound=BundledOptions)
 Clips = TypeVar("Clips", bound=QueuedClip)
 
 
-class BundledRecipe(ABC, Generic[Options, Clips, Network]):
+class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Network]):
     """Trains ``model`` on ``clips``, as it sees those of ``corpus``."""
 
     name: ClassVar[str]
@@ -47,40 +58,22 @@ class BundledRecipe(ABC, Generic[Options, Clips, Network]):
         device: torch.device,
         options: Options,
     ) -> None:
-        self.corpus, self.clips, self.device, self.options = corpus, clips, device, options
-        self.model = model.to(device)
-        self._learner = Learner.by(self.model, layers, options)
+        super().__init__(Learner.by(model.to(device), layers, options), device, options)
+        self.corpus, self.clips = corpus, clips
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed)
         self.generator = torch.Generator().manual_seed(options.seed)
         """Draws on the CPU, so that one seed gives the same run on every device."""
-
-    @property
-    def average(self) -> AveragedModel[Network]:
-        """The weights that ship."""
-        return self._learner.average
-
-    @property
-    def steps(self) -> int:
-        """Steps made so far."""
-        return self._learner.steps
 
     @abstractmethod
     def loss(self, items: list[list[Clips]]) -> Tensor:
         """The loss to go down, of a batch whose items are one clip, or two of one voice."""
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "corpus": f"{self.corpus.source}, {len(self.clips)} clips, {self.corpus.seconds / 3600:.2f} h",
-            "parameters": sum(one.numel() for one in self.model.parameters()),
-            "initial_weights": "random",
-            "options": asdict(self.options),
-        }
+        return described(self.corpus, self.clips, self.model, self.options)
 
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        options = self.options
-        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         loss = self.loss([[self.clips[one] for one in item] for item in self._queue.next()])
-        return {self.term: self._learner.follow(loss, number)}
+        return loss, {self.term: loss.detach()}
 
     def autocast(self) -> torch.autocast:
         """The precision of the passes."""
@@ -88,12 +81,12 @@ class BundledRecipe(ABC, Generic[Options, Clips, Network]):
 
     def state(self) -> dict[str, Any]:
         return {
-            **self._learner.state(),
+            **super().state(),
             "queue": self._queue.state(),
             "generator": self.generator.get_state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._learner.restore(state)
+        super().restore(state)
         self._queue.restore(state["queue"])
         self.generator.set_state(state["generator"])

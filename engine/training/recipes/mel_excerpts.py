@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.networks.mel_statistics import MelStatistics
 from engine.training.corpora import Clip, Corpus
 from engine.training.draws import draw_state, restore_draw
+from engine.training.recipes.bundled_recipe import described
 from engine.training.recipes.initialising import begin_over_mels
 from engine.training.schedule import AveragedModel, Rated
 from engine.training.session import require_finite
@@ -74,10 +75,9 @@ class ExcerptRecipe(Generic[Options, Codec]):
     def __init__(
         self, corpus: Corpus, device: torch.device, options: Options, model: Codec, classifier: nn.Module
     ) -> None:
-        self.device, self.options = device, options
+        self.corpus, self.device, self.options = corpus, device, options
         self._clips = [clip for clip in corpus.training if clip.frames > options.frames]
         self._held_out = corpus.held_out[::3]
-        self._seconds = corpus.seconds
         begin_over_mels(model, corpus.training, SMALLEST_SCALE)
         self.model, self.classifier = model.to(device), classifier.to(device)
         self.average = AveragedModel(self.model, options.average_decay)
@@ -103,12 +103,7 @@ class ExcerptRecipe(Generic[Options, Codec]):
         return [*self.model.parameters(), *self.classifier.parameters()]
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "corpus": f"flite, {len(self._clips)} clips, {self._seconds / 3600:.2f} h",
-            "parameters": sum(one.numel() for one in self.model.parameters()),
-            "initial_weights": "random",
-            "options": asdict(self.options),
-        }
+        return described(self.corpus, self._clips, self.model, self.options)
 
     def step(self, number: int, progress: float) -> dict[str, float]:
         options = self.options

@@ -13,7 +13,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from engine.files import write_atomically
 from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames
+from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames, mel_frame_at
 from engine.models.minis.natural.layout import (
     COMPONENTS,
     FORMANT,
@@ -41,10 +41,11 @@ from engine.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, Mel
 from engine.training.corpora import Corpus
 from engine.training.draws import draw_state, restore_draw
 from engine.training.learner import Learner, LearningOptions
+from engine.training.learning_recipe import LearningRecipe
 from engine.training.natural_corpus import NaturalClip
 from engine.training.optimisers import LayerMatrices
+from engine.training.recipes.bundled_recipe import described
 from engine.training.recipes.initialising import begin_over_mels
-from engine.training.schedule import AveragedModel
 
 LAYER_MATRICES = LayerMatrices("backbone.convnext.")
 CENTS, DECIBELS = PITCH_SCALE * 1200 / math.log(2), LEVEL_SCALE * 20 / math.log(10)
@@ -73,7 +74,7 @@ class VocoderOptions(LearningOptions):
     average_decay: float = 0.998
 
 
-class NaturalVocoder:
+class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
     """Trains a mel reader; see :class:`engine.training.session.Recipe`."""
 
     name = "voice-vocoder"
@@ -85,41 +86,28 @@ class NaturalVocoder:
         options: VocoderOptions = VocoderOptions(),
         architecture: MelReaderConfig = MelReaderConfig(),
     ) -> None:
-        self.corpus, self.device, self.options = corpus, device, options
-        self._clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
         torch.manual_seed(options.seed)
-        self.model = MelReader(architecture)
-        begin_over_mels(self.model, corpus.training)
-        self.model.to(device)
+        model = MelReader(architecture)
+        begin_over_mels(model, corpus.training)
+        super().__init__(Learner.by(model.to(device), LAYER_MATRICES, options), device, options)
+        self.corpus = corpus
+        self._clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
         self._decoder = NaturalDecoder.load(device=device)
-        self._learner = Learner.by(self.model, LAYER_MATRICES, options)
         self._draw = random.Random(options.seed)
         self._generator = torch.Generator().manual_seed(options.seed)
         """Draws on the processor, so that one seed means one run whatever the device."""
 
-    @property
-    def average(self) -> AveragedModel[MelReader]:
-        """The weights that ship."""
-        return self._learner.average
-
     def describe(self) -> dict[str, Any]:
-        return {
-            "corpus": f"{self.corpus.source}, {len(self._clips)} clips, {self.corpus.seconds / 3600:.2f} h",
-            "parameters": sum(one.numel() for one in self.model.parameters()),
-            "initial_weights": "random",
-            "options": asdict(self.options),
-        }
+        return described(self.corpus, self._clips, self.model, self.options)
 
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        options = self.options
-        self._learner.start(options.scale(number, progress, options.warm_up, options.hold))
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         mel, wanted = self._batch()
-        with options.autocast(self.device):
+        with self.options.autocast(self.device):
             made = self.model.out(self.model.backbone(mel)).float()
             spectrum = self._spectral_error(made, wanted)
         voice = self._voice_error(made, wanted)
-        self._learner.follow(voice + options.spectrum_weight * spectrum, number)
-        return {"voice": float(voice.detach()), "spectrum": float(spectrum.detach())}
+        loss = voice + self.options.spectrum_weight * spectrum
+        return loss, {"voice": voice.detach(), "spectrum": spectrum.detach()}
 
     def _voice_error(self, made: Tensor, wanted: Tensor) -> Tensor:
         """Mean absolute error of voice frames (B, n, 36). Without voice the pitch is between what surrounds it, and
@@ -185,13 +173,13 @@ class NaturalVocoder:
 
     def state(self) -> dict[str, Any]:
         return {
-            **self._learner.state(),
+            **super().state(),
             "draw": draw_state(self._draw),
             "generator": self._generator.get_state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        self._learner.restore(state)
+        super().restore(state)
         restore_draw(self._draw, state["draw"])
         self._generator.set_state(state["generator"])
 
@@ -202,13 +190,12 @@ class NaturalVocoder:
         content = json.dumps({"mel_reader": reader.config.as_dict()}, indent=1) + "\n"
         write_atomically(folder / CONFIG_FILE, content.encode())
         weights = {name: value.detach().cpu().half().contiguous() for name, value in reader.state_dict().items()}
-        write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self._learner.steps)}))
+        write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self.steps)}))
 
 
 def mel_at(clip: NaturalClip, first: int, count: int) -> Tensor:
     """The log mel of ``clip`` at ``count`` latent frames from ``first``, (bands, count) float32."""
-    begin = first * 75 // 64
-    end = (first + count) * 75 // 64 + 2
+    begin, end = mel_frame_at(first), mel_frame_at(first + count) + 2
     mel = torch.from_numpy(clip.mel[begin:end].astype(np.float32)).T
     return at_latent_frames(mel[None], first, count, begin)[0]
 

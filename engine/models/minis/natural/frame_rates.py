@@ -18,6 +18,11 @@ def latent_frames(mel_frames: int) -> int:
     return -(-(mel_frames - 1) * MEL_HOP // HOP) + 1
 
 
+def mel_frame_at(latent_frame: int) -> int:
+    """The last mel frame whose centre is not after that of ``latent_frame``."""
+    return latent_frame * HOP // MEL_HOP
+
+
 def at_latent_frames(mel: Tensor, first: int, count: int, begin: int = 0) -> Tensor:
     """``mel`` (B, bands, frames), whose first is frame ``begin`` of the whole, at the latent frames from ``first``:
     (B, bands, count). After the last frame it stays as it is."""
@@ -44,7 +49,7 @@ class StreamedFrames:
         ready = max(latent_frames(frames) - 1, 0)
         made = at_latent_frames(known, self._given, ready - self._given, self._begin)
         # The next latent frame lies between mel frames of which the left one is known, or on the last one.
-        keep_from = max(min(ready * HOP // MEL_HOP, frames - 1), 0)
+        keep_from = max(min(mel_frame_at(ready), frames - 1), 0)
         self._known, self._begin, self._given = known[:, :, keep_from - self._begin :], keep_from, ready
         return made
 
