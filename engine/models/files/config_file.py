@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
 from engine.errors import CheckpointError
 from engine.fields import is_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Sizes = TypeVar("Sizes", bound="DataclassInstance")
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,10 @@ class ConfigFile:
     def number(self, name: str, default: int | None = None) -> int:
         """A positive whole number."""
         return self._entry(name, default, int, lambda value: value > 0, "a positive whole number")
+
+    def sizes(self, kind: type[Sizes]) -> Sizes:
+        """A dataclass of positive whole numbers; each must be there."""
+        return kind(**{one.name: self.number(one.name) for one in fields(kind)})
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """True or false."""

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,20 +18,10 @@ from engine.models.f5.config import BackboneConfig
 from engine.training.corpora import Clip, Corpus
 from engine.training.flow_matching import SpeechBatch
 from engine.training.recipes.export_f5 import export_f5
-from engine.training.recipes.f5_recipe import F5Options, F5Recipe, laid_out
+from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
-ARCHITECTURE = BackboneConfig(
-    "DiT",
-    dim=256,
-    depth=8,
-    heads=4,
-    ff_mult=2,
-    text_dim=128,
-    text_mask_padding=True,
-    conv_layers=3,
-    text_num_embeds=len(VOCABULARY.phones),
-)
+ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(VOCABULARY.phones))
 
 
 class F5Mini(F5Recipe[F5Options, Clip]):

@@ -35,6 +35,11 @@ from engine.training.flow_times import errors_by_time
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.initialising import WithMel, mel_frames, open_gates
 
+SMALL_F5 = BackboneConfig(
+    "DiT", dim=256, depth=8, heads=4, ff_mult=2, text_dim=128, text_mask_padding=True, conv_layers=3
+)
+"""A recipe adds the size of its vocabulary."""
+
 
 class MelClip(QueuedClip, WithMel, Protocol):
     """A clip with its mel."""

@@ -8,7 +8,7 @@ outgrowing the noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -110,7 +110,7 @@ def export_codec(folder: Path, codec: MelCodec) -> None:
         "hop_size": HOP,
         "vae_stride": codec.config.stride,
         "frames_multiple": codec.config.stride,
-        "mel_codec": codec.config.as_dict(),
+        "mel_codec": asdict(codec.config),
     }
     (folder / CONFIG_FILE).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     weights = {

@@ -9,7 +9,7 @@ and decides better with more steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,20 +24,10 @@ from engine.training.flow_matching import SpeechBatch
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_phones import PHONES, respaced
 from engine.training.recipes.export_f5 import export_layout
-from engine.training.recipes.f5_recipe import F5Options, F5Recipe, laid_out
+from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
 
 VOCABULARY = PhoneVocabulary(PHONES)
-ARCHITECTURE = BackboneConfig(
-    "DiT",
-    dim=256,
-    depth=8,
-    heads=4,
-    ff_mult=2,
-    text_dim=128,
-    text_mask_padding=True,
-    conv_layers=3,
-    text_num_embeds=len(PHONES),
-)
+ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
 
 
 @dataclass(frozen=True)

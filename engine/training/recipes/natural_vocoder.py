@@ -13,7 +13,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +187,7 @@ class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
         """Write what :meth:`engine.models.minis.natural.mel_reader.MelReader.load` reads, in half precision."""
         folder.mkdir(parents=True, exist_ok=True)
         reader = self.average.module
-        content = json.dumps({"mel_reader": reader.config.as_dict()}, indent=1) + "\n"
+        content = json.dumps({"mel_reader": asdict(reader.config)}, indent=1) + "\n"
         write_atomically(folder / CONFIG_FILE, content.encode())
         weights = {name: value.detach().cpu().half().contiguous() for name, value in reader.state_dict().items()}
         write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self.steps)}))

@@ -8,7 +8,7 @@ mel spectrogram that Vocos decodes. Its files lie where the official ones would:
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -42,15 +42,6 @@ class MelCodecConfig:
     """Blocks at the rate of the mel, in the encoder and in the decoder each."""
     latent_layers: int = 2
     """Blocks at the rate of the latents, likewise."""
-
-    @classmethod
-    def read(cls, path: Path) -> MelCodecConfig:
-        """Read a ``config.yaml``. Raises :class:`CheckpointError` when it is missing or describes no such codec."""
-        part = ConfigFile.read(path).part("mel_codec")
-        return cls(**{one.name: part.number(one.name) for one in fields(cls)})
-
-    def as_dict(self) -> dict[str, int]:
-        return asdict(self)
 
 
 class MelCodec(MelStatistics):
@@ -117,6 +108,6 @@ class MelCodec(MelStatistics):
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelCodec:
         """Load a ``wavvae`` folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
-        model = cls(MelCodecConfig.read(folder / CONFIG_FILE))
+        model = cls(ConfigFile.read(folder / CONFIG_FILE).part("mel_codec").sizes(MelCodecConfig))
         load_strictly(model, read_float_weights(folder / WEIGHT_FILE), str(folder / WEIGHT_FILE))
         return model.eval().requires_grad_(False).to(device)

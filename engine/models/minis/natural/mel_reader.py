@@ -4,7 +4,7 @@ speech needs. With that decoder after them they are a vocoder.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -29,15 +29,6 @@ class MelReaderConfig:
     inner_width: int = 768
     layers: int = 5
 
-    @classmethod
-    def read(cls, path: Path) -> MelReaderConfig:
-        """Read a ``config.json``. Raises :class:`CheckpointError` when it is missing or describes no such network."""
-        part = ConfigFile.read(path).part("mel_reader")
-        return cls(**{one.name: part.number(one.name) for one in fields(cls)})
-
-    def as_dict(self) -> dict[str, int]:
-        return asdict(self)
-
 
 class MelReader(MelStatistics):
     """The network."""
@@ -59,6 +50,6 @@ class MelReader(MelStatistics):
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelReader:
         """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
-        model = cls(MelReaderConfig.read(folder / CONFIG_FILE))
+        model = cls(ConfigFile.read(folder / CONFIG_FILE).part("mel_reader").sizes(MelReaderConfig))
         load_strictly(model, read_float_weights(folder / WEIGHT_FILE), str(folder / WEIGHT_FILE))
         return model.eval().requires_grad_(False).to(device)
