@@ -20,10 +20,10 @@ from app.shell.theme import Colours
 
 @runtime_checkable
 class Coloured(Protocol):
-    """What every panel can do besides being a widget."""
+    """A widget that follows the theme; every panel is one."""
 
     def set_colours(self, colours: Colours) -> None:
-        """Follow the theme."""
+        """Draw with ``colours`` from now on."""
 
 
 class Docks:

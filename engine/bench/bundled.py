@@ -1,11 +1,13 @@
-"""Shared by benches of the bundled flow model: options, model, sentence, voice."""
+"""Shared by benches of the bundled flow model: options, model, sentence, voice, rounds."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping
 
 from engine.errors import SettingError
+from engine.measure.timing import Comparison, paired_ratio
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import entry, voice
@@ -84,6 +86,25 @@ def setting(arguments: argparse.Namespace) -> Setting:
 def speaker(arguments: argparse.Namespace) -> Voice:
     """The voice that the options name."""
     return voice(arguments.voice)
+
+
+def timed(
+    variants: Mapping[str, Callable[[], object]],
+    device: str,
+    arguments: argparse.Namespace,
+    what: str = "",
+    warm_up: int = 1,
+) -> Comparison:
+    """Compare ``variants`` with the first of them in interleaved rounds, as many as the options say. ``what`` is named
+    in the progress."""
+    say(f"{what}{': ' if what else ''}{arguments.rounds} rounds of each …")
+    return paired_ratio(
+        variants,
+        arguments.rounds,
+        warm_up=warm_up,
+        device=device,
+        on_round=lambda done: say(f"round {done} of {arguments.rounds}"),
+    )
 
 
 def say(line: str) -> None:

@@ -29,7 +29,7 @@ from engine.bench.operators import seconds_by_kind
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import Comparison, Interval, interval, paired_ratio
+from engine.measure.timing import Comparison, Interval, interval
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
@@ -151,7 +151,6 @@ def _compare(
     weight = both[1][OURS].proj_out.weight
     kind = str(weight.dtype).removeprefix("torch.")
     ways = samplers(*both, frames, arguments.steps)
-    bundled.say(f"{name}, {frames} frames, {kind}: {arguments.rounds} rounds of each …")
     reference, *others = (way() for way in ways.values())
     differences = [(reference - one).abs().max().item() for one in others]
     relative = [((reference - one).norm() / reference.norm()).item() for one in others]
@@ -160,12 +159,7 @@ def _compare(
         raise PlainError(
             f"The two mels differ by {max(differences):.2g}: our implementation has an error; please report it."
         )
-    comparison = paired_ratio(
-        ways,
-        arguments.rounds,
-        device=str(weight.device),
-        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
-    )
+    comparison = bundled.timed(ways, str(weight.device), arguments, f"{name}, {frames} frames, {kind}")
     for way, difference, share in zip(ways, (None, *differences), (None, *relative), strict=True):
         speed_up = comparison.speed_up.get(way)
         rows.append(

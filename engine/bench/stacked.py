@@ -20,7 +20,7 @@ from engine.bench.report import Report
 from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import Comparison, interval, paired_ratio
+from engine.measure.timing import Comparison, interval
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
 from engine.models.base import Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
@@ -131,8 +131,8 @@ def run(arguments: argparse.Namespace) -> Report:
             model.synthesise(arguments.text, voice, way.setting, way.artefacts, SilentObserver())
         )
 
-    sampled = _timed("backbone", backbone, device, arguments)
-    spoken = _timed("whole pipeline", {one.title: pipeline(one) for one in rungs}, device, arguments)
+    sampled = bundled.timed(backbone, device, arguments, "backbone")
+    spoken = bundled.timed({one.title: pipeline(one) for one in rungs}, device, arguments, "whole pipeline")
     heard: dict[str, list[VoiceVerdict]] = {}
     vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
@@ -204,18 +204,6 @@ def _on_top(top: Top, value: float, model: FlowSpeech, setting: Setting, argumen
 
 
 # --- Measured ---------------------------------------------------------------------------------------------------------
-def _timed(
-    what: str, variants: Mapping[str, Callable[[], object]], device: str, arguments: argparse.Namespace
-) -> Comparison:
-    bundled.say(f"{what}: {arguments.rounds} rounds of each …")
-    return paired_ratio(
-        variants,
-        arguments.rounds,
-        device=device,
-        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
-    )
-
-
 def _rungs(
     ladder: Sequence[Way], heard: Mapping[str, Sequence[VoiceVerdict]], sampled: Comparison, spoken: Comparison
 ) -> Iterator[dict[str, object]]:

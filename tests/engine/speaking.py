@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from engine.models import load_model
-from engine.models.base import Synthesis, run_to_completion
+from engine.models.base import Synthesis, Utterance, run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import resolve, spade, speculative
+from engine.views.computing import compute_view
+from engine.views.figure import Figure
+from engine.views.view import Task
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
 
 TEXT = "Rice is often served."
@@ -41,6 +44,12 @@ def shallow(**knobs: object) -> Engaged:
 
 def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: object = None) -> Synthesis:
     return run_to_completion(model.synthesise(text, voice("slt"), chosen, (), observer or SilentObserver()))
+
+
+def view(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
+    """The view called ``name`` of :data:`TEXT`."""
+    task = Task(model, Utterance(TEXT, voice("slt")), setting(), Values(knobs), SilentObserver())
+    return compute_view(name, task)
 
 
 def write_all(root: Path) -> Path:

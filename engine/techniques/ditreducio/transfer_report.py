@@ -9,9 +9,9 @@ from statistics import fmean, median
 from engine.techniques.ditreducio.record import Sentence
 
 DISTANCE_TOLERANCE = 1.25
-"""A table serves sentences well if their log-mel distance is within this factor of that of its own sentences."""
+"""A table transfers well to sentences if their log-mel distance is at most this times that of its own sentences …"""
 EXCEEDING_TOLERANCE = 0.10
-"""And of whose skips no more than this share more exceed their bounds."""
+"""… and the share of skips beyond their bounds (0 to 1) is at most this above that of its own sentences."""
 OTHER_LENGTH = 1.5
 """Sentences are longer (or shorter) than the table's own from this factor on."""
 

@@ -13,7 +13,7 @@ from engine.bench import bundled
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import interval, paired_ratio
+from engine.measure.timing import interval
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import defaults
@@ -61,15 +61,8 @@ def run(arguments: argparse.Namespace) -> Report:
         tables["ours"] = calibrate([target], knobs, SilentObserver()).table.actions
 
     ours()
-    bundled.say(f"{arguments.rounds} rounds of each …")
-    device = target.noise.device.type
-    comparison = paired_ratio(
-        {"published": published, "ours": ours},
-        arguments.rounds,
-        warm_up=0,
-        device=device,
-        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
-    )
+    ways = {"published": published, "ours": ours}
+    comparison = bundled.timed(ways, target.noise.device.type, arguments, warm_up=0)
     if tables["published"] != tables["ours"]:
         raise PlainError("The two calibrations gave different tables: there is an error in one of them; report it.")
     ratio = comparison.speed_up["ours"]

@@ -20,7 +20,7 @@ from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.machine import describe
-from engine.measure.timing import Comparison, paired_ratio
+from engine.measure.timing import Comparison
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
 from engine.models.base import Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
@@ -62,34 +62,33 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Searched:
-    """A rival whose share follows from a threshold, which is searched between two values."""
+class Rival:
+    """A technique whose share follows from one knob."""
 
     technique: str
     knob: str
     title: str
-    low: float
-    high: float
 
     def engaged(self, baseline: Setting, value: float) -> Setting:
-        """``baseline`` with the rival at a threshold."""
+        """``baseline`` with the rival at this value of the knob."""
         return baseline.with_technique(Engaged(self.technique, Values({self.knob: value})))
 
 
 @dataclass(frozen=True)
-class Counted:
-    """A rival whose share follows from a number of steps and is known beforehand."""
+class Searched(Rival):
+    """A rival whose knob is a threshold, which is searched between two values."""
 
-    technique: str
-    knob: str
-    title: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Counted(Rival):
+    """A rival whose knob is a number of steps, from which the share is known beforehand."""
+
     short: str
     """Title of its takes."""
     symbol: str
-
-    def engaged(self, baseline: Setting, value: int) -> Setting:
-        """``baseline`` with the rival at that number of steps."""
-        return baseline.with_technique(Engaged(self.technique, Values({self.knob: value})))
 
 
 def rivals() -> tuple[list[Searched], list[Counted]]:
@@ -261,14 +260,7 @@ def _timed(model: FlowSpeech, plain: Way, contenders: Sequence[Contender], argum
         way.title: model.sampling(arguments.text, voice, way.setting, way.artefacts)
         for way in (plain, *(one.way for one in contenders))
     }
-    device = samplings[plain.title]().device.type
-    bundled.say(f"{arguments.rounds} rounds of each …")
-    return paired_ratio(
-        samplings,
-        arguments.rounds,
-        device=device,
-        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
-    )
+    return bundled.timed(samplings, samplings[plain.title]().device.type, arguments)
 
 
 def _row(

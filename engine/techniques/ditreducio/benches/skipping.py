@@ -16,7 +16,7 @@ from engine.bench import bundled
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import interval, paired_ratio
+from engine.measure.timing import interval
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.calibration_target import CalibrationTarget
@@ -67,15 +67,9 @@ def run(arguments: argparse.Namespace) -> Report:
     if not counted:
         raise PlainError("No threshold skips 10 % of the operations; give larger values with --thresholds.")
 
-    bundled.say(f"{arguments.rounds} rounds of each …")
     variants = {"baseline": partial(sample, target, None)}
     variants |= {f"{threshold:g}": partial(sample, target, table) for threshold, table in tables.items()}
-    comparison = paired_ratio(
-        variants,
-        arguments.rounds,
-        device=target.noise.device.type,
-        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
-    )
+    comparison = bundled.timed(variants, target.noise.device.type, arguments)
     shares = {
         threshold: (1 - 1 / np.array(comparison.ratios(f"{threshold:g}"))) / (1 - ratios[threshold])
         for threshold in tables

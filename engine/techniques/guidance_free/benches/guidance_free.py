@@ -25,7 +25,7 @@ from engine.measure.bootstrap import bootstrap, rate
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
-from engine.measure.timing import Interval, paired_ratio
+from engine.measure.timing import Interval
 from engine.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
 from engine.measure.warping import warped_log_mel_distance
 from engine.models.base import WeightSet
@@ -110,13 +110,8 @@ def _timed(
     settings = {"guided": guided(baseline, chosen[-1].equivalent_guidance)}
     settings |= {f"{one.weight:g}": guidance_free(baseline, one) for one in chosen}
     targets = {name: model.calibration_target(arguments.text, voice, setting)[0] for name, setting in settings.items()}
-    bundled.say(f"{arguments.rounds} rounds of each …")
-    comparison = paired_ratio(
-        {name: partial(sample, target) for name, target in targets.items()},
-        arguments.rounds,
-        device=targets["guided"].noise.device.type,
-        on_round=lambda done: bundled.say(f"round {done} of {arguments.rounds}"),
-    )
+    ways = {name: partial(sample, target) for name, target in targets.items()}
+    comparison = bundled.timed(ways, targets["guided"].noise.device.type, arguments)
     return {None: comparison.same} | {one.weight: comparison.speed_up[f"{one.weight:g}"] for one in chosen}
 
 

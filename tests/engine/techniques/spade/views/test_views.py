@@ -2,45 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.errors import SettingError
-from engine.models.base import Utterance
-from engine.models.catalogue import voice
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, LayerImportance, read_record
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
-from engine.views.computing import compute_view
-from engine.views.figure import Bars, Figure
-from engine.views.view import Task
+from engine.views.figure import Bars
 from tests.engine.small_language import write_model
-from tests.engine.speaking import TEXT, load, setting, write_all
+from tests.engine.speaking import load, view, write_all
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LmMiniSpeech]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PARETONE_DATA", str(tmp_path_factory.mktemp("own")))
-        yield load(write_all(tmp_path_factory.mktemp("views") / "model"))
-
-
-def computed(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
-    task = Task(model, Utterance(TEXT, voice("slt")), setting(), Values(knobs), SilentObserver())
-    return compute_view(name, task)
-
-
-def test_memory_and_time_by_depth(model: LmMiniSpeech) -> None:
-    figure = computed(model, "depth", depths=3, rounds=1)
+def test_memory_and_time_by_depth(language_model: LmMiniSpeech) -> None:
+    figure = view(language_model, "depth", depths=3, rounds=1)
     memory, time = (panel.curves[0] for panel in figure.panels)
     assert memory.x == time.x == (1.0, 2.0, 3.0)
-    own = model.own.tokens
+    own = language_model.own.tokens
     config = own.transformer.config
     # Four projections of attention, three of the feed-forward part, two norms.
     layer = 4 * (4 * 16 * 16 + 3 * 16 * 24 + 2 * 16)
@@ -53,13 +34,13 @@ def test_memory_and_time_by_depth(model: LmMiniSpeech) -> None:
 
 def test_depth_needs_a_measurement(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="is not measured yet"):
-        computed(load(write_model(tmp_path / "bare")), "depth")
+        view(load(write_model(tmp_path / "bare")), "depth")
 
 
-def test_layer_importance_draws_the_measurement_at_hand(model: LmMiniSpeech, tmp_path: Path) -> None:
+def test_layer_importance_draws_the_measurement_at_hand(language_model: LmMiniSpeech, tmp_path: Path) -> None:
     root = write_all(tmp_path / "model")
     place = root / FILE
-    record = read_record((root,), model.info.fingerprint)
+    record = read_record((root,), language_model.info.fingerprint)
     ends = (0.1, 0.2, 0.3), (0.3, 0.4, 0.5)
     for one in (
         LayerImportance(DIVERGENCE, (0.2, 0.3, 0.4), *ends, ((0, 1), (0, 2), (2, 2)), 0.0, 4),
@@ -67,7 +48,7 @@ def test_layer_importance_draws_the_measurement_at_hand(model: LmMiniSpeech, tmp
     ):
         record = record.with_measure(one)
     record.write(place)
-    figure = computed(load(root), "layer-importance")
+    figure = view(load(root), "layer-importance")
     assert [panel.y.title for panel in figure.panels] == ["WLI", "KL", "1 − cosine"]
     errors, divergence, _ = figure.panels
     assert isinstance(errors, Bars)
@@ -87,6 +68,6 @@ def test_layers_that_word_errors_leave_equal_are_compared_by_what_decides_betwee
     ):
         record = record.with_measure(one)
     record.write(root / FILE)
-    caption = computed(load(root), "layer-importance").caption
+    caption = view(load(root), "layer-importance").caption
     assert "half of the layers keeps 2" in caption
     assert "Of the 1 layers that the cosine would keep, 0 are among those that word errors would" in caption

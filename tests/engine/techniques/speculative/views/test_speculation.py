@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.errors import SettingError
-from engine.models.base import Utterance
-from engine.models.catalogue import voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
 from engine.techniques.speculative.views.speculation import PAPER, TOLERANCES, paired_speed_up
-from engine.views.computing import compute_view
-from engine.views.figure import Figure, Lines
-from engine.views.view import Task
+from engine.views.figure import Lines
 from tests.engine.small_language import write_model
-from tests.engine.speaking import TEXT, load, setting, write_all
+from tests.engine.speaking import load, view
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LmMiniSpeech]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PARETONE_DATA", str(tmp_path_factory.mktemp("own")))
-        yield load(write_all(tmp_path_factory.mktemp("views") / "model"))
-
-
-def computed(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
-    task = Task(model, Utterance(TEXT, voice("slt")), setting(), Values(knobs), SilentObserver())
-    return compute_view(name, task)
-
-
-def test_the_sweep_has_every_tolerance_and_every_length(model: LmMiniSpeech) -> None:
-    figure = computed(model, "speculation", sentences=1, longest=2, tolerance=0.2)
+def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSpeech) -> None:
+    figure = view(language_model, "speculation", sentences=1, longest=2, tolerance=0.2)
     tolerance, length = figure.panels[:2]
     assert isinstance(tolerance, Lines)
     measured, predicted, paper, plain = tolerance.curves
@@ -54,7 +35,7 @@ def test_the_sweep_has_every_tolerance_and_every_length(model: LmMiniSpeech) -> 
 
 def test_a_draft_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no draft to propose tokens"):
-        computed(load(write_model(tmp_path / "bare")), "speculation")
+        view(load(write_model(tmp_path / "bare")), "speculation")
 
 
 def test_speed_ups_are_paired_by_sentence() -> None:
