@@ -5,9 +5,8 @@ from __future__ import annotations
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
-from app.features.strategy.grid import action_colours
 from app.shell.theme import DARK, Colours
-from engine.figures.glyphs import SERIES_DARK, SERIES_LIGHT
+from engine.figures.glyphs import CELLS_DARK, CELLS_LIGHT, SERIES_DARK, SERIES_LIGHT
 
 DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DashDotLine, Qt.PenStyle.DotLine)
 
@@ -24,6 +23,6 @@ def magnitude_map(colours: Colours) -> pg.ColorMap:
 
 
 def category_colours(colours: Colours, count: int) -> tuple[str, ...]:
-    """Fills of kinds; the first is that of what is not remarkable. The strategy tables' own, as far as they go."""
-    fills = [fill for fill, _ in action_colours(colours).values()]
+    """Fills of kinds; the first is that of what is not remarkable."""
+    fills = CELLS_DARK if colours == DARK else CELLS_LIGHT
     return tuple((*fills, *(series_colour(colours, index) for index in range(2, count)))[:count])

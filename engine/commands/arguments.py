@@ -29,17 +29,6 @@ VOICES = (
     "recording with its latents (.npy) in the same folder"
 )
 
-
-_KINDS = {
-    "f5": "F5-TTS",
-    "megatts3": "MegaTTS 3",
-    "lm_mini": "LM mini",
-    "cosyvoice2": "CosyVoice 2",
-    "llasa": "LLaSA",
-    "omni_mini": "Omni mini",
-    "omnivoice": "OmniVoice",
-}
-"""Names of the models of each loader."""
 SHARES = 1000
 """Parts of a training's budget that a progress bar counts in."""
 
@@ -64,7 +53,7 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
         for knob in model.options:
             knobs.setdefault(knob.name, knob)
             kinds = whose.setdefault(knob.name, {}).setdefault(knob.meaning, [])
-            kinds.extend({_KINDS[model.loader]} - set(kinds))
+            kinds.extend({model.kind or model.title} - set(kinds))
     meanings = {
         name: " ".join(f"{', '.join(kinds)}: {meaning}" for meaning, kinds in found.items())
         for name, found in whose.items()

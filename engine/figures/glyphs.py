@@ -14,6 +14,10 @@ MORE_LIGHT = ("#5b4bc4", "#a81f2d")
 MORE_DARK = ("#b3a6ff", "#ff8d95")
 SERIES_ON_ANY = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3f9bd8", "#7f7f7f")
 """Okabe and Ito's for pages that are read on light and dark grounds alike, with a darker yellow, plus grey."""
+CELLS_LIGHT = ("#e3e8ef", "#0b64a8", "#eda52f")
+CELLS_DARK = ("#2f3743", "#3f93d2", "#f2b84b")
+"""Fills of cells: unremarkable, then blue and orange after Okabe and Ito. They also differ in lightness, so that they
+stay apart in grey."""
 FILLED, HOLLOW, DOTTED = "filled", "hollow", "dotted"
 SHAPES = ("circle", "square", "triangle", "diamond", "hexagon", "down")
 """As many as share no factor with the colours, so that no two of 42 names look alike."""

@@ -24,6 +24,9 @@ from engine.paths import data_folder, resource
 from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.knobs import NO_VALUES, Knob, Values
 
+F5 = "F5-TTS"
+"""The kind of F5-TTS, E2-TTS and F5 mini."""
+
 
 @dataclass(frozen=True)
 class CatalogueEntry:
@@ -53,6 +56,8 @@ class CatalogueEntry:
     transcribes itself."""
     own_recordings: bool = True
     """Whether it can speak as in a recording of the user's own."""
+    kind: str = ""
+    """Name that it shares with others of its options, such as ``F5-TTS``, if that is not its title."""
 
     @property
     def folder(self) -> Path:
@@ -77,7 +82,7 @@ class CatalogueEntry:
 
 
 def _official(variant: str, title: str, summary: str) -> CatalogueEntry:
-    return CatalogueEntry(variant, title, summary, "flow", NON_COMMERCIAL, variant, F5_OPTIONS)
+    return CatalogueEntry(variant, title, summary, "flow", NON_COMMERCIAL, variant, F5_OPTIONS, kind=F5)
 
 
 def _llasa(size: str, summary: str) -> CatalogueEntry:
@@ -92,6 +97,7 @@ def _llasa(size: str, summary: str) -> CatalogueEntry:
         LLASA_OPTIONS,
         vocoder="xcodec2",
         loader="llasa",
+        kind="LLaSA",
     )
 
 
@@ -107,6 +113,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         default_options=Values(steps=16),
         bundled=True,
         vocoder="vocos-mini",
+        kind=F5,
     ),
     _official(
         "F5TTS_v1_Base",
@@ -136,6 +143,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         guidance=TwoWeightGuidance(),
         loader="megatts3",
         weights="diffusion_transformer",
+        kind="MegaTTS 3",
     ),
     CatalogueEntry(
         "MegaTTS3",

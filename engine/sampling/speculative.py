@@ -2,7 +2,7 @@
 
 Sources: Leviathan et al., arXiv 2211.17192, algorithm 1; for speech Lin et al., arXiv 2505.15380 (SSD). A rule of
 :mod:`engine.sampling.verification` decides which tokens stay, and the distribution of the next one; cycles are timed
-outside, by :mod:`engine.sampling.speculative_timing`.
+outside, by :mod:`engine.sampling.speculation`.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class MeasureRoofline(Command):
 
 @dataclass(frozen=True)
 class ExportProfile(Command):
-    """Write ``profile`` into ``folder`` in the form of ``target`` (see :data:`engine.export.targets.TARGETS`): all of
+    """Write ``profile`` into ``folder`` in the form of ``target`` (see :func:`engine.export.targets.targets`): all of
     its files or none, and no file that is there is replaced.
 
     ``model_folder`` holds the checkpoint if it is not where the catalogue has it; the loaded model is not touched.

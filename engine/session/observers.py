@@ -136,8 +136,8 @@ class SynthesisObserver(JobObserver):
 
 
 class PreparationObserver(JobObserver):
-    """Follows a technique's own job: see :class:`engine.techniques.base.JobObserver`. Its progress has its own units,
-    not the steps of single sentences."""
+    """Follows a technique's own job: see :class:`engine.techniques.base.ReportObserver`. Its progress has its own
+    units, not the steps of single sentences."""
 
     def __init__(self, job: RunningJob, technique: str, title: str) -> None:
         super().__init__(job)

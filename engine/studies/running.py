@@ -143,7 +143,7 @@ class _Run:
     """One run of a study."""
 
     def __init__(self, study: Study, store: Store, executor: TaskExecutor, follower: StudyFollower) -> None:
-        self._study, self._store, self._crew, self._follower = study, store, executor, follower
+        self._study, self._store, self._executor, self._follower = study, store, executor, follower
         self._searcher = Searcher(study, store) if study.search else None
 
     def run(self) -> str:
@@ -151,7 +151,7 @@ class _Run:
         texts = tuple(dict.fromkeys(one.text for one in study.utterances))
         equipment = Equipment(study.model, study.folder, study.variant, study.device, study.judges, texts)
         try:
-            store.settle_checkpoint(self._crew.begin(equipment, self._follower))
+            store.settle_checkpoint(self._executor.begin(equipment, self._follower))
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
             self._queue = Queue(study, study.candidates, store.cells(), store.artefacts(), referred)
             self._problems = {one.key for one in store.settings() if one.problem}
@@ -159,7 +159,7 @@ class _Run:
             self._follower.status("Making takes")
             return self._loop()
         finally:
-            self._crew.end()
+            self._executor.end()
 
     def _loop(self) -> str:
         while True:
@@ -167,15 +167,15 @@ class _Run:
             pausing = self._follower.pausing()
             if not pausing:
                 self._ask()
-                for worker in self._crew.idle():
+                for worker in self._executor.idle():
                     task = self._queue.next(worker)
                     if task is not None:
-                        self._crew.start(worker, task)
+                        self._executor.start(worker, task)
                         self._follower.begun(self._title(task), *self._queue.progress)
             if not self._queue.busy:
                 if pausing:
                     return PAUSED
-                if self._queue.left and self._crew.idle():
+                if self._queue.left and self._executor.idle():
                     raise StudyError("The study cannot continue: the remaining tasks wait for takes that failed.")
                 if not self._queue.left and self._asked_all():
                     # Trials whose setting was known already end without a task.
@@ -183,7 +183,7 @@ class _Run:
                     return FINISHED
                 if not self._queue.left:
                     continue
-            for worker, outcome in self._crew.wait(self._follower):
+            for worker, outcome in self._executor.wait(self._follower):
                 self._keep(worker, outcome)
             self._tell()
             self._advance()
@@ -191,7 +191,7 @@ class _Run:
     def _advance(self) -> None:
         if self._searcher is not None:
             self._queue.coming = self._searcher.left
-        self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._crew.size))
+        self._follower.advanced(*self._queue.progress, self._queue.seconds_left(self._executor.size))
 
     def _title(self, task: Task) -> str:
         """A task in words."""
@@ -205,7 +205,7 @@ class _Run:
     def _ask(self) -> None:
         """Have as many trials open as there are workers: more would be asked for without knowing of these."""
         self._tell()
-        while self._searcher is not None and self._searcher.open < self._crew.size:
+        while self._searcher is not None and self._searcher.open < self._executor.size:
             candidate = self._searcher.ask()
             if candidate is None:
                 return

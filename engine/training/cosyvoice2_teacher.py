@@ -13,7 +13,7 @@ from engine.audio.recording import read_recording
 from engine.errors import TextError
 from engine.models.catalogue import CatalogueEntry
 from engine.models.cosyvoice2.checkpoint import OfficialFolder
-from engine.models.cosyvoice2.features import HEARING_RATE
+from engine.models.cosyvoice2.features import ENCODER_RATE
 from engine.models.cosyvoice2.text import normalised, read_text
 from engine.models.cosyvoice2.training_layout import CosyNames
 from engine.models.families.training_layout import TrainingRow
@@ -31,7 +31,7 @@ class CosyTeacher(OfficialTeacher):
         """Raises :class:`engine.errors.CheckpointError`."""
         folder = OfficialFolder(root, check=follower.check)
         folder.require_parts()
-        self._tokenizer, self._hearing = folder.tokenizer(), folder.hearing()
+        self._tokenizer, self._encoder = folder.tokenizer(), folder.recording_encoder()
         model = folder.language_model()
         self._names = CosyNames(len(model.text), len(model.marks))
         tokens = model.tokens
@@ -59,5 +59,5 @@ class CosyTeacher(OfficialTeacher):
     def hear(self, audio: Path, follower: Follower) -> Sequence[int]:
         recording = read_recording(audio)
         follower.check()
-        heard = resample(torch.from_numpy(recording.samples), recording.sample_rate, HEARING_RATE)
-        return self._hearing.tokens(heard).tolist()
+        heard = resample(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
+        return self._encoder.tokens(heard).tolist()

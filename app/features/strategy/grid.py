@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.cell_grid import CellGrid
 from app.shell.theme import DARK, Colours
+from engine.figures.glyphs import CELLS_DARK, CELLS_LIGHT
 from engine.sampling.actions import SkipAction
 
 NAMES = {SkipAction.NONE: "compute", SkipAction.TS: "temporal skip", SkipAction.BS: "branch skip"}
@@ -33,19 +34,11 @@ _HATCHES = {
 
 
 def action_colours(colours: Colours) -> dict[SkipAction, tuple[str, str]]:
-    """Fill and lettering of each action. Blue and orange of Okabe and Ito's colour-blind-safe set; the three fills
-    also differ in lightness, so that they stay apart in grey."""
-    if colours == DARK:
-        return {
-            SkipAction.NONE: ("#2f3743", "#e8ebf1"),
-            SkipAction.TS: ("#3f93d2", "#06121f"),
-            SkipAction.BS: ("#f2b84b", "#2a1a00"),
-        }
-    return {
-        SkipAction.NONE: ("#e3e8ef", "#18202c"),
-        SkipAction.TS: ("#0b64a8", "#ffffff"),
-        SkipAction.BS: ("#eda52f", "#2a1a00"),
-    }
+    """Fill and lettering of each action."""
+    dark = colours == DARK
+    lettering = ("#e8ebf1", "#06121f", "#2a1a00") if dark else ("#18202c", "#ffffff", "#2a1a00")
+    pairs = zip(CELLS_DARK if dark else CELLS_LIGHT, lettering, strict=True)
+    return dict(zip((SkipAction.NONE, SkipAction.TS, SkipAction.BS), pairs, strict=True))
 
 
 class StrategyGrid(CellGrid):

@@ -80,7 +80,7 @@ class PlotOptionsLine(QWidget):
         return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
     def show_options(self, options: PlotOptions, known: Sequence[Axis]) -> None:
-        """Show ``look`` as what is chosen, and offer the ``known`` axes."""
+        """Show ``options`` as what is chosen, and offer the ``known`` axes."""
         for combo, name in ((self.x_choice, options.x), (self.y_choice, options.y)):
             offered = known if any(one.name == name for one in known) else (axis(name), *known)
             with QSignalBlocker(combo):

@@ -28,7 +28,7 @@ from engine.models.base import DraftWeights, StudentWeights
 from engine.models.cosyvoice2.acoustic_config import EncoderConfig, EstimatorConfig, FlowConfig, HiftConfig
 from engine.models.cosyvoice2.hift import GENERATOR, Hift
 from engine.models.cosyvoice2.language_model import HEAD, LAYERS, LanguageModel
-from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Hearing
+from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
 from engine.models.cosyvoice2.token_to_mel import TokenToMel
 from engine.models.cosyvoice2.tokenizer import MERGES, VOCABULARY, TextTokenizer
 from engine.models.families.language_network import DraftTensors
@@ -69,9 +69,9 @@ class OfficialFolder:
         """The text tokenizer."""
         return TextTokenizer.load(self.root / BLANK)
 
-    def hearing(self) -> Hearing:
+    def recording_encoder(self) -> RecordingEncoder:
         """The models that analyse recordings."""
-        return Hearing(self.root)
+        return RecordingEncoder(self.root)
 
     def language_model(self) -> LanguageModel:
         """The language model as it was trained, float32 on the device."""

@@ -18,7 +18,7 @@ from engine.audio.mel import BIGVGAN, MelFrontEnd, slaney_filterbank
 
 SPEECH_RATE = 24000
 """Sample rate of the flow and the vocoder."""
-HEARING_RATE = 16000
+ENCODER_RATE = 16000
 """Sample rate of speech tokenizer and speaker embedding."""
 MEL = MelFrontEnd(BIGVGAN, SPEECH_RATE, window=1920, hop=480, bands=80, highest=8000.0)
 """50 frames a second."""
@@ -44,7 +44,7 @@ def whisper_mel(samples: Tensor) -> Tensor:
     spectrum = torch.stft(samples, WHISPER_WINDOW, WHISPER_HOP, window=window, return_complex=True)
     # The last frame lies after the end.
     power = spectrum[:, :-1].abs().square()
-    filters = slaney_filterbank(HEARING_RATE, WHISPER_WINDOW, WHISPER_BANDS, str(samples.device))
+    filters = slaney_filterbank(ENCODER_RATE, WHISPER_WINDOW, WHISPER_BANDS, str(samples.device))
     levels = (filters.T @ power).clamp(min=1e-10).log10()
     return (levels.clamp(min=levels.max() - WHISPER_RANGE) + 4) / 4
 
@@ -73,10 +73,10 @@ def _kaldi_filters(device: str) -> Tensor:
     """(257, 80) triangles, equally spaced and straight on Kaldi's mel scale, 1127 · ln(1 + f / 700), from 20 Hz to half
     the rate. The bin at half the rate has none."""
     bins = KALDI_TRANSFORM // 2
-    lowest, highest = (1127.0 * math.log(1.0 + limit / 700.0) for limit in (KALDI_LOWEST, HEARING_RATE / 2))
+    lowest, highest = (1127.0 * math.log(1.0 + limit / 700.0) for limit in (KALDI_LOWEST, ENCODER_RATE / 2))
     step = (highest - lowest) / (KALDI_BANDS + 1)
     # In float32, as torchaudio has it: narrow triangles catch few bins, and their rounding shows.
     left = lowest + torch.arange(KALDI_BANDS) * step
-    mels = 1127.0 * torch.log(1.0 + torch.arange(bins) * (HEARING_RATE / KALDI_TRANSFORM) / 700.0)[:, None]
+    mels = 1127.0 * torch.log(1.0 + torch.arange(bins) * (ENCODER_RATE / KALDI_TRANSFORM) / 700.0)[:, None]
     triangles = torch.minimum((mels - left) / step, (left + 2 * step - mels) / step).clamp(min=0)
     return F.pad(triangles, (0, 0, 0, 1)).to(device)

@@ -25,7 +25,7 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
     )
     folder = OfficialFolder(request.place, device, request.check)
     folder.require_parts()
-    hearing, tokenizer = folder.hearing(), folder.tokenizer()
+    encoder, tokenizer = folder.recording_encoder(), folder.tokenizer()
     request.status("Reading flow and vocoder …")
     flow, vocoder = folder.flow(), folder.vocoder()
     request.status(f"Reading the language model of {chosen.title} …")
@@ -47,5 +47,5 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
         text_front_end=FRONT_END,
     )
     info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
-    prompts = VoicePrompts(hearing, model.codes, flow.config.speaker_width)
+    prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width)
     return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts)

@@ -24,8 +24,8 @@ from engine.errors import AudioError, CheckpointError
 from engine.files import write_atomically
 from engine.last_used import LastUsed
 from engine.models.cosyvoice2.acoustic_config import FRAMES_PER_TOKEN
-from engine.models.cosyvoice2.features import HEARING_RATE, SPEECH_RATE, speech_mel
-from engine.models.cosyvoice2.speech_tokenizer import Hearing
+from engine.models.cosyvoice2.features import ENCODER_RATE, SPEECH_RATE, speech_mel
+from engine.models.cosyvoice2.speech_tokenizer import RecordingEncoder
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt
 from engine.paths import data_folder
 
@@ -64,10 +64,10 @@ class VoicePrompt:
 class VoicePrompts:
     """Makes recordings ready with the models of one release."""
 
-    def __init__(self, hearing: Hearing, codes: int, speaker_width: int, folder: Path | None = None) -> None:
+    def __init__(self, encoder: RecordingEncoder, codes: int, speaker_width: int, folder: Path | None = None) -> None:
         """``codes`` and ``speaker_width`` are what the other models take; ``folder`` is where on disk what was heard is
         kept."""
-        self._hearing, self._codes, self._speaker_width = hearing, codes, speaker_width
+        self._encoder, self._codes, self._speaker_width = encoder, codes, speaker_width
         self._folder = folder or data_folder() / "cache" / "cosyvoice2"
         self._ready: LastUsed[VoicePrompt] = LastUsed(REMEMBERED)
 
@@ -86,7 +86,7 @@ class VoicePrompts:
         return self._ready.of(key, lambda: self._prepared(recording, self._heard(key, recording, check)))
 
     def _key(self, recording: Recording, check: Callable[[], None]) -> str:
-        parts = FORMAT, *self._hearing.fingerprints(check), str(recording.sample_rate)
+        parts = FORMAT, *self._encoder.fingerprints(check), str(recording.sample_rate)
         digest = hashlib.sha256(" ".join(parts).encode())
         digest.update(recording.samples.tobytes())
         return digest.hexdigest()
@@ -96,11 +96,11 @@ class VoicePrompts:
         found = _read(path)
         if found is not None:
             return found
-        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, HEARING_RATE)
+        samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, ENCODER_RATE)
         check()
-        tokens = self._hearing.tokens(samples)
+        tokens = self._encoder.tokens(samples)
         check()
-        speaker = self._hearing.speaker(samples)
+        speaker = self._encoder.speaker(samples)
         self._require_fit(tokens, speaker)
         heard = Heard(torch.from_numpy(tokens), torch.from_numpy(speaker))
         # Where it cannot be kept, the next start hears the recording again.
@@ -114,12 +114,12 @@ class VoicePrompts:
         apart = "they do not belong together. Download the official release again."
         if len(tokens) and not 0 <= tokens.min() <= tokens.max() < self._codes:
             raise CheckpointError(
-                f"{self._hearing.tokenizer_path} gives the speech token {tokens.max()}, but the language model knows "
+                f"{self._encoder.tokenizer_path} gives the speech token {tokens.max()}, but the language model knows "
                 f"{self._codes} of them: {apart}"
             )
         if len(speaker) != self._speaker_width:
             raise CheckpointError(
-                f"{self._hearing.speaker_path} gives {len(speaker)} numbers for a speaker, but the flow takes "
+                f"{self._encoder.speaker_path} gives {len(speaker)} numbers for a speaker, but the flow takes "
                 f"{self._speaker_width}: {apart}"
             )
 

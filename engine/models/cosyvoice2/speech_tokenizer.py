@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TOKENIZER, SPEAKER = "speech_tokenizer_v2.onnx", "campplus.onnx"
 
 
-class Hearing:
+class RecordingEncoder:
     """Both models of one release folder."""
 
     def __init__(self, folder: Path) -> None:

@@ -191,7 +191,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         memory: Sequence[LayerMemory] | None = None,
         probe: Probe | None = None,
     ) -> Tensor:
-        """The same as :meth:`leave` gives it: what a calibration compares and a subject's guidance starts from."""
+        """The same as :meth:`leave` gives it: what a calibration compares and guides."""
         entered = hidden = self.enter(x, run)
         for index in range(self.layers):
             plan = COMPUTE if plans is None else plans[index]

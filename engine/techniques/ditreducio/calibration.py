@@ -51,7 +51,7 @@ def calibrate(
     candidates: Sequence[SkipAction] = (SkipAction.TS, SkipAction.BS),
     pre_calibrates: bool = True,
 ) -> CalibrationRecord:
-    """Run the three passes on ``subjects``, sentences of one model under one setting.
+    """Run the three passes on ``targets``, sentences of one model under one setting.
 
     ``knobs`` are those that the technique declares, checked; ``combine`` is one of
     :data:`engine.techniques.ditreducio.COMBINATIONS`. With ``side_by_side`` both candidates of a cell pass the

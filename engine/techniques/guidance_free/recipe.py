@@ -184,22 +184,22 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         changes by these recordings count, too. ``learnt``: how far the velocity has moved the way that guidance moves
         it, as a share of that way, mean over times; 0 at the start, 1 at the goal.
         """
-        found = [self._looked_at(one) for one in self._validation_problems]
+        found = [self._result(one) for one in self._validation_problems]
         by_time = [[one for one in found if one.time == time] for time in VALIDATION_TIMES]
         figures = {
-            f"guided t={time:.2f}": float(np.mean([one.error for one in looks]))
-            for time, looks in zip(VALIDATION_TIMES, by_time, strict=True)
+            f"guided t={time:.2f}": float(np.mean([one.error for one in ones]))
+            for time, ones in zip(VALIDATION_TIMES, by_time, strict=True)
         }
         figures["gap"] = sum(one.error for one in found) / sum(one.goal for one in found)
-        shares = [sum(one.progress for one in looks) / sum(one.goal for one in looks) for looks in by_time]
+        shares = [sum(one.progress for one in ones) / sum(one.goal for one in ones) for ones in by_time]
         return figures | {"learnt": float(np.mean(shares))}
 
-    def _looked_at(self, one: _ValidationProblem) -> _Look:
+    def _result(self, one: _ValidationProblem) -> _Result:
         problem = one.problem.to(self.device)
         velocity = predicted_velocity(self.average.module, one.batch.ids.to(self.device), problem).cpu()
         span = one.problem.span
         moved, wanted = (velocity - one.conditional)[span], (one.target - one.conditional)[span]
-        return _Look(
+        return _Result(
             one.time,
             error=float((moved - wanted).square().mean()),
             goal=float(wanted.square().mean()),
@@ -287,7 +287,7 @@ class _ValidationProblem:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Result:
     """Results of a model on a validation problem: means over the span, of squares and (``progress``) of products."""
 
     time: float

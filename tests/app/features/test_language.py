@@ -27,7 +27,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.holding import Posts
 from tests.engine import small_speech
 from tests.engine.speaking import TEXT, write_all
-from tests.engine.studies.hearing import silence
+from tests.engine.studies.ear import silence
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PATIENCE = 10 * PATIENCE_MILLISECONDS

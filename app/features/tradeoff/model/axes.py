@@ -65,7 +65,7 @@ class Axis:
             return found if self.is_ratio(ratios) else None
         if found is None or not (ratios and self.takes_ratios):
             return found
-        other = point.against.get(self.name)
+        other = point.baseline.get(self.name)
         if other is None or other.value <= 0.0:
             return None
         low, high = found.low / other.value, found.high / other.value
@@ -83,7 +83,7 @@ class Axis:
         if found is not None and not (ratios and self.takes_ratios):
             return f"{self.title} is not a number"
         if found is not None:
-            other = point.against.get(self.name)
+            other = point.baseline.get(self.name)
             if other is None:
                 return f"no baseline with {self.title} to divide by"
             return f"{self.title} of the baseline is 0, so there is no ratio"

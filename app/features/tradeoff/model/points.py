@@ -65,7 +65,7 @@ class Point:
     """By name; that which it is drawn as comes first."""
     figures: Mapping[str, Estimate] = field(repr=False, compare=False)
     """By the name of the metric, or of the listening score."""
-    against: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
+    baseline: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
     """The figures of its baseline; empty if there is none."""
     setting: Setting | None = None
     """As it was made: a study's is without seed and artefacts. ``None`` for published results."""
@@ -163,12 +163,12 @@ def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ..
             other = known.get(one.fidelity_to) or spoken.get((one.text, one.voice, one.setting.baseline))
         else:
             other = one
-        against = figures[other.id] if other is not None and other.machine == one.machine else _NO_FIGURES
-        found.append(_take_point(one, figures[one.id], against))
+        baseline = figures[other.id] if other is not None and other.machine == one.machine else _NO_FIGURES
+        found.append(_take_point(one, figures[one.id], baseline))
     return tuple(found)
 
 
-def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], against: Mapping[str, Estimate]) -> Point:
+def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Mapping[str, Estimate]) -> Point:
     return Point(
         one.id,
         TAKE,
@@ -177,7 +177,7 @@ def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], against: Mapp
         _model_title(one.setting.model),
         in_order(entry.technique for entry in one.setting.techniques),
         figures,
-        against,
+        baseline,
         one.setting,
         (Sound(one.id, one.text, one.voice, one.setting.seed),),
         machines=(one.machine,) if one.machine else (),

@@ -49,9 +49,9 @@ def compute(task: Task) -> Findings:
     from engine.sampling.actions import SkipAction
     from engine.techniques import ditreducio
     from engine.techniques.ditreducio.trajectory import Trajectory, Work
-    from engine.techniques.ditreducio.views.outputs import subject_of
+    from engine.techniques.ditreducio.views.outputs import target_of
 
-    target = subject_of(task)
+    target = target_of(task)
     layers, steps = target.backbone.layers, target.steps
     work = Work(task.observer, steps * layers * 2 + (steps - 1) * layers * (layers + 1) // 2)
     trajectory = Trajectory(target, defaults(ditreducio.TECHNIQUE.knobs), work)

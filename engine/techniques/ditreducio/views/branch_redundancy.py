@@ -18,9 +18,9 @@ def compute(task: Task) -> Findings:
     """One sampling run; the first branch's output is compared with each other one's, layer by layer."""
     import torch
 
-    from engine.techniques.ditreducio.views.outputs import MODULES, cosine_similarity, run_through, subject_of
+    from engine.techniques.ditreducio.views.outputs import MODULES, cosine_similarity, run_through, target_of
 
-    target = subject_of(task)
+    target = target_of(task)
     if target.branches == 1:
         raise SettingError(
             "Only one branch runs under this setting, so there is nothing to compare it with; choose a guidance above "

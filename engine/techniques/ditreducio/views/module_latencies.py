@@ -49,14 +49,14 @@ def compute(task: Task) -> Findings:
 
     from engine.models.networks.diffusion import DiffusionTransformer
     from engine.techniques.ditreducio.views.module_clock import ModuleClock
-    from engine.techniques.ditreducio.views.outputs import MODULES, run_through, subject_of
+    from engine.techniques.ditreducio.views.outputs import MODULES, run_through, target_of
 
     layers, steps = task.model.info.layers, task.flow.compatibility(task.setting).steps
     rounds, units = int(task.knobs["rounds"]), calibration_units(layers, steps)
     runs = (int(task.knobs["count"]) + 1) * (rounds + 1)
     work = Stages(task.observer, units * calibrations_needed(task) + runs * steps * layers)
     found = calibrate_all(task, work, units, calibrate_on_task(task), record=record_at_hand(task))
-    target = subject_of(task)
+    target = target_of(task)
     if not isinstance(target.backbone, DiffusionTransformer):
         raise SettingError(f"The modules of {task.model.info.title} cannot be timed one by one.")
     variants = {BASELINE: None} | {f"δ = {threshold:g}": table for threshold, table in found.tables.items()}

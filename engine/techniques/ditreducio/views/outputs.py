@@ -16,13 +16,13 @@ from engine.views.stages import Stages
 from engine.views.view import Task
 
 MODULES = {"attention": "Attention", "feed_forward": "Feed-forward"}
-"""The modules that DiTReducio caches, by the names that a backbone's ``look`` calls them, and their titles."""
+"""The modules that DiTReducio caches, by their names for a backbone's ``probe``, and their titles."""
 
 See = Callable[[int, int, str, Tensor], None]
 """Called with step, layer, one of :data:`MODULES` and its output before the gate, (branches·items, frames, width)."""
 
 
-def subject_of(task: Task) -> CalibrationTarget:
+def target_of(task: Task) -> CalibrationTarget:
     """The first passage of the task's sentence, about to be sampled. Raises :class:`SettingError` if the model or
     the solver takes no single steps."""
     knobs_of(task.setting)

@@ -33,9 +33,9 @@ def compute(task: Task) -> Findings:
     """One sampling run; the first branch's outputs of the chosen layers are kept and compared."""
     import torch
 
-    from engine.techniques.ditreducio.views.outputs import MODULES, run_through, subject_of
+    from engine.techniques.ditreducio.views.outputs import MODULES, run_through, target_of
 
-    target = subject_of(task)
+    target = target_of(task)
     layers = sorted({int(task.knobs["first_layer"]), int(task.knobs["second_layer"])})
     kept: dict[tuple[int, str], list[torch.Tensor]] = {(layer, name): [] for layer in layers for name in MODULES}
     items = len(target.noise)

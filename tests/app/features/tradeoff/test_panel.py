@@ -282,7 +282,7 @@ def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     assert panel.remarks.startswith("No published results here: no paper reports Log-mel distance")
     own = point("e", 1.0, 1.0)
     figures = {**own.figures, "ops_ratio": own.figures["real_time_factor"]}
-    panel.show_points([point("e", 1.0, 1.0, figures=figures, against=figures)])
+    panel.show_points([point("e", 1.0, 1.0, figures=figures, baseline=figures)])
     panel.set_options(PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     ghosts = [one for one in panel.scene.points if one.published]
     assert ghosts and panel.options_line.ratios_box.isChecked() and panel.options_line.published_box.isChecked()

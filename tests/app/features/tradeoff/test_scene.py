@@ -87,13 +87,13 @@ def test_takes_have_their_figures_and_those_of_their_baselines() -> None:
     assert fast.figures["peak_memory"].value == 1.0
     assert "speed_up" not in fast.figures, "only studies measure it"
     assert plain_one.figures["log_mel_distance"].value == 0.0, "a baseline is no distance from itself"
-    assert fast.against == plain_one.figures, "the newest baseline, which comes first"
+    assert fast.baseline == plain_one.figures, "the newest baseline, which comes first"
     assert (fast.source, fast.model, fast.techniques) == (TAKES, "F5 mini", ("ditreducio",))
     assert "mine" in fast.haystack and "a text." in fast.haystack
     (named, *_) = take_points([summary("fast", FAST, 1.0, 0.2, fidelity_to="new"), *takes[1:]], Scores())
-    assert named.against["real_time_factor"].value == 4.0, "that which its fidelity was measured to"
+    assert named.baseline["real_time_factor"].value == 4.0, "that which its fidelity was measured to"
     (elsewhere, *_) = take_points([summary("fast", FAST, 1.0, machine="two"), *takes[1:]], Scores())
-    assert not elsewhere.against, "times of two machines cannot be compared"
+    assert not elsewhere.baseline, "times of two machines cannot be compared"
 
 
 def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_settings_of_a_study_have_intervals_and_takes(tmp_path: Path) -> None:
     assert two.floors["word_error_rate"].value == 0.05
     assert (baseline.techniques, two.techniques) == ((), ("steps",))
     assert two.figures["ops_ratio"] == found.settings[1].figures["ops_ratio"]
-    assert two.against["ops_ratio"].value == 1.0
+    assert two.baseline["ops_ratio"].value == 1.0
     assert two.candidate == found.settings[1].key
     assert {one.text for one in two.sounds} == {"One sentence.", "Another one.", "And a third."}
     assert (baseline.machines, two.machines) == (("a machine",), ())
@@ -150,7 +150,7 @@ def test_step_pruning_comes_last_and_unknown_techniques_do_no_harm() -> None:
 # --- Axes -------------------------------------------------------------------------------------------------------------
 def test_ratios_divide_by_the_baseline_and_say_why_they_cannot() -> None:
     base = {"real_time_factor": Estimate(2.0, 1.0, 3.0, 4, 2), "word_error_rate": Estimate(0.0, 0.0, 0.0, 4, 2)}
-    one = point("a", 1.0, 0.2, against=base)
+    one = point("a", 1.0, 0.2, baseline=base)
     rtf, distance, words = axis("real_time_factor"), axis("log_mel_distance"), axis("word_error_rate")
     assert rtf.figure(one, ratios=True) == Estimate(0.5, 0.45, 0.55, 4, 2)
     assert rtf.figure(one, ratios=False).value == 1.0
@@ -159,7 +159,7 @@ def test_ratios_divide_by_the_baseline_and_say_why_they_cannot() -> None:
     wrong = replace(one, figures={**one.figures, "word_error_rate": Estimate(0.1, 0.0, 0.2, 4, 2)})
     assert words.figure(wrong, ratios=True) is None
     assert "of the baseline is 0" in words.why_not(wrong, ratios=True)
-    alone = replace(wrong, against={})
+    alone = replace(wrong, baseline={})
     assert "no baseline with RTF" in rtf.why_not(alone, ratios=True)
 
 
@@ -309,7 +309,7 @@ def test_published_results_have_a_place_on_ratios_only_and_are_on_no_front() -> 
         "speaker_similarity": Estimate(0.5, 0.5, 0.5, 4, 2),
         "log_mel_distance": Estimate(0.5, 0.5, 0.5, 4, 2),
     }
-    own = point("a", 1.0, 1.0, figures=figures, against=figures)
+    own = point("a", 1.0, 1.0, figures=figures, baseline=figures)
     found = shown([own], x="speed_up", y="ops_ratio", published=True)
     ghosts = [one for one in found.points if one.published]
     assert {one.source for one in ghosts} == {"DiTReducio"}, "nobody else gives operations"
@@ -407,7 +407,7 @@ def test_scores_of_the_reference_speech_are_shown() -> None:
     def judged(key: str, rate: float, floor: float | None) -> Point:
         figures = {"real_time_factor": Estimate(rate, rate, rate, 4, 2), "word_error_rate": Estimate(rate, 0, 1, 4, 2)}
         floors = {} if floor is None else {"word_error_rate": Estimate(floor, floor, floor, 10, 10)}
-        return point(key, 1.0, 1.0, figures=figures, against=figures, floors=floors)
+        return point(key, 1.0, 1.0, figures=figures, baseline=figures, floors=floors)
 
     points = [judged("a", 0.1, 0.02), judged("b", 0.2, 0.02), judged("c", 0.3, 0.0), judged("d", 0.4, None)]
     assert shown(points, y="word_error_rate").floors == ((), (0.0, 0.02)), "each once"

@@ -9,7 +9,7 @@ import numpy as np
 from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER
 
 
-def write_hearing(folder: Path, codes: int, speaker_width: int) -> None:
+def write_recording_encoder(folder: Path, codes: int, speaker_width: int) -> None:
     """Speech tokens are, of every four frames, the loudest band times a factor, below ``codes``; the speaker is a
     projection of the mean features' squares, ``speaker_width`` wide."""
     import onnx

@@ -14,7 +14,7 @@ from engine.models.cosyvoice2.language_model import STOPS
 from engine.models.cosyvoice2.token_to_mel import TokenToMel
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.weight_norm import PARAMETRISED, stored_shapes
-from tests.engine.models.cosyvoice2.small_hearing import write_hearing
+from tests.engine.models.cosyvoice2.small_recording_encoder import write_recording_encoder
 from tests.engine.models.cosyvoice2.small_tokenizer import write_tokenizer
 
 CODES, TEXT_ROWS, SPEAKER_WIDTH = 100, 320, 24
@@ -87,7 +87,7 @@ def write_release(root: Path) -> None:
     """All of it."""
     write_tokenizer(root / "CosyVoice-BlankEN")
     (root / "CosyVoice-BlankEN" / "config.json").write_text(json.dumps(QWEN2), encoding="utf-8")
-    write_hearing(root, CODES, SPEAKER_WIDTH)
+    write_recording_encoder(root, CODES, SPEAKER_WIDTH)
     torch.save(language_weights(), root / "llm.pt")
     torch.save(flow_weights(), root / "flow.pt")
     torch.save(vocoder_weights(), root / "hift.pt")

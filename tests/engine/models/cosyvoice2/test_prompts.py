@@ -12,8 +12,8 @@ import torch
 from engine.errors import AudioError, Cancelled, CheckpointError
 from engine.files import wav
 from engine.models.cosyvoice2.prompts import VoicePrompts
-from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, Hearing
-from tests.engine.models.cosyvoice2.small_hearing import write_hearing
+from engine.models.cosyvoice2.speech_tokenizer import SPEAKER, TOKENIZER, RecordingEncoder
+from tests.engine.models.cosyvoice2.small_recording_encoder import write_recording_encoder
 
 CODES, WIDTH = 100, 24
 
@@ -22,7 +22,7 @@ CODES, WIDTH = 100, 24
 def release(tmp_path: Path) -> Path:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
-    write_hearing(tmp_path / "release", CODES, WIDTH)
+    write_recording_encoder(tmp_path / "release", CODES, WIDTH)
     return tmp_path / "release"
 
 
@@ -37,7 +37,7 @@ def write_recording(path: Path, seconds: float, rate: int = 24000, seed: int = 0
     return path
 
 
-class CountingHearing(Hearing):
+class CountingEncoder(RecordingEncoder):
     """Counts how often a recording is really heard."""
 
     heard = 0
@@ -48,7 +48,7 @@ class CountingHearing(Hearing):
 
 
 def test_a_recording_is_made_ready(release: Path, audio: Path, tmp_path: Path) -> None:
-    prompt = VoicePrompts(Hearing(release), CODES, WIDTH, tmp_path / "cache")(audio)
+    prompt = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")(audio)
     acoustic = prompt.acoustic
     # 1.7 s: 170 frames to hear by, 85 mel frames; 42 tokens have frames for both clocks.
     assert acoustic.tokens.shape == (1, 42) and acoustic.tokens.dtype == torch.int64
@@ -58,74 +58,74 @@ def test_a_recording_is_made_ready(release: Path, audio: Path, tmp_path: Path) -
 
 
 def test_a_recording_is_heard_once_for_all(release: Path, audio: Path, tmp_path: Path) -> None:
-    hearing = CountingHearing(release)
-    prompts = VoicePrompts(hearing, CODES, WIDTH, tmp_path / "cache")
+    encoder = CountingEncoder(release)
+    prompts = VoicePrompts(encoder, CODES, WIDTH, tmp_path / "cache")
     first = prompts(audio)
     # Equal content under another name is the same voice.
     again = audio.with_name("copy.wav")
     again.write_bytes(audio.read_bytes())
-    assert prompts(again) is first and hearing.heard == 1
-    fresh = VoicePrompts(hearing, CODES, WIDTH, tmp_path / "cache")(audio)
-    assert hearing.heard == 1
+    assert prompts(again) is first and encoder.heard == 1
+    fresh = VoicePrompts(encoder, CODES, WIDTH, tmp_path / "cache")(audio)
+    assert encoder.heard == 1
     assert fresh.tokens == first.tokens
     assert torch.equal(fresh.acoustic.speaker, first.acoustic.speaker)
     assert torch.equal(fresh.acoustic.mel, first.acoustic.mel)
     prompts(write_recording(tmp_path / "other.wav", 1.7, seed=1))
-    assert hearing.heard == 2
+    assert encoder.heard == 2
 
 
 def test_another_model_hears_again(release: Path, audio: Path, tmp_path: Path) -> None:
-    first = VoicePrompts(Hearing(release), CODES, WIDTH, tmp_path / "cache")(audio)
-    write_hearing(tmp_path / "other", 50, WIDTH)
-    hearing = CountingHearing(tmp_path / "other")
-    assert VoicePrompts(hearing, CODES, WIDTH, tmp_path / "cache")(audio).tokens != first.tokens
-    assert hearing.heard == 1
+    first = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")(audio)
+    write_recording_encoder(tmp_path / "other", 50, WIDTH)
+    encoder = CountingEncoder(tmp_path / "other")
+    assert VoicePrompts(encoder, CODES, WIDTH, tmp_path / "cache")(audio).tokens != first.tokens
+    assert encoder.heard == 1
 
 
 def test_a_damaged_memory_is_no_harm(release: Path, audio: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    first = VoicePrompts(Hearing(release), CODES, WIDTH, cache)(audio)
+    first = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, cache)(audio)
     (kept,) = cache.iterdir()
     kept.write_bytes(kept.read_bytes()[:50])
-    hearing = CountingHearing(release)
-    assert VoicePrompts(hearing, CODES, WIDTH, cache)(audio).tokens == first.tokens and hearing.heard == 1
+    encoder = CountingEncoder(release)
+    assert VoicePrompts(encoder, CODES, WIDTH, cache)(audio).tokens == first.tokens and encoder.heard == 1
     # A folder that cannot be written to is none either.
     blocked = tmp_path / "blocked"
     blocked.write_text("a file")
-    assert VoicePrompts(hearing, CODES, WIDTH, blocked)(audio).tokens == first.tokens
+    assert VoicePrompts(encoder, CODES, WIDTH, blocked)(audio).tokens == first.tokens
 
 
 def test_recordings_that_are_too_long_are_refused(release: Path, tmp_path: Path) -> None:
-    prompts = VoicePrompts(Hearing(release), CODES, WIDTH, tmp_path / "cache")
+    prompts = VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")
     with pytest.raises(AudioError, match=r"lasts 31 s, but CosyVoice 2 takes at most 30 s"):
         prompts(write_recording(tmp_path / "long.wav", 31, 8000))
 
 
 def test_tokens_beyond_the_language_model_are_refused(release: Path, audio: Path, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="do not belong together"):
-        VoicePrompts(Hearing(release), 3, WIDTH, tmp_path / "cache")(audio)
+        VoicePrompts(RecordingEncoder(release), 3, WIDTH, tmp_path / "cache")(audio)
     with pytest.raises(CheckpointError, match=r"campplus\.onnx gives 24 numbers .* do not belong together"):
-        VoicePrompts(Hearing(release), CODES, WIDTH + 1, tmp_path / "cache")(audio)
+        VoicePrompts(RecordingEncoder(release), CODES, WIDTH + 1, tmp_path / "cache")(audio)
 
 
 def test_what_is_missing_or_damaged_is_named(release: Path, audio: Path, tmp_path: Path) -> None:
     (release / SPEAKER).write_bytes(b"no protocol buffer")
     with pytest.raises(CheckpointError, match=r"campplus\.onnx cannot be used"):
-        VoicePrompts(Hearing(release), CODES, WIDTH, tmp_path / "cache")(audio)
+        VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")(audio)
     (release / TOKENIZER).unlink()
     with pytest.raises(CheckpointError, match=r"speech_tokenizer_v2\.onnx is missing"):
-        Hearing(release)
+        RecordingEncoder(release)
 
 
-def test_hearing_can_be_cancelled(release: Path, audio: Path, tmp_path: Path) -> None:
+def test_encoding_can_be_cancelled(release: Path, audio: Path, tmp_path: Path) -> None:
     def cancel() -> None:
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        VoicePrompts(Hearing(release), CODES, WIDTH, tmp_path / "cache")(audio, cancel)
+        VoicePrompts(RecordingEncoder(release), CODES, WIDTH, tmp_path / "cache")(audio, cancel)
 
 
 def test_without_the_package_the_extra_is_named(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(CheckpointError, match=r"pip install paretone\[cosyvoice\]"):
-        Hearing(release)
+        RecordingEncoder(release)

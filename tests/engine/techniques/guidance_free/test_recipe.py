@@ -228,7 +228,7 @@ def test_validation_compares_with_the_guided_model_that_was_started_from(checkpo
         torch.testing.assert_close(one.conditional, conditional)
         torch.testing.assert_close(one.target, conditional + 2 * (conditional - unconditional))
     halfway = replace(one, conditional=2 * conditional - one.target)
-    probe = recipe._looked_at(halfway)
+    probe = recipe._result(halfway)
     assert probe.progress == pytest.approx(probe.goal / 2, rel=1e-4)
     assert probe.error == pytest.approx(probe.goal / 4, rel=1e-4)
 

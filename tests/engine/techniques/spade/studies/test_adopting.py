@@ -36,7 +36,7 @@ from engine.techniques.spade.studies.layers import importance
 from tests.engine import speaking
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model
-from tests.engine.studies.hearing import EAR, Ear, silence
+from tests.engine.studies.ear import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
 
 pytestmark = pytest.mark.slow

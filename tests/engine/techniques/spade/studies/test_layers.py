@@ -19,7 +19,7 @@ from engine.studies.store import Store
 from engine.techniques.spade.studies.layers import importance
 from tests.engine import speaking
 from tests.engine.small_language import write_model
-from tests.engine.studies.hearing import EAR, Ear, silence
+from tests.engine.studies.ear import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
 
 TEXTS = ["Rice is often served.", "The box was thrown beside the truck."]
