@@ -27,8 +27,17 @@ class BatchQueue:
     POOL = 192
     """Items that are drawn at a time, sorted by length and packed."""
 
-    def __init__(self, clips: Sequence[QueuedClip], frames: int, joined_share: float, seed: int) -> None:
+    def __init__(
+        self,
+        clips: Sequence[QueuedClip],
+        frames: int,
+        joined_share: float,
+        seed: int,
+        prompt_frames: int | None = None,
+    ) -> None:
+        """``prompt_frames``: what the first clip of a pair counts for at most."""
         self._lengths = [clip.frames for clip in clips]
+        self._prompt_frames = prompt_frames
         self._frames, self._joined_share = frames, joined_share
         self._draw = random.Random(seed)
         self._pending: list[list[list[int]]] = []
@@ -58,7 +67,8 @@ class BatchQueue:
         return [self._draw.choice(clips) for _ in range(count)]
 
     def _length(self, item: list[int]) -> int:
-        return sum(self._lengths[number] for number in item)
+        *before, last = (self._lengths[number] for number in item)
+        return last + sum(min(one, self._prompt_frames or one) for one in before)
 
     def state(self) -> dict[str, Any]:
         return {"draw": draw_state(self._draw), "pending": self._pending}

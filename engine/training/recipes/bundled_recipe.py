@@ -60,9 +60,14 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
     ) -> None:
         super().__init__(Learner.by(model.to(device), layers, options), device, options)
         self.corpus, self.clips = corpus, clips
-        self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed)
+        self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed, self.prompt_frames)
         self.generator = torch.Generator().manual_seed(options.seed)
         """Draws on the CPU, so that one seed gives the same run on every device."""
+
+    @property
+    def prompt_frames(self) -> int | None:
+        """Frames that the first clip of a pair counts for at most when batches are packed."""
+        return None
 
     @abstractmethod
     def loss(self, items: list[list[Clips]]) -> Tensor:

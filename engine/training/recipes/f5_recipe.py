@@ -74,11 +74,16 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
         """One token a frame, (frames,) int64, of each clip of a training item."""
 
     def loss(self, items: list[list[Clips]]) -> Tensor:
-        batch = laid_out(items, [self.tokens(item) for item in items])
+        batch = self.laid_out(items)
         problem = draw_problem(batch, self.options.objective, self.generator).to(self.device)
-        return self._error(self.model, batch, problem)
+        return self.error(self.model, batch, problem)
 
-    def _error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
+    def laid_out(self, items: list[list[Clips]]) -> SpeechBatch:
+        """A batch of ``items``, with their tokens."""
+        return laid_out(items, [self.tokens(item) for item in items])
+
+    def error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
+        """Of the velocity that ``model`` predicts."""
         with self.autocast():
             velocity = predicted_velocity(model, batch.ids.to(self.device), problem)
         return span_error(velocity, problem.target, problem.span)
@@ -89,7 +94,7 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
 
         def error(batch: SpeechBatch, time: float, generator: torch.Generator) -> Tensor:
             problem = synthesis_problem(batch, time, generator).to(self.device)
-            return self._error(self.average.module, batch, problem)
+            return self.error(self.average.module, batch, problem)
 
         return errors_by_time(batches, error)
 

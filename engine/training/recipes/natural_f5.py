@@ -1,30 +1,41 @@
 """The recipe of an F5 that speaks naturally, ``voice-f5``: :mod:`engine.training.recipes.f5_recipe` on the speech of a
 teacher in hundreds of voices, which differ only in the prompt.
 
-How exactly the text is aligned changes from item to item: every phone at its own frames, phones whose lengths inside
-of a word are inexact, or phones spread evenly over their word. The model has to decide what is aligned less exactly,
-and decides better with more steps.
+A model that has every phone at its own frames learns to speak in a fraction of the time, so that is how it begins. Then
+how exactly the text is aligned changes from item to item: every phone at its own frames, phones whose lengths inside of
+a word are inexact, or phones spread evenly over their word. The model has to decide what is aligned less exactly, and
+decides better with more steps.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from engine.front_end.durations import TimedPhone, labels
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import DiT
 from engine.training.corpora import Corpus
-from engine.training.flow_matching import SpeechBatch
+from engine.training.flow_matching import (
+    FlowMatchingDraw,
+    FlowMatchingOptions,
+    SpeechBatch,
+    predicted_velocity,
+    span_error,
+)
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_phones import PHONES, respaced
 from engine.training.recipes.export_f5 import export_layout
 from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
+from engine.training.recipes.normalised_mel import MelNormalisation
 
 VOCABULARY = PhoneVocabulary(PHONES)
 ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
@@ -35,17 +46,40 @@ class NaturalF5Options(F5Options):
     """What a run of the recipe can change."""
 
     frames: int = 2_000
-    joined_share: float = 0.7
-    inexact_share: float = 0.3
-    """Share of items whose phones have inexact lengths inside of their words."""
+    objective: FlowMatchingOptions = field(
+        default_factory=lambda: FlowMatchingOptions(
+            whole_second_clip=0.8, drop_audio=0.05, drop_both=0.1, uniform_times=0.3
+        )
+    )
+    joined_share: float = 0.8
+    shortest_prompt: int = 70
+    """Mel frames of the first clip of a pair that are seen, between this and the next one."""
+    longest_prompt: int = 350
+    exact_until: float = 0.4
+    """Share of the budget up to which every phone is at its own frames."""
+    inexact_share: float = 0.45
+    """Share of items, from then on, whose phones have inexact lengths inside of their words."""
     inexactness: float = 0.4
     """Standard deviation of the logarithm of these lengths."""
-    evened_share: float = 0.4
-    """Share of items whose phones are spread evenly over their words."""
+    evened_share: float = 0.25
+    """Share of items, likewise, whose phones are spread evenly over their words."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Some frames of a clip."""
+
+    voice: str
+    mel: np.ndarray
+    """(frames, bands)."""
+
+    @property
+    def frames(self) -> int:
+        return len(self.mel)
 
 
 class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
-    """Trains it."""
+    """Trains it. The network sees normalised mels; the export has the official layout."""
 
     name = "voice-f5"
 
@@ -57,9 +91,50 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         architecture: BackboneConfig = ARCHITECTURE,
     ) -> None:
         super().__init__(corpus, device, options, architecture)
+        self._normalisation = MelNormalisation.of([clip.mel for clip in corpus.training[::7]]).to(device)
+        self._progress = 0.0
+        with torch.no_grad():
+            for model in (self.model, self.average.module):
+                model.proj_out.bias.zero_()
+
+    @property
+    def prompt_frames(self) -> int:
+        """Frames of the first clip of a pair, the middle of what is drawn."""
+        return round(math.sqrt(self.options.shortest_prompt * self.options.longest_prompt))
+
+    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
+        self._progress = progress
+        return super().next_loss(progress)
+
+    def laid_out(self, items: list[list[NaturalClip]]) -> SpeechBatch:
+        """A batch of ``items``; of pairs, only an excerpt of the first clip, of one length in the whole batch."""
+        shortest, longest = self.options.shortest_prompt, self.options.longest_prompt
+        count = round(shortest * (longest / shortest) ** self._share())
+        seen: list[list[Excerpt]] = []
+        tokens: list[list[np.ndarray]] = []
+        for item in items:
+            ids = self.tokens(item)
+            parts = [slice(None)] * len(item)
+            if len(item) > 1:
+                first = int(self._share() * max(item[0].frames - count + 1, 1))
+                parts[0] = slice(first, first + count)
+            seen.append([Excerpt(clip.voice, clip.mel[part]) for clip, part in zip(item, parts, strict=True)])
+            tokens.append([one[part] for one, part in zip(ids, parts, strict=True)])
+        return laid_out(seen, tokens)
+
+    def error(self, model: DiT, batch: SpeechBatch, problem: FlowMatchingDraw) -> Tensor:
+        """Of the velocity of the normalised mel."""
+        normalisation = self._normalisation
+        with self.autocast():
+            predicted = predicted_velocity(model, batch.ids.to(self.device), normalisation.problem(problem))
+        target = (problem.target - normalisation.mean) / normalisation.deviation
+        return span_error(predicted, target, problem.span)
+
+    def _share(self) -> float:
+        return float(torch.rand((), generator=self.generator))
 
     def tokens(self, item: Sequence[NaturalClip]) -> list[np.ndarray]:
-        kind = float(torch.rand((), generator=self.generator))
+        kind = self._share() if self._progress >= self.options.exact_until else 1.0
         if kind < self.options.evened_share:
             return [_labels(evened(clip.phones), clip) for clip in item]
         if kind < self.options.evened_share + self.options.inexact_share:
@@ -88,7 +163,8 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
 
     def export(self, folder: Path) -> None:
         """The official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""
-        export_layout(folder, self.name, self.average.module, VOCABULARY, self.steps)
+        plain = self._normalisation.folded(self.average.module)
+        export_layout(folder, self.name, plain, VOCABULARY, self.steps)
 
 
 def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:

@@ -17,7 +17,14 @@ from tests.engine.training.toy_natural import toy_natural_corpus
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 CPU = torch.device("cpu")
 QUICK = NaturalF5Options(
-    frames=300, matrix_rate=0.05, other_rate=5e-3, warm_up=5, average_decay=0.9, validation_items=4
+    frames=300,
+    matrix_rate=0.05,
+    other_rate=5e-3,
+    warm_up=5,
+    average_decay=0.9,
+    validation_items=4,
+    shortest_prompt=10,
+    longest_prompt=40,
 )
 
 
@@ -35,7 +42,7 @@ def test_the_held_out_loss_falls_however_exactly_the_text_is_aligned():
 def test_text_is_aligned_exactly_inexactly_or_by_word():
     clip = toy_natural_corpus().training[0]
     exact, inexact, by_word = (
-        recipe(replace(QUICK, inexact_share=shares[0], evened_share=shares[1])).tokens([clip, clip])
+        recipe(replace(QUICK, exact_until=0.0, inexact_share=shares[0], evened_share=shares[1])).tokens([clip, clip])
         for shares in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
     )
     np.testing.assert_array_equal(exact[0], exact[1])
@@ -46,6 +53,29 @@ def test_text_is_aligned_exactly_inexactly_or_by_word():
     for tokens in (*inexact, *by_word):
         assert len(tokens) == clip.frames
         np.testing.assert_array_equal(np.isin(tokens, [PHONES.index(one) for one in "^_."]), outside)
+
+
+def test_it_begins_with_every_phone_at_its_own_frames():
+    run = recipe(replace(QUICK, exact_until=0.5, evened_share=1.0))
+    clip = toy_natural_corpus().training[0]
+    run.step(1, 0.4)
+    early = run.tokens([clip])[0]
+    run.step(2, 0.6)
+    assert not np.array_equal(early, run.tokens([clip])[0])
+
+
+def test_of_pairs_an_excerpt_of_the_first_clip_is_seen_before_all_of_the_second():
+    run = recipe()
+    first, second, alone = toy_natural_corpus().training[:3]
+    batch = run.laid_out([[first, second], [alone]])
+    join = int(batch.joins[0])
+    assert QUICK.shortest_prompt <= join <= QUICK.longest_prompt
+    assert batch.lengths.tolist() == [join + second.frames, alone.frames]
+    seen = batch.mel[0].numpy()
+    np.testing.assert_array_equal(seen[join : join + second.frames], second.mel.astype(np.float32))
+    starts = range(first.frames - join + 1)
+    assert any(np.array_equal(seen[:join], first.mel[start : start + join]) for start in starts)
+    np.testing.assert_array_equal(batch.ids[0, join : join + second.frames], run.tokens([second])[0])
 
 
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
