@@ -25,8 +25,8 @@ from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_dist
 from engine.models.base import Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.flow import FlowSpeech
-from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
+from engine.models.vocoders import load_vocoder
 from engine.setting.knobs import Choice, Values
 from engine.setting.setting import Engaged, Setting
 from engine.studies.hooks import preparer
@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> Report:
     sampled = bundled.timed(backbone, device, arguments, "backbone")
     spoken = bundled.timed({one.title: pipeline(one) for one in rungs}, device, arguments, "whole pipeline")
     heard: dict[str, list[VoiceVerdict]] = {}
-    vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+    vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
     for verdict in verdicts(sentences, voices(), vocoder, model, rungs, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)

@@ -16,8 +16,8 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import SAMPLE_RATE
-from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
+from engine.models.vocoders import Vocoder
 from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
 from engine.training.corpora import speak
@@ -70,7 +70,7 @@ def counted_errors(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
 def verdicts(
     sentences: Sequence[str],
     voices: Sequence[Voice],
-    vocoder: Vocos | None,
+    vocoder: Vocoder | None,
     model: SpeechModel | None = None,
     ways: Sequence[Way] = (),
     say: Callable[[str], None] = lambda line: None,
@@ -110,6 +110,6 @@ def verdicts(
 
 
 @torch.inference_mode()
-def _copied(vocoder: Vocos, samples: np.ndarray) -> np.ndarray:
+def _copied(vocoder: Vocoder, samples: np.ndarray) -> np.ndarray:
     mel = MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32)))
     return vocoder.decode(mel.transpose(1, 2))[0].numpy()

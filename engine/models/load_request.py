@@ -14,6 +14,7 @@ from engine.errors import CheckpointError
 from engine.models.base import ModelInfo
 from engine.models.catalogue import CatalogueEntry
 from engine.models.networks.vocos import Vocos
+from engine.models.vocoders import Vocoder, load_vocoder
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,15 @@ class LoadRequest:
         own = (self.place if self.place.is_dir() else self.place.parent).parent / self.entry.vocoder
         return own if own.is_dir() else self.entry.vocoder_folder
 
-    def vocoder(self) -> Vocos:
+    def vocoder(self) -> Vocoder:
         """The model's vocoder, read. Raises :class:`CheckpointError`."""
+        return load_vocoder(self._announced_vocoder(), self.device, self.check)
+
+    def vocos(self) -> Vocos:
+        """The same for a model that needs a Vocos."""
+        return Vocos.load(self._announced_vocoder(), self.device, self.check)
+
+    def _announced_vocoder(self) -> Path:
         folder = self.vocoder_folder
         self.status(f"Reading the vocoder in {folder.name} …")
-        return Vocos.load(folder, self.device, self.check)
+        return folder

@@ -17,7 +17,7 @@ from engine.models.f5.passages import Passage, Passages, Prompt, TextFrontEnd
 from engine.models.f5.unett import UNetT
 from engine.models.families.flow import FlowSpeech
 from engine.models.families.passages import Decoded, Sampler
-from engine.models.networks.vocos import Vocos
+from engine.models.vocoders import Vocoder
 from engine.sampling.evaluating import Run
 from engine.sampling.flow import Velocity, euler_steps, integrate, sampling_grid
 from engine.sampling.guidance import guided_velocity, is_guided
@@ -35,7 +35,7 @@ class F5Speech(FlowSpeech):
         self,
         info: ModelInfo,
         backbone: DiT | UNetT,
-        vocoder: Vocos,
+        vocoder: Vocoder,
         front_end: TextFrontEnd,
         read_prompt: Callable[[Voice], Prompt],
         read_weights: Callable[[WeightSet], DiT | UNetT] | None = None,

@@ -39,7 +39,7 @@ def load_megatts3(request: LoadRequest) -> MegaSpeech:
 def _bundled(request: LoadRequest) -> MegaSpeech:
     folder = MegaMiniFolder(request.place, request.check)
     codec = folder.codec(request.device)
-    decoder = MelDecoder(codec, request.vocoder())
+    decoder = MelDecoder(codec, request.vocos())
     front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.durations())
     return _speech(request, folder.weights_path, folder.backbone(), decoder, front_end, PHONES)
 

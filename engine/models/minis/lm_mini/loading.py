@@ -30,7 +30,7 @@ def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
             f"The speech tokenizer in {request.place} has {tokenizer.config.codes} codes, but the model speaks "
             f"{layout.codes}: they do not belong together. Restore the model folder."
         )
-    vocoder = request.vocoder()
+    vocoder = request.vocos()
     reader = PromptReader(MelFrontEnd(), whole_frames=True)
     front_end = LmMiniFrontEnd(tokenizer, mean_mels, folder.durations(), layout.vocabulary, reader, chosen.title)
     digest = fingerprint(folder.weights_path, request.check)

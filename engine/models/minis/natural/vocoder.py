@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from engine.models.minis.frames import HOP as MEL_HOP
 from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.models.minis.natural.mel_reader import MelReader
+from engine.models.minis.natural.mel_reader import CONFIG_FILE, MelReader
 from engine.models.minis.natural.streaming import StreamedMelReader, StreamedNatural
 
 
@@ -26,6 +26,11 @@ class LatentVocoder(nn.Module):
         :meth:`engine.models.networks.vocos.Vocos.decode`."""
         count = (mel.shape[2] - 1) * MEL_HOP
         return torch.stack([self.decoder.decode(frames)[:count] for frames in self.reader(mel.float())])
+
+    @classmethod
+    def is_at(cls, folder: Path) -> bool:
+        """Whether ``folder`` describes a mel reader."""
+        return (folder / CONFIG_FILE).is_file()
 
     @classmethod
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> LatentVocoder:

@@ -44,4 +44,4 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
         precisions=offered(device),
     )
     front_end = OmniMiniFrontEnd(codec, folder.durations(), layout)
-    return OmniMiniSpeech(info, network, codec, request.vocoder(), front_end)
+    return OmniMiniSpeech(info, network, codec, request.vocos(), front_end)

@@ -23,8 +23,8 @@ from engine.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from engine.models.catalogue import entry, harvard_sentences, voice, voices
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
-from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
+from engine.models.vocoders import load_vocoder
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio import TECHNIQUE
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> Report:
             ways = [plain, *(_in_steps(baseline, steps) for steps in arguments.other_steps)]
         else:
             ways = [plain, *(_accelerated(model, baseline, arguments.text, one) for one in arguments.thresholds)]
-    vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+    vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     tokenizer = model.copied if isinstance(model, LmMiniSpeech | OmniMiniSpeech) else None
     rows, baselines = [], {}
     sentences = harvard_sentences()[: arguments.sentences]

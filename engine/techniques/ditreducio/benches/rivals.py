@@ -25,8 +25,8 @@ from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_dist
 from engine.models.base import Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.flow import FlowSpeech
-from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
+from engine.models.vocoders import load_vocoder
 from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace) -> Report:
     contenders = list(_contenders(model, baseline, arguments))
     times = _timed(model, plain, contenders, arguments)
     heard: dict[str, list[VoiceVerdict]] = {}
-    vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+    vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
     ways = [plain, *(one.way for one in contenders)]
     for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):

@@ -31,7 +31,7 @@ from engine.measure.warping import warped_log_mel_distance
 from engine.models.base import WeightSet
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.flow import FlowSpeech
-from engine.models.networks.vocos import Vocos
+from engine.models.vocoders import load_vocoder
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.guidance_free import NAME as TECHNIQUE
@@ -131,7 +131,7 @@ def _heard(
             Way(_free_title(one), guidance_free(baseline, one)),
         ]
     found: dict[str, list[VoiceVerdict]] = {}
-    vocoder = Vocos.load(entry(arguments.model).vocoder_folder)
+    vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
     for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
         found.setdefault(verdict.speech, []).append(verdict)

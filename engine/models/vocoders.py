@@ -1,0 +1,29 @@
+"""The vocoders of mel models: what they have in common, and which one lies in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from engine.models.minis.natural.vocoder import LatentVocoder
+from engine.models.networks.vocos import Vocos
+
+
+class Vocoder(Protocol):
+    """From mel to audio."""
+
+    def decode(self, mel: Tensor) -> Tensor:
+        """Audio of a natural-log mel spectrogram: (B, bands, frames) to (B, (frames - 1) · 256) float32 at 24 kHz."""
+
+
+def load_vocoder(folder: Path, device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None) -> Vocoder:
+    """The vocoder in ``folder``, of natural speech or official. ``check`` is called between the parts and may raise to
+    cancel. Raises :class:`engine.errors.CheckpointError` that names the file at fault."""
+    if LatentVocoder.is_at(folder):
+        check()
+        return LatentVocoder.load(folder, device)
+    return Vocos.load(folder, device, check)
