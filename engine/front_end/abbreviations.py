@@ -120,12 +120,12 @@ def expand_abbreviations(text: str) -> str:
     """Titles, Latin and commercial abbreviations as words. Dotted initialisms are left to :func:`spell_initialisms`."""
     for pattern, words in PHRASES:
         text = pattern.sub(words, text)
-    text = _SAINT.sub(lambda match: _saint_or_street(match, text), text)
+    text = _SAINT.sub(lambda match: saint_or_street(match, text), text)
     text = _TITLE.sub(lambda match: TITLES[match[1] or match[2]], text)
     return _ENDING.sub(lambda match: ENDINGS[match[1]] + (f".{match[2]}" if match[2] is not None else ""), text)
 
 
-def _saint_or_street(match: re.Match[str], text: str) -> str:
+def saint_or_street(match: re.Match[str], text: str) -> str:
     """ "St. Paul", "Dr. Li", but "Main St." and "Lake Dr."."""
     before = text[: match.start()].rstrip(" ").rpartition(" ")[2]
     after_name = bool(re.fullmatch(r"[A-Z][a-z]+|\d+(?:st|nd|rd|th)", before))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from engine.front_end.abbreviations import expand_abbreviations, spell_addresses, spell_initialisms
@@ -152,24 +153,28 @@ def normalise(text: str, lexicon: Lexicon) -> Normalised:
     return Normalised(plain, dropped)
 
 
-def fold_characters(text: str) -> tuple[str, tuple[str, ...]]:
-    """``text`` in ASCII and a few symbols, and the characters for which there is nothing."""
+def fold_characters(
+    text: str, folded: Mapping[str, str] = FOLDED, kept: Set[str] = KEPT, accents: bool = False
+) -> tuple[str, tuple[str, ...]]:
+    """``text`` in ASCII and a few symbols, and the characters for which there is nothing. ``folded`` says how symbols
+    are written, ``kept`` which stay; with ``accents`` Latin letters keep theirs."""
     for symbol in ("µs", "µm", "µg"):
         text = text.replace(symbol, FOLDED[symbol])
-    folded: list[str] = []
+    found: list[str] = []
     dropped: dict[str, None] = {}
     for character in text:
-        spoken = _fold(character, folded[-1] if folded else "")
+        stays = character in kept or (accents and character.isalpha() and "LATIN" in unicodedata.name(character, ""))
+        spoken = character if stays else _fold(character, found[-1] if found else "", folded)
         if spoken is None:
             dropped[character] = None
             spoken = " "
-        folded.append(spoken)
-    return "".join(folded), tuple(dropped)
+        found.append(spoken)
+    return "".join(found), tuple(dropped)
 
 
-def _fold(character: str, before: str) -> str | None:
-    if character in FOLDED:
-        return FOLDED[character]
+def _fold(character: str, before: str, folded: Mapping[str, str]) -> str | None:
+    if character in folded:
+        return folded[character]
     if (character.isascii() and character.isalnum()) or character in KEPT:
         return character
     if character.lower() in GREEK:
@@ -186,7 +191,7 @@ def _fold(character: str, before: str) -> str | None:
         return (" " if before.isdigit() else "") + expanded.replace("⁄", "/")
     plain = "".join(part for part in expanded if unicodedata.category(part) != "Mn")
     if plain and plain != character:
-        parts = [_fold(part, "") for part in plain]
+        parts = [_fold(part, "", folded) for part in plain]
         if all(part is not None for part in parts):
             return "".join(part for part in parts if part)
     return None

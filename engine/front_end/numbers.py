@@ -170,11 +170,17 @@ def decimal(text: str) -> str:
     return f"{words} point {digits(fraction)}" if fraction else words
 
 
-def spell_numbers(text: str) -> str:
-    """Replace everything with digits in ``text`` by words. ``text`` has plain digits, hyphens and slashes."""
+def spell_numbers(text: str, hyphens: bool = False) -> str:
+    """Replace everything with digits in ``text`` by words. ``text`` has plain digits, hyphens and slashes. With
+    ``hyphens`` the minutes of times and the days of dates are compounds: "six forty-five", "May twenty-first"."""
     for pattern, spell in PATTERNS:
-        text = pattern.sub(spell, text)
+        compound = _COMPOUNDS.get(spell) if hyphens else None
+        text = pattern.sub(_with_hyphens(spell, compound) if compound else spell, text)
     return text
+
+
+def _with_hyphens(spell: Spell, compound: re.Pattern[str]) -> Spell:
+    return lambda match: compound.sub(r"\1-\2", spell(match) if callable(spell) else spell)
 
 
 def _plural(number: str, names: tuple[str, str]) -> str:
@@ -310,6 +316,14 @@ _HALF = r"(?: ?([AaPp])\.?[Mm]\b(?:\.(?!\s+[A-Z]|\s*$))?)"
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
 
 Spell = Callable[[re.Match[str]], str] | str
+
+_TENS = f"({'|'.join(TENS[2:])})"
+_DAYS = re.compile(rf"\b{_TENS} ({'|'.join(ordinal(number) for number in range(1, 10))})\b")
+_MINUTES = re.compile(rf"\b{_TENS} ({'|'.join(ONES[1:10])})\b")
+_COMPOUNDS: dict[Spell, re.Pattern[str]] = {
+    _time: _MINUTES,
+    **dict.fromkeys((_iso_date, _numeric_date, _month_day, _day_month), _DAYS),
+}
 
 PATTERNS: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(rf"\b([A-Z][a-z]+) ({'|'.join(sorted(ROMAN, key=len, reverse=True))})\b"), _roman),

@@ -89,20 +89,14 @@ class Phonemiser:
 
     def check(self, text: str) -> None:
         """Raise :class:`TextError` for an empty text and for more than :data:`MOST_CHARACTERS`."""
-        if not text.strip():
-            raise TextError("There is no text to speak; type at least one word.")
-        if len(text) > MOST_CHARACTERS:
-            raise TextError(
-                f"The text has {len(text):,} characters, and {MOST_CHARACTERS:,} is the limit; "
-                "speak it in several parts."
-            )
+        require_text(text)
 
     def __call__(self, text: str) -> PhoneText:
         """The phones of ``text``. Raises :class:`TextError` when nothing in it can be spoken."""
         self.check(text)
         read = self.read(text)
         if not read.words:
-            raise TextError(self._nothing_to_say(read.dropped))
+            raise TextError(nothing_to_say(read.dropped))
         return read
 
     def read(self, text: str) -> PhoneText:
@@ -140,11 +134,22 @@ class Phonemiser:
         phones = self._say(word, "").phones
         return bool(phones) and phones[0] in VOWELS
 
-    @staticmethod
-    def _nothing_to_say(dropped: tuple[str, ...]) -> str:
-        if dropped:
-            return f"Nothing in the text can be spoken ({name_characters(dropped)}); type English words."
-        return "The text has no words, only punctuation; type at least one word."
+
+def require_text(text: str) -> None:
+    """Raise :class:`TextError` for an empty text and for more than :data:`MOST_CHARACTERS`."""
+    if not text.strip():
+        raise TextError("There is no text to speak; type at least one word.")
+    if len(text) > MOST_CHARACTERS:
+        raise TextError(
+            f"The text has {len(text):,} characters, and {MOST_CHARACTERS:,} is the limit; speak it in several parts."
+        )
+
+
+def nothing_to_say(dropped: tuple[str, ...]) -> str:
+    """Why a text without words cannot be spoken; ``dropped`` are its characters without sound."""
+    if dropped:
+        return f"Nothing in the text can be spoken ({name_characters(dropped)}); type English words."
+    return "The text has no words, only punctuation; type at least one word."
 
 
 def name_characters(characters: tuple[str, ...]) -> str:

@@ -14,12 +14,16 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import CheckpointError
+from engine.front_end.natural.phones import EDGE
+from engine.front_end.natural.phones import PHONES as NATURAL_PHONES
 
 PAUSE = "pau"
 
 VOWELS = frozenset("aa ae ah ao aw ax ay eh er ey ih iy ow oy uh uw".split())
 
 CONSONANTS = frozenset("b ch d dh f g hh jh k l m n ng p r s sh t th v w y z zh".split())
+
+NATURAL = frozenset(NATURAL_PHONES)
 
 
 def fold_arpabet(symbol: str) -> str:
@@ -54,11 +58,17 @@ class PhoneVocabulary:
             raise CheckpointError(
                 f"The phone list {path} cannot be read ({error}); restore the model folder."
             ) from error
-        unknown = sorted(set(phones) - VOWELS - CONSONANTS - {PAUSE})
-        if unknown or PAUSE not in phones or len(set(phones)) != len(phones):
-            what = f"{unknown[0]!r} is not a phone" if unknown else f"{PAUSE!r} is missing or a phone is listed twice"
+        alphabet, silence = (NATURAL, EDGE) if EDGE in phones else (VOWELS | CONSONANTS | {PAUSE}, PAUSE)
+        unknown = sorted(set(phones) - alphabet)
+        if unknown or silence not in phones or len(set(phones)) != len(phones):
+            what = f"{unknown[0]!r} is not a phone" if unknown else f"{silence!r} is missing or a phone is listed twice"
             raise CheckpointError(f"{path} is not a list of phones: {what}; restore the model folder.")
         return cls(phones)
+
+    @property
+    def natural(self) -> bool:
+        """Whether they are the phones of natural speech (:mod:`engine.front_end.natural`)."""
+        return EDGE in self.index
 
     def ids(self, phones: Iterable[str]) -> np.ndarray:
         """(n,) int64 indices of ``phones``. Raises :class:`CheckpointError` for a phone that the model lacks."""

@@ -24,11 +24,12 @@ from engine.audio.mel import MelFrontEnd
 from engine.errors import TrainingError
 from engine.files import reason, write_atomically
 from engine.front_end.durations import TimedPhone
+from engine.front_end.natural.pace import EMPHASISED, STRENGTHS, TEMPOS
+from engine.front_end.natural.phones import timed_phones
 from engine.models.catalogue import harvard_sentences
 from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
 from engine.training.corpora import Corpus
 from engine.training.everyday import corpus_sentences
-from engine.training.natural_phones import timed_phones
 from engine.training.sentences import PROMPT
 
 NATURAL_CORPUS = "voice-corpus"
@@ -37,12 +38,10 @@ SHARD = 100
 """Utterances a shard."""
 PITCHES, FORMANTS = (0.82, 1.15), (0.92, 1.05)
 """Factors on the teacher's own, between which voices are drawn."""
-RANGES, TEMPOS = (0.6, 1.5), (0.85, 1.15)
-"""Factors on pitch range and speed, between which those of an utterance are drawn."""
+RANGES = (0.6, 1.5)
+"""Factors on the pitch range, between which those of utterances are drawn."""
 PITCH_DEVIATION = 0.02
 """Of the logarithm of a voice's pitch from utterance to utterance."""
-EMPHASISED = 0.4
-"""Share of utterances with emphasis on some word."""
 _PLAN, _LOCK = "plan.json", "making.sqlite"
 
 
@@ -146,7 +145,7 @@ def planned(options: CorpusOptions) -> list[Utterance]:
 
 
 def _delivery(draw: np.random.Generator, pitch: float, formant: float) -> Delivery:
-    emphasis, strength = draw.uniform(), draw.uniform(0.4, 1.0)
+    emphasis, strength = draw.uniform(), draw.uniform(*STRENGTHS)
     return Delivery(
         pitch=float(pitch * np.exp(draw.normal(0, PITCH_DEVIATION))),
         formant=float(formant),

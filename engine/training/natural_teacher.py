@@ -9,7 +9,6 @@ be taken without harm. From its fifth block on, the decoder is ours (:mod:`engin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,12 @@ import numpy as np
 import torch
 
 from engine.errors import PlainError
+from engine.front_end.natural.pace import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
+from engine.front_end.natural.phones import EDGE
 from engine.models.minis.natural.decoder import NaturalDecoder
 from engine.models.minis.natural.excitation import SeededNoise
 from engine.models.minis.natural.layout import LOWEST_VOICED
 from engine.training.natural_corpus import Delivery, Spoken
-from engine.training.natural_phones import EDGE, PUNCTUATION
 
 if TYPE_CHECKING:
     import onnx
@@ -29,15 +29,12 @@ if TYPE_CHECKING:
 
 UNITS, CONDITIONS, HIDDEN, PITCH = "/Clip_output_0", "/Concat_43_output_0", "/dec.3/Add_1_output_0", "f0"
 """Tensors of the graph: lengths of symbols in 25 ms, the decoder's input, the output of its fourth block, hertz."""
-UNIT_FRAMES = 2
-LEAD, TAIL = 8, 12
-"""Frames of silence kept before the first symbol and after the last."""
 LOG_PITCH, ENERGY = 128, 129
 """Rows of the decoder's input."""
 LOG_PITCH_SCALE = 5.0
 """The row holds log(1 + hertz) over this."""
-LONGER, HIGHER, LOUDER = 0.3, 0.2, 0.2
-"""What full emphasis adds: to the length of a word, to the logarithm of its pitch, to its energy."""
+HIGHER, LOUDER = 0.2, 0.2
+"""What full emphasis adds to the logarithm of a word's pitch, and to its energy."""
 MISSING = 'Natural speech is made by hibari-tts, which is not installed; run: pip install "paretone[voice]"'
 
 
@@ -70,7 +67,7 @@ class NaturalTeacher:
         symbols = tuple(self._symbols[number] for number in ids)
         conditions, pitch, owners = self._planned(ids, delivery.tempo)
         if delivery.emphasis is not None:
-            word = _word(symbols, delivery.emphasis)
+            word = word_at(symbols, delivery.emphasis)
             conditions, pitch, owners = _emphasised(conditions, pitch, owners, word, delivery.strength)
         hidden = torch.from_numpy(self.hidden(conditions))
         voiced = torch.from_numpy(_sung(pitch, delivery.pitch, delivery.pitch_range))
@@ -111,15 +108,6 @@ def _session(graph: onnx.ModelProto, inputs: list[str], outputs: list[str]) -> o
     options.log_severity_level = 3
     part = Extractor(graph).extract_model(inputs, outputs)
     return onnxruntime.InferenceSession(part.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-
-def _word(symbols: Sequence[str], share: float) -> np.ndarray:
-    """The places of the symbols of the word at ``share`` of all words; none if there is no word."""
-    apart = [symbol in (EDGE, " ") or symbol in PUNCTUATION for symbol in symbols]
-    numbers = np.cumsum([False, *(before and not here for before, here in pairwise(apart))])
-    inside = np.where(apart, 0, numbers)
-    chosen = int(share * inside.max()) + 1
-    return np.flatnonzero(inside == chosen)
 
 
 def _emphasised(

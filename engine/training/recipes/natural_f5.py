@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from engine.front_end.durations import TimedPhone, labels
+from engine.front_end.natural.phones import PHONES, respaced
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
@@ -32,7 +33,6 @@ from engine.training.flow_matching import (
     span_error,
 )
 from engine.training.natural_corpus import NaturalClip
-from engine.training.natural_phones import PHONES, respaced
 from engine.training.recipes.export_f5 import export_layout
 from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
 from engine.training.recipes.normalised_mel import MelNormalisation

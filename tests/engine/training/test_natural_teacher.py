@@ -7,12 +7,8 @@ import pytest
 import torch
 
 from engine.errors import PlainError
-from engine.models.files.checkpoints import read_weights
-from engine.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
-from engine.paths import resource
-from engine.training.everyday import everyday_sentences
-from engine.training.natural_corpus import Delivery
-from engine.training.natural_phones import (
+from engine.front_end.natural.pace import LEAD, LONGER, TAIL
+from engine.front_end.natural.phones import (
     BLANK,
     CONSONANTS,
     EDGE,
@@ -22,7 +18,12 @@ from engine.training.natural_phones import (
     VOWELS,
     timed_phones,
 )
-from engine.training.natural_teacher import LEAD, LONGER, TAIL, NaturalTeacher
+from engine.models.files.checkpoints import read_weights
+from engine.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
+from engine.paths import resource
+from engine.training.everyday import everyday_sentences
+from engine.training.natural_corpus import Delivery
+from engine.training.natural_teacher import NaturalTeacher
 
 TEXT = "The birch canoe slid on the smooth planks."
 

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 import yaml
 
+from engine.front_end.natural.phones import PHONES
 from engine.models.files.checkpoints import read_weights
-from engine.training.natural_phones import PHONES
 from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed

@@ -8,10 +8,12 @@ mark and its vowel are one phone, which lasts as long as both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.front_end.durations import TimedPhone
+if TYPE_CHECKING:
+    from engine.front_end.durations import TimedPhone
 
 STRESSES = ("", "ˌ", "ˈ")
 VOWELS = tuple("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")

@@ -1,0 +1,36 @@
+"""Files of the text front end: ``resources/lexicon/natural``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.paths import resource
+
+
+def bundled(name: str) -> Path:
+    """A file that is bundled."""
+    return resource("lexicon", "natural", name)
+
+
+def unreadable(path: Path, error: Exception) -> CheckpointError:
+    """A sentence for a file that cannot be read."""
+    return CheckpointError(
+        f"The file {path} of the text front end cannot be read ({type(error).__name__}: {error}); "
+        "install Paretone again."
+    )
+
+
+def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[str]]]:
+    """The weights in ``path`` as they are stored, and ``lists`` of symbols from its header. Raises
+    :class:`CheckpointError`."""
+    try:
+        with safe_open(path, "pt") as stored:
+            symbols = [json.loads(stored.metadata()[name]) for name in lists]
+            return {name: stored.get_tensor(name) for name in stored.keys()}, symbols  # noqa: SIM118
+    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
+        raise unreadable(path, error) from error

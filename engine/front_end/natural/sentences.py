@@ -1,0 +1,175 @@
+"""A sentence in plain words to phonemes: tokens, parts of speech, pronunciations, and what a sentence changes in them.
+
+Words are pronounced from the last to the first, because small words depend on the sound after them ("the apple"). What
+the dictionary does not list as a whole is put together from its parts ("well-known", "YouTube"); what it does not
+list in parts either is read by the network for unknown words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.front_end.natural.lexicon import Context, Lexicon
+from engine.front_end.natural.phones import CONSONANTS, PUNCTUATION, VOWELS
+from engine.front_end.natural.stress import PRIMARY, unstressed, weakened, weight
+from engine.front_end.natural.tagger import Tagger
+from engine.front_end.natural.tokens import Token, tokens
+from engine.front_end.numbers import ONES, TENS
+
+_PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
+_SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")
+"""Sounds that decide how a small word before them is said."""
+_HUMPS = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-zß-öø-ÿ']+|[^\W\d_]+|\d+|'|[^\w\s]|_", re.ASCII)
+_SILENT = frozenset("',-._/")
+_LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_DIGITS = frozenset((*ONES, *TENS))
+_PLURAL_LETTERS = re.compile(r"([A-Z]{2,})('?s)")
+
+
+@dataclass(frozen=True)
+class ReadWord:
+    """A word of a sentence."""
+
+    text: str
+    phonemes: str
+    listed: bool
+    """Whether the dictionary has it, or its parts."""
+
+
+@dataclass(frozen=True)
+class ReadSentence:
+    """A sentence as it will be spoken."""
+
+    phonemes: str
+    """Sounds with stress marks, punctuation, and blanks between words."""
+    words: tuple[ReadWord, ...]
+
+
+@dataclass
+class _Part:
+    """A word, or a part of one."""
+
+    text: str
+    tag: str
+    phonemes: str | None = None
+
+
+@dataclass
+class _Word:
+    """Parts without blanks between them, or a mark."""
+
+    parts: list[_Part]
+    blank: bool = False
+    mark: str | None = None
+    listed: bool = True
+    phonemes: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts)
+
+
+class SentenceReader:
+    """Reads sentences."""
+
+    def __init__(self, lexicon: Lexicon, tagger: Tagger, unknown: Callable[[str], str]) -> None:
+        """``unknown`` gives phonemes of words that the dictionary lacks."""
+        self._lexicon, self._tagger, self._unknown = lexicon, tagger, unknown
+
+    def __call__(self, text: str) -> ReadSentence:
+        """The phonemes of a sentence in plain words."""
+        words = self._words(tokens(text))
+        context = Context()
+        for word in reversed(words):
+            word.phonemes = word.mark if word.mark is not None else self._pronounce(word, context)
+            context = _context(context, word)
+        for before, word, after in zip(words, words[1:], words[2:], strict=False):
+            if word.text == "point" and before.text in _DIGITS and after.text in _DIGITS:
+                word.phonemes = unstressed(word.phonemes)
+        phonemes = "".join(word.phonemes + " " * word.blank for word in words)
+        spoken = tuple(
+            ReadWord(one.text, one.phonemes, one.listed) for one in words if one.mark is None and one.phonemes
+        )
+        return ReadSentence(re.sub(" +", " ", phonemes).strip(), spoken)
+
+    def _words(self, found: Sequence[Token]) -> list[_Word]:
+        words: list[_Word] = []
+        open_word = False
+        for token, tag in zip(found, self._tagger([token.text for token in found]), strict=True):
+            if token.mark is not None:
+                words.append(_Word([], token.blank, token.mark))
+                open_word = False
+                continue
+            if not open_word:
+                words.append(_Word([]))
+            words[-1].parts += (_Part(text, tag) for text in _HUMPS.findall(token.text) or [token.text])
+            words[-1].blank = token.blank
+            open_word = not token.blank
+        return words
+
+    def _pronounce(self, word: _Word, context: Context) -> str:
+        """The phonemes of ``word``: of the longest parts, from its end, that the dictionary has."""
+        parts, end = word.parts, len(word.parts)
+        following = context
+        while end:
+            start, said = self._longest(parts[:end], following)
+            if said is None and parts[end - 1].text not in _SILENT:
+                word.listed = False
+                return self._by_spelling(word.text)
+            parts[start].phonemes = said or ""
+            following = _after(following, said or "", parts[start].text)
+            end = start
+        return _joined([part for part in parts if part.phonemes is not None])
+
+    def _longest(self, parts: Sequence[_Part], context: Context) -> tuple[int, str | None]:
+        """The first of the longest run of parts up to the last one that can be pronounced, and its phonemes."""
+        for start in range(len(parts)):
+            run = parts[start:]
+            tag = max(run, key=lambda part: sum(2 - (one == one.lower()) for one in part.text)).tag
+            said = self._listed("".join(part.text for part in run), tag, context)
+            if said is not None:
+                return start, said
+        return len(parts) - 1, None
+
+    def _listed(self, text: str, tag: str, context: Context) -> str | None:
+        said = self._lexicon.pronounce(text, tag, context)
+        plural = _PLURAL_LETTERS.fullmatch(text)
+        if said is None and plural:
+            letters = self._lexicon.spelled(plural[1])
+            return letters and f"{letters}z"
+        return said
+
+    def _by_spelling(self, text: str) -> str:
+        return " ".join(filter(None, map(self._unknown, _LETTERS.findall(text))))
+
+
+def _joined(parts: Sequence[_Part]) -> str:
+    """The phonemes of a word of ``parts``: words with a slash or the like in between are apart, those of a compound
+    are one, of which the weaker half loses stress."""
+    if any(part.text in "/&+" for part in parts):
+        return " ".join(part.phonemes for part in parts if part.phonemes)
+    spoken = [part for part in parts if part.phonemes]
+    strengths = sorted(
+        (PRIMARY in (part.phonemes or ""), weight(part.phonemes or ""), place) for place, part in enumerate(spoken)
+    )
+    weaker: list[int] = []
+    if len(spoken) == 2 and len(spoken[0].text) == 1:
+        weaker = [1]
+    elif len(spoken) > 1 and sum(primary for primary, _, _ in strengths) > (len(spoken) + 1) // 2:
+        weaker = [place for _, _, place in strengths[: len(spoken) // 2]]
+    return "".join(
+        weakened(part.phonemes or "") if place in weaker else part.phonemes or "" for place, part in enumerate(spoken)
+    )
+
+
+def _context(after: Context, word: _Word) -> Context:
+    return _after(after, word.phonemes, "" if word.mark is not None else word.text)
+
+
+def _after(context: Context, phonemes: str, text: str) -> Context:
+    """What comes after whatever is in front of ``phonemes``."""
+    first = next((one for one in phonemes if one in _SOUNDS or one in _PAUSES), None)
+    vowel = context.vowel if first is None else None if first in _PAUSES else first in VOWELS
+    return Context(vowel, text in ("to", "To", "TO"))
