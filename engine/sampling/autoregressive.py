@@ -119,6 +119,13 @@ def places(request: Request, tokens: int) -> Tensor:
     return torch.cat([request.positions, following])
 
 
+def after_prompt(model: TokenScorer, request: Request, tokens: int) -> Reader:
+    """The model with the prompt read, and with room for ``tokens`` tokens after it."""
+    reader = Reader(model, request, places(request, tokens))
+    reader.prefill()
+    return reader
+
+
 def mask_stops(logits: Tensor, model: TokenScorer, request: Request, tokens: int) -> Tensor:
     """``logits`` (n, ids), the last row's after ``tokens`` tokens, with −∞ at stop ids that come too early; in
     place."""
@@ -147,8 +154,7 @@ def decode(
         started = time.perf_counter()
         with torch.inference_mode():
             if reader is None:
-                reader = Reader(model, request, places(request, request.maximum))
-                reader.prefill()
+                reader = after_prompt(model, request, request.maximum)
             logits = mask_stops(reader.logits(tokens, 1), model, request, len(tokens))
             token = draw(sampler.probabilities(logits, tokens)[0], uniforms())
         stopped = token >= model.codes

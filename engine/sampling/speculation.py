@@ -1,4 +1,4 @@
-"""Speculative decoding as models run it: acceptance rule, draft length, timing. The algorithm itself is in
+"""Speculative decoding as models run it: prompts, acceptance rule, draft length, timing. The algorithm itself is in
 :mod:`engine.sampling.speculative`."""
 
 from __future__ import annotations
@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.sampling.autoregressive import Check, Decoding, Request
+from engine.sampling.autoregressive import Check, Decoding, Request, after_prompt
 from engine.sampling.draft_length import AdaptiveLength
-from engine.sampling.speculative import BEGAN, DRAFTED, READ, Mark, speculate
+from engine.sampling.speculative import BEGAN, DRAFTED, Mark, speculate
 from engine.sampling.token_scorer import TokenScorer
 from engine.sampling.tokens import TokenSampler
 from engine.sampling.verification import by_block, by_token
+
+PROMPT = "prompt"
+"""Mark: the models begin to read their prompts."""
 
 
 def speculation(
@@ -28,8 +31,11 @@ def speculation(
     *,
     block: bool = False,
 ) -> Decoding:
-    """:func:`engine.sampling.speculative.speculate` with times. A draft is verified token by token with ``tolerance``,
-    or as a ``block``, without tolerance."""
+    """:func:`engine.sampling.speculative.speculate` from the prompts on, with times. A draft is verified token by token
+    with ``tolerance``, or as a ``block``, without tolerance. ``draft_request`` is the draft's request if its prompt
+    differs; all else is from ``request``. Raises what ``check`` raises."""
+    if (draft.codes, draft.rows) != (target.codes, target.rows):
+        raise ValueError(f"A draft of {draft.rows} ids cannot draft for a target of {target.rows}.")
     if block and tolerance:
         raise ValueError(f"Verification as a whole needs a tolerance of 0, not {tolerance:g}.")
     rule = by_block if block else by_token(tolerance, target.codes)
@@ -39,7 +45,13 @@ def speculation(
         return draft_length if isinstance(draft_length, int) else draft_length.choose()
 
     def decoding(mark: Mark) -> Decoding:
-        return speculate(target, draft, request, sampler, uniforms, rule, length, check, draft_request, mark)
+        check()
+        mark(PROMPT)
+        readers = (
+            after_prompt(target, request, request.maximum),
+            after_prompt(draft, draft_request or request, request.maximum),
+        )
+        return speculate(*readers, request, sampler, uniforms, rule, length, check, mark)
 
     return timed(decoding, adaptive)
 
@@ -54,7 +66,7 @@ def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = 
 
     first = True
     for cycle in decoding(mark):
-        draft_seconds, target_seconds = marks[DRAFTED] - marks[READ], time.perf_counter() - marks[DRAFTED]
+        draft_seconds, target_seconds = marks[DRAFTED] - marks[BEGAN], time.perf_counter() - marks[DRAFTED]
         if length is not None:
             length.observe(
                 drafted=len(cycle.drafted),
@@ -63,5 +75,5 @@ def timed(decoding: Callable[[Mark], Decoding], length: AdaptiveLength | None = 
                 draft_seconds=draft_seconds,
                 target_seconds=target_seconds,
             )
-        prefill_seconds, first = (marks[READ] - marks[BEGAN] if first else 0.0), False
-        yield replace(cycle, draft_seconds=draft_seconds, target_seconds=target_seconds + prefill_seconds)
+        prompt_seconds, first = (marks[BEGAN] - marks[PROMPT] if first else 0.0), False
+        yield replace(cycle, draft_seconds=draft_seconds, target_seconds=target_seconds + prompt_seconds)

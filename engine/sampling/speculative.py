@@ -1,8 +1,8 @@
 """Speculative decoding: a small model drafts tokens one by one, the target checks all of them in one pass.
 
 Sources: Leviathan et al., arXiv 2211.17192, algorithm 1; for speech Lin et al., arXiv 2505.15380 (SSD). A rule of
-:mod:`engine.sampling.verification` decides which tokens stay, and the distribution of the next one; cycles are timed
-outside, by :mod:`engine.sampling.speculation`.
+:mod:`engine.sampling.verification` decides which tokens stay, and the distribution of the next one. Prompts are read,
+cycles timed and draft lengths adapted outside, by :mod:`engine.sampling.speculation`.
 """
 
 from __future__ import annotations
@@ -12,62 +12,51 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from engine.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, mask_stops, places
-from engine.sampling.token_scorer import TokenScorer
+from engine.sampling.autoregressive import Check, Cycle, Decoding, Reader, Request, mask_stops
 from engine.sampling.tokens import TokenSampler, draw
 from engine.sampling.verification import Rule, Verification
 
-BEGAN, READ, DRAFTED = "began", "read", "drafted"
-"""Marks for observers: decoding begins; the prompt is read; the tokens of a cycle are drafted."""
+BEGAN, DRAFTED = "began", "drafted"
+"""Marks for observers: a cycle begins; its tokens are drafted."""
 Mark = Callable[[str], None]
 
 
 def speculate(
-    target: TokenScorer,
-    draft: TokenScorer,
+    target: Reader,
+    draft: Reader,
     request: Request,
     sampler: TokenSampler,
     uniforms: Callable[[], float],
     rule: Rule,
     length: Callable[[], int],
     check: Check = lambda: None,
-    draft_request: Request | None = None,
     mark: Mark = lambda part: None,
 ) -> Decoding:
     """Cycles of one to K + 1 tokens, with K from ``length``, until a stop id or the greatest length.
 
-    ``draft_request`` is the draft's request if its prompt differs; all else is from ``request``. Random numbers are
-    used in this order: one for each drafted token, those of the rule, one for the token that the target adds. ``mark``
-    is called as each part of a cycle begins. Raises what ``check`` raises.
+    ``target`` and ``draft`` have read their prompts. Random numbers are used in this order: one for each drafted token,
+    those of the rule, one for the token that the target adds. ``mark`` is called as each part of a cycle begins. Raises
+    what ``check`` raises.
     """
-    if (draft.codes, draft.rows) != (target.codes, target.rows):
-        raise ValueError(f"A draft of {draft.rows} ids cannot draft for a target of {target.rows}.")
-    check()
-    mark(BEGAN)
-    reader = Reader(target, request, places(request, request.maximum))
-    draft_request = draft_request or request
-    drafter = Reader(draft, draft_request, places(draft_request, request.maximum))
-    reader.prefill()
-    drafter.prefill()
     tokens: list[int] = []
     stopped = False
     while len(tokens) < request.maximum and not stopped:
         check()
-        mark(READ)
+        mark(BEGAN)
         # The target adds one token: never more tokens than requested.
         wanted = min(length(), request.maximum - len(tokens) - 1)
         # Draft x₁ … x_K, each from the draft's distribution p.
-        drafted, p = _draft(drafter, request, sampler, uniforms, tokens, wanted)
+        drafted, p = _draft(draft, request, sampler, uniforms, tokens, wanted)
         mark(DRAFTED)
         # The target's distributions q at each of them and at the next place, in one pass.
-        q = _check(reader, request, sampler, tokens, drafted)
+        q = _check(target, request, sampler, tokens, drafted)
         # Accept the first n of them.
         verdict = rule(drafted, p, q, uniforms)
         # The next token: drawn again if x_{n+1} was rejected, else from q at the next place.
-        cycle = _resampled(drafted, verdict, target.codes, uniforms)
+        cycle = _resampled(drafted, verdict, target.model.codes, uniforms)
         tokens.extend(cycle.tokens)
         stopped = cycle.stopped
-        for one in (reader, drafter):
+        for one in (target, draft):
             one.keep(len(tokens) - 1)  # The last token, or the stop, has not been read.
         yield cycle
 
