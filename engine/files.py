@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.errors import PlainError
+
 TEMPORARY = ".part-"
 """Prefix of temporary files."""
 
@@ -36,6 +38,19 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.unlink(name)
         raise
     _sync_folder(path.parent)
+
+
+def write(path: Path, content: bytes) -> None:
+    """The same for a file of the user's. Raises :class:`PlainError` with the reason if it cannot be written."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise PlainError(f"{path} could not be written: {reason(error)}.") from error
+
+
+def write_wav(path: Path, samples: np.ndarray, sample_rate: int) -> None:
+    """Write mono float32 ``samples``, (n,), at ``sample_rate`` hertz: see :func:`wav`. Raises :class:`PlainError`."""
+    write(path, wav(samples, sample_rate))
 
 
 def kept_array(path: Path, kind: type[np.generic], dimensions: int) -> np.ndarray | None:

@@ -11,8 +11,8 @@ from PySide6.QtCore import QBuffer, QByteArray, QRect, QSize
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
+from engine import files
 from engine.errors import PlainError
-from engine.files import reason, write_atomically
 
 PIXELS_PER_UNIT = 2
 Paint = Callable[[QPainter], object]
@@ -60,7 +60,4 @@ def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         raise PlainError(f"{path.name} ends in none of {', '.join(kinds)}; choose one of these endings.")
-    try:
-        write_atomically(path, kind())
-    except OSError as error:
-        raise PlainError(f"{path} could not be written: {reason(error)}.") from error
+    files.write(path, kind())

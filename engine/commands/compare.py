@@ -13,11 +13,12 @@ from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.comparison_sides import Side, prepare, sides_of
 from engine.commands.figures import difference_line, figures, heard_line, parts_line
-from engine.commands.output import folder, write_wav
+from engine.commands.output import folder
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal
 from engine.errors import PlainError, SettingError
+from engine.files import write_wav
 from engine.measure.baseline_metrics import with_difference
 from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.machine import describe
@@ -79,7 +80,7 @@ class _Measured:
     last: tuple[Synthesis, Synthesis]
     distance: float | None
     metrics: Metrics
-    """Of B against A."""
+    """Metrics of B against A."""
     why_not: str
     """Why there is no distance."""
 
@@ -229,13 +230,13 @@ def _measure(
 
 
 def _spreads(measured: list[_Measured], index: int) -> dict[str, Interval | None]:
-    """Of the figures of one side, over the texts or, of a single text, over its repeats."""
+    """Spreads of one side's figures, over the texts or, with a single text, over its repeats."""
     rows = [one.figures[index] for one in measured] if len(measured) > 1 else measured[0].runs[index]
     return {name: _spread([row[name] for row in rows]) for name in SPREAD}
 
 
 def _spread(values: list[float | None]) -> Interval | None:
-    """Of the median of those that there are; ``None`` if that is a single one."""
+    """Spread of the median of the values that exist; ``None`` if there is only one."""
     found = [value for value in values if value is not None]
     return interval(found) if len(found) > 1 else None
 
@@ -245,12 +246,12 @@ def _json(spreads: Mapping[str, Interval | None]) -> dict[str, dict[str, float] 
 
 
 def _medians(rows: list[dict[str, float | None]]) -> dict[str, float | None]:
-    """Of each figure over the ``rows`` that have it."""
+    """Median of each figure over the ``rows`` that have it."""
     return {name: _median([row[name] for row in rows]) for name in rows[0]}
 
 
 def _median(values: list[float | None]) -> float | None:
-    """Of those that there are."""
+    """Median of the values that exist."""
     found = [value for value in values if value is not None]
     return median(found) if found else None
 
@@ -382,5 +383,5 @@ def _write(place: Path, measured: list[_Measured]) -> list[Path]:
         for name, synthesis in zip(SIDES, one.last, strict=True):
             suffix = f"-{place_in_list:03d}" if len(measured) > 1 else ""
             written.append(place / f"{name.lower()}{suffix}.wav")
-            write_wav(written[-1], synthesis)
+            write_wav(written[-1], synthesis.samples, synthesis.sample_rate)
     return written

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from engine import files
 from engine.errors import PlainError
-from engine.models.base import Synthesis
-from engine.setting.take import Take
 
 
 def writable(name: str | Path) -> Path:
@@ -45,14 +43,9 @@ def folder(name: str) -> Path:
     return path
 
 
-def write_wav(path: Path, spoken: Synthesis | Take) -> None:
-    """Write speech, whole or not at all."""
-    _write(path, files.wav(spoken.samples, spoken.sample_rate))
-
-
 def write_json(path: Path, data: object) -> None:
     """Write JSON values, whole or not at all."""
-    _write(path, (json.dumps(data) + "\n").encode())
+    files.write(path, (json.dumps(data) + "\n").encode())
 
 
 def _require_permission(folder: Path, problem: str) -> None:
@@ -62,10 +55,3 @@ def _require_permission(folder: Path, problem: str) -> None:
             pass
     except OSError as error:
         raise PlainError(f"{problem}: {files.reason(error)}.") from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        files.write_atomically(path, content)
-    except OSError as error:
-        raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error

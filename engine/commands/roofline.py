@@ -13,7 +13,7 @@ from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, with_file, with_weights
-from engine.errors import PlainError, SettingError
+from engine.errors import SettingError
 from engine.measure.roofline import published
 from engine.measure.roofline.report import TITLES, Phase, RooflineReport, shares
 from engine.models.base import Utterance
@@ -196,9 +196,5 @@ def _rounded(value: float) -> float:
 
 
 def _write_csv(path: Path | None, report: RooflineReport) -> None:
-    if path is None:
-        return
-    try:
-        files.write_atomically(path, report.to_csv().encode())
-    except OSError as error:
-        raise PlainError(f"{path} could not be written: {files.reason(error)}.") from error
+    if path is not None:
+        files.write(path, report.to_csv().encode())

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from engine.commands import arguments
 from engine.commands.figures import figures, heard_line
-from engine.commands.output import writable, write_wav
+from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import engaged, files_given, from_files, with_file, with_weights
 from engine.errors import SettingError
+from engine.files import write_wav
 from engine.models.base import SpeechModel, flow_model
 from engine.session.commands import Synthesise
 from engine.setting.artefact import Artefact
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         setting = with_weights(arguments.setting(options, model_id), model.info)
         setting, artefacts = _engaged(setting, model, options)
     take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
-    write_wav(out, take)
+    write_wav(out, take.samples, take.sample_rate)
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)

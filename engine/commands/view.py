@@ -11,7 +11,6 @@ from engine.commands import arguments
 from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.errors import PlainError
 from engine.models.base import Utterance
 from engine.session.commands import ComputeView
 from engine.setting.knobs import Values
@@ -66,10 +65,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             plain = plain.with_technique(Engaged(technique.name, calibrating))
     figure = session.carry_out(ComputeView(JOB, view.name, utterance, plain, knobs)).figure
     if table is not None:
-        try:
-            files.write_atomically(table, figure.to_csv().encode())
-        except OSError as error:
-            raise PlainError(f"{table} could not be written: {files.reason(error)}.") from error
+        files.write(table, figure.to_csv().encode())
     return Result(figure.to_json(), "\n".join(_shown(figure, table)))
 
 

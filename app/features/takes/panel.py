@@ -30,12 +30,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
-from app.features.takes.wav import write_wav
 from app.shell import file_dialogs
 from app.shell.theme import Colours
 from app.state.differences import differences
 from app.widgets import build
 from engine.errors import PlainError
+from engine.files import write_wav
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
 from engine.techniques import wording

@@ -10,12 +10,12 @@ from PySide6.QtGui import QDesktopServices
 from app.features.presenter import Presenter, Services
 from app.features.takes.panel import TakesPanel
 from app.features.takes.table import FailedTake
-from app.features.takes.wav import write_wav
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Outcome
 from app.state.take_library import open_library, replace_damaged
 from engine.errors import PlainError
+from engine.files import write_wav
 from engine.session.commands import Synthesise
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
