@@ -242,7 +242,7 @@ class PairedDifference:
     than: str
     difference: Interval
     p: float
-    """Of :func:`paired_p`, over the means of listeners on sentences."""
+    """Result of :func:`paired_p`, over the means of listeners on sentences."""
 
 
 @dataclass(frozen=True)

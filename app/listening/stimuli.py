@@ -26,7 +26,7 @@ from engine.setting.take import Take
 LONGEST_SECONDS = 12.0
 """Longest sentence in MUSHRA (BS.1534-3)."""
 MOST_SLIDERS = 12
-"""On one page of MUSHRA, hidden reference and anchors among them (BS.1534-3)."""
+"""Most sounds on one page of MUSHRA, including hidden reference and anchors (BS.1534-3)."""
 SILENT_LUFS = -120.0
 """Stands for silence in records."""
 TOLERANCE_DECIBELS = 0.1
@@ -40,7 +40,7 @@ class Condition:
     key: str
     """See :func:`setting_key`."""
     setting: Setting
-    """With the seed 0."""
+    """The setting with seed 0."""
     title: str
 
     @property

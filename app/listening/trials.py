@@ -48,9 +48,9 @@ class ConditionRecord:
     fingerprint: str
     """Fingerprint of the take's setting, seed included."""
     gain: float
-    """dB that it was made louder by."""
+    """Gain in dB with which it was played."""
     lufs: float
-    """Integrated loudness before that."""
+    """Integrated loudness before the gain."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class TrialConditions:
     """Timing, device and playback of one trial."""
 
     milliseconds: int = 0
-    """From showing the trial to its answer."""
+    """Milliseconds from showing the trial to its answer."""
     underruns: int = 0
     """Blocks that the device got too late while the trial sounded."""
     device: str = ""

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPicture
 from PySide6.QtWidgets import QGraphicsObject, QStyleOptionGraphicsItem, QWidget
 
 _OVERLAP = 0.01
-"""Of a cell, so that no seam shows between neighbours."""
+"""Share of a cell by which neighbours overlap, so that no seam shows."""
 
 
 class Cells(QGraphicsObject):

@@ -26,7 +26,7 @@ _MOVES = {
     Qt.Key.Key_PageDown: -10,
     Qt.Key.Key_PageUp: 10,
 }
-"""By how many hundredths of all places, but at least as many places as the sign says."""
+"""Moves in hundredths of all places, at least one place in the direction of the sign."""
 _ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 _SMOOTH = 2000
 """With more points than this, curves are drawn without smooth edges: thick ones take long."""
@@ -190,7 +190,7 @@ class CurveChart(Chart):
 
 
 def _drawn(scale: Scale, values: np.ndarray) -> np.ndarray:
-    """In what a scale is even in; a logarithmic one has gaps if there is no logarithm."""
+    """Values in the unit in which a scale is even; a logarithmic one has gaps if there is no logarithm."""
     values = np.asarray(values, float)
     return np.where(values > 0, scale.even(values), np.nan) if scale.logarithmic else values
 

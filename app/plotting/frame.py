@@ -24,7 +24,7 @@ _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
 _BENEATH = -200.0
 _OVERHANG = 4.0
-"""By which the first and last number may reach beyond the ends of their axis."""
+"""Pixels by which the first and last number may exceed the ends of their axis."""
 
 
 def pen(colour: str | QColor, width: float = 1.0, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:

@@ -111,7 +111,7 @@ class Shape:
     def through(
         cls, corners: Sequence[tuple[float, float]], pen: QPen | None = None, fill: QBrush | None = None
     ) -> Shape:
-        """Of corners rather than of their coordinates."""
+        """A layer from corners instead of coordinates."""
         return cls([x for x, _ in corners], [y for _, y in corners], pen, fill)
 
 

@@ -14,7 +14,7 @@ from app.shell.theme import LIGHT, Colours
 from engine.views.figure import Figure
 
 PANEL = QSize(460, 330)
-"""Of one panel, in pixels or SVG's user units."""
+"""Size of one panel, in pixels or SVG's user units."""
 
 
 def write(figure: Figure, path: Path, colours: Colours = LIGHT) -> None:

@@ -24,12 +24,12 @@ from engine.figures.scatter import Dimension
 from engine.views.figure import Bars, HeatMap, Lines, Panel
 
 _TICK_LETTERS = 26
-"""Of all names of groups of bars together; more do not fit in a row."""
+"""Most letters of all names of groups of bars together; more do not fit in a row."""
 _SHADES = 256
 _LEGEND_SHARE = (0.7, 0.4)
 """Largest share of a plot for a legend, in width and height."""
 _LEGEND_POINTS = 40
-"""Of each curve, to see where it runs."""
+"""Points sampled on each curve, to find room for the legend."""
 _CORNERS = ((1, 1), (-1, 1), (1, -1), (-1, -1))
 _WIDEST_BEAM = 5.0
 

@@ -185,7 +185,7 @@ class Badge:
     text: str
     fill: str
     place: QPointF
-    """Of its point, in pixels."""
+    """Place of its point, in pixels."""
 
 
 class Badges(Layer):
@@ -197,7 +197,7 @@ class Badges(Layer):
         super().__init__(frame, z)
         self.badges: Callable[[], Sequence[Badge]] = tuple
         self.radius = 0.0
-        """Of the points."""
+        """Radius of the points."""
 
     def draw(self, painter: QPainter) -> None:
         font = QFont(self.frame.font())

@@ -21,7 +21,7 @@ from engine.figures.scatter import Dimension, Scatter
 _RADIUS, _SMALL_RADIUS = 0.36, 0.22
 """In heights of the font."""
 MANY = 400
-"""From this number of points on, they are small."""
+"""Number of points from which they are drawn small."""
 _NAMES = 40
 """Maximum number of labelled points."""
 _RIM = 0.5

@@ -120,7 +120,7 @@ class Sheet:
     # --- As files ----------------------------------------------------------------------------------------------------
     @property
     def size(self) -> QSize:
-        """Of all of it."""
+        """Size of the whole sheet."""
         return QSize(self.width, math.ceil(self._y + self.margin))
 
     def paint(self, painter: QPainter) -> None:

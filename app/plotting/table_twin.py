@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 _WIDEST = 24
-"""Of a column at first, in heights of the font."""
+"""Greatest initial width of a column, in heights of the font."""
 
 
 class TableTwin(QWidget):

@@ -34,7 +34,7 @@ class Legend(Layer):
         super().__init__(frame, z)
         self.entries: Sequence[Entry] = ()
         self.corner: tuple[int, int] | None = None
-        """Of the view: −1 or 1 for left or right, and for bottom or top."""
+        """Corner of the view: −1 or 1 for left or right, and for bottom or top."""
 
     @property
     def box(self) -> QRectF:

@@ -22,10 +22,10 @@ _SHIFTS = {
     Qt.Key.Key_Up: (0.0, 1.0),
     Qt.Key.Key_Down: (0.0, -1.0),
 }
-"""With Ctrl."""
+"""Shifts of the section by the keys with Ctrl."""
 _ZOOM = 1.5
 _WHEEL_ZOOM = 1.2
-"""For one notch."""
+"""Zoom factor of one notch of the wheel."""
 _SHIFT = 0.2
 """Share of the section's length."""
 

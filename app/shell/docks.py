@@ -35,9 +35,9 @@ class Docks:
         self._docks: dict[str, QDockWidget] = {}
         self._before: QByteArray | None = None
         self.family = ""
-        """Of the models that the shown panels suit; ``""`` before any was used."""
+        """Family of the models that the shown panels suit; ``""`` before any was used."""
         self._next_family = ""
-        """Of the model that was chosen while one panel alone is shown."""
+        """Family of the model that was chosen while one panel alone is shown."""
         self.panels: dict[str, QWidget] = {}
         """The panels that are built, by name."""
         window.setDockNestingEnabled(True)
@@ -62,7 +62,7 @@ class Docks:
 
     @property
     def version(self) -> int:
-        """Of saved layouts: those of another set of panels are passed over."""
+        """Version of saved layouts: layouts of another set of panels are ignored."""
         return zlib.crc32(" ".join(place.name for place in self._places).encode()) & 0x7FFFFFFF
 
     @property

@@ -81,7 +81,7 @@ class Artefacts(QObject):
         return any(one.artefact is not None for one in self._sources.values())
 
     def fingerprint(self, technique: str) -> str:
-        """Of the artefact of ``technique``, or ``""``."""
+        """Fingerprint of the artefact of ``technique``, or ``""``."""
         source = self._sources.get(technique)
         artefact = source.artefact if source is not None else None
         return artefact.fingerprint if artefact is not None else ""

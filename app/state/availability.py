@@ -24,9 +24,9 @@ class TrainingOffer:
     """A training that would make a technique usable as it is engaged."""
 
     knobs: Mapping[str, object]
-    """Of the training."""
+    """Knobs of the training."""
     text: str
-    """On the button."""
+    """Text of the button."""
     tip: str
     estimate: str
     """Estimated time, as a sentence."""
@@ -108,7 +108,7 @@ class Availability:
         entry = setting.engaged(name)
         if chosen.info is None or entry is None:
             return ""
-        # With nothing else engaged, so that each technique is blamed for what it cannot do only.
+        # With nothing else engaged, so that each technique gives only its own reasons.
         return problem(chosen.info, chosen.baseline_setting.with_technique(entry)) or ""
 
     def technique_remarks(self, name: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from engine.techniques import resolve
 
 
 class Cost(QObject):
-    """Of the chosen model; unknown before something was synthesised with it."""
+    """Cost of the chosen model; unknown before something was synthesised with it."""
 
     changed = Signal()
     """Operations were counted, or forgotten with their model."""

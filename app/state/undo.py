@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QUndoCommand, QUndoStack
 
 ALONE = -1
-"""Of edits that merge with none."""
+"""Id of edits that are never merged."""
 
 
 class Edit(QUndoCommand):

@@ -69,10 +69,10 @@ class PassageJoiner:
     fade into each other."""
 
     lead = 0
-    """By how many samples the sound of the last passage begins later than :meth:`begin` said."""
+    """Samples by which the last passage begins later than :meth:`begin` said."""
 
     def __init__(self, fader: CrossFader, passages: int | None = None) -> None:
-        """Of a known number of ``passages``, the last one's end is not held back: nothing fades into it."""
+        """If the number of ``passages`` is known, the last one's end is not held back: nothing fades into it."""
         self._fader, self._left = fader, passages
         self._beginning: list[np.ndarray] | None = None
         """The beginning of a passage that is still too short for a cross-fade."""

@@ -30,7 +30,7 @@ BENCHES: dict[str, str] = {
 }
 """Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""
 LEAST_ROUNDS = 2
-"""Of a bench that measures in rounds: of a single one there is no interval."""
+"""Fewest rounds of a bench that measures in rounds: one round gives no interval."""
 
 
 def benches() -> dict[str, str]:

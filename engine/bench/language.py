@@ -26,7 +26,7 @@ from engine.setting.setting import Setting
 
 AGAIN = "autoregressive, again (A/A)"
 WORD_ERRORS = 0.02
-"""By how much the word error rate may be above the baseline's."""
+"""Allowed increase of the word error rate over the baseline's."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
@@ -85,12 +85,12 @@ class Decoded:
 
     @property
     def draft_seconds(self) -> float:
-        """Of one draft pass, median over cycles."""
+        """Seconds of one draft pass, median over cycles."""
         return median(one.draft_seconds / len(one.drafted) for one in self.cycles if one.drafted)
 
     @property
     def target_seconds(self) -> float:
-        """Of one pass of the target, median over cycles."""
+        """Seconds of one pass of the target, median over cycles."""
         return median(one.target_seconds for one in self.cycles)
 
     @property
@@ -105,7 +105,8 @@ class Pace:
 
     decoded: Mapping[str, Decoded]
     speed_up: Mapping[str, Interval]
-    """Of every way but the first, seconds a token of the first over its own; :data:`AGAIN` is the first once more."""
+    """Speed-up of every way but the first: the first's seconds per token over its own; :data:`AGAIN` is the first once
+    more."""
 
 
 def paced(

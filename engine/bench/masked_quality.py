@@ -40,7 +40,7 @@ class Heard:
 
     word_error_rate: float
     columns: Mapping[str, object]
-    """Of a report, the word error rate among them."""
+    """Columns of a report, the word error rate among them."""
 
 
 def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, Heard]:

@@ -49,7 +49,7 @@ STEPS = 7
 FRAMES_PER_TOKEN = 6
 """About as English is spoken."""
 LARGEST_DIFFERENCE = {torch.float32: 1e-4}
-"""Of the log mels, in the precisions in which the two must agree to rounding."""
+"""Largest difference of the log mels, in the precisions in which the two must agree to rounding."""
 DEFINITION = (
     f"Time of the official f5-tts {official.VERSION} over time of ours for the same mel from the same weights, "
     "v1 Base at full size (random weights), guidance 2, whole sampling without vocoder; median of paired, interleaved "

@@ -57,7 +57,7 @@ class LanguageExport:
     file: str = ""
     """Which student or draft; the first that belongs to the model if none is named."""
     settings: Values = NO_VALUES
-    """To use a draft with."""
+    """Settings to use a draft with."""
     model_folder: str = ""
     """Folder of the checkpoint, if not the usual one."""
 

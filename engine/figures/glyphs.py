@@ -89,7 +89,7 @@ class Glyphs:
         self._made: dict[tuple[tuple[str, ...], str], Glyph] = {}
 
     def glyph(self, names: tuple[str, ...], look: str = FILLED) -> Glyph:
-        """Of a point that goes by ``names``; one and the same object for all of them."""
+        """The glyph of a point with these ``names``; the same object for all of them."""
         found = self._made.get((names, look))
         if found is None:
             colours = tuple(self._known[name][0] for name in names) or (self._plain,)

@@ -20,9 +20,9 @@ class Dimension:
     """One axis."""
 
     title: str
-    """With its unit."""
+    """Title with the unit."""
     short: str = ""
-    """Without it, if there is no room."""
+    """Title without the unit, for little room."""
     better: str = NEITHER
     """``LOWER``, ``HIGHER`` or ``NEITHER``, as metrics have it."""
     logarithmic: bool = False
@@ -80,7 +80,7 @@ class Scatter:
             return [], []
         places = [(float(self.across[one, 0]), float(self.up[one, 0])) for one in self.front]
         right, top = self.x.better != HIGHER, self.y.better != HIGHER
-        # Of a section, points may lie beyond the scales.
+        # If only a section is shown, points may lie beyond the scales.
         x_ends = [across.low, across.high, *(x for x, _ in places)]
         y_ends = [up.low, up.high, *(y for _, y in places)]
         worst = (max(x_ends) if right else min(x_ends)), (max(y_ends) if top else min(y_ends))

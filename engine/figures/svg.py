@@ -102,7 +102,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", size: int = 12) 
 
 
 def _better(along: Dimension, first: float, last: float, level: float) -> str:
-    """At that end of an axis that is better, that it is."""
+    """The word "better" at the better end of an axis."""
     if not along.towards:
         return ""
     at_end = along.towards.endswith("→")

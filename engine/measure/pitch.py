@@ -84,7 +84,7 @@ def fundamental(samples: np.ndarray, rate: int) -> np.ndarray:
 def _periods(
     samples: np.ndarray, starts: np.ndarray, window: int, longest: int, shortest: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of the frames at ``starts``: periods in samples, 0 if there is none, and powers."""
+    """Periods of the frames at ``starts`` in samples, 0 if there is none, and their powers."""
     frames = samples[starts[:, None] + np.arange(window + longest)]
     normalised = _normalised(_differences(frames, window, longest))
     lags = _first_dips(normalised, shortest)

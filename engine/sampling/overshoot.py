@@ -43,8 +43,8 @@ class OvershootNoise:
 
 
 def overshoot_coefficients(start: float, end: float, overshoot: float) -> tuple[float, float, float]:
-    """Of a step from ``start`` to ``end``: how far the velocity is followed (o − t), the scale a, and the noise's
-    strength b = √((1 − t')² − a²·(1 − o)²)."""
+    """Coefficients of a step from ``start`` to ``end``: how far the velocity is followed (o − t), the scale a, and the
+    noise's strength b = √((1 − t')² − a²·(1 − o)²)."""
     target = min(end + overshoot * (end - start), 1.0)
     scale = end / target
     return target - start, scale, math.sqrt(max((1 - end) ** 2 - (scale * (1 - target)) ** 2, 0.0))

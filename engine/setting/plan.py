@@ -62,7 +62,7 @@ class GuidanceSchedule:
     steps: int | None = None
     """Number of guided steps from the first, if not all."""
     every: int = 1
-    """Of these every n-th is (masked models)."""
+    """Every n-th of these steps is guided (masked models)."""
     reuse: bool = False
     """Whether the effect of the last guided step is reused at the steps in between."""
 
@@ -90,7 +90,7 @@ class Launching:
     graphs: Graphing | None = None
     """Recording as CUDA graphs."""
     mode: str | None = None
-    """In which mode of ``torch.compile`` they are compiled."""
+    """Mode of ``torch.compile``."""
 
 
 PLAIN = Launching()

@@ -205,7 +205,7 @@ class DemaskedPassage:
     order: np.ndarray = field(repr=False, compare=False)
     """The step, from 0, that committed each code, int16."""
     probability: np.ndarray = field(repr=False, compare=False)
-    """Of each code when it was committed, after guidance, float32."""
+    """Probability of each code when it was committed, after guidance, float32."""
     steps: int
     """Number of steps."""
     start: float

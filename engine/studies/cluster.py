@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The address of a cluster of this machine alone, made for the study."""
 _ATTEMPTS = 2
-"""To begin one: Ray gives it half a minute, which a machine that does much else may not keep."""
+"""Attempts to start a cluster: Ray allows half a minute, which a busy machine may exceed."""
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 _POLL_SECONDS = 0.2
 PATIENCE_SECONDS = 120.0

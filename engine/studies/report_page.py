@@ -30,7 +30,7 @@ from engine.studies.wording import REFERENCE, answer_words, reference_lines, sea
 from engine.studies.writing import written
 
 AUDIO_BYTES = 30 * 2**20
-"""Of FLAC in a page, at most."""
+"""Most FLAC in a page."""
 SPEEDS = ("speed_up", "real_time_factor")
 """Metrics for x, the first one that was measured."""
 QUALITIES = ("word_error_rate", "whisper_word_error_rate", "speaker_similarity", "utmos", "log_mel_distance")

@@ -70,7 +70,7 @@ class Heard:
     voice: str
     seed: int
     folder: Path
-    """Of the study."""
+    """Folder of the study."""
     understood: str = ""
     """Words recognised by the first judge of words."""
 

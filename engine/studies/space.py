@@ -72,7 +72,7 @@ class Constraint:
     """Whether the bound is a difference to the baseline."""
 
     def excess(self, value: float, baseline: float) -> float:
-        """By how much ``value`` breaks it: at most 0 if it is kept."""
+        """Amount by which ``value`` exceeds the limit: at most 0 if it is kept."""
         bound = baseline + self.bound if self.relative else self.bound
         return value - bound if self.above else bound - value
 

@@ -82,7 +82,7 @@ class Made:
     task: Speak
     take: Take
     clock_seconds: float
-    """By ``clock``, which speed-ups are measured by."""
+    """Seconds by ``clock``, which speed-ups are measured by."""
     clock: str
     busy_seconds: float
     """Wall seconds that the worker was busy with it, warm-up and judges included."""

@@ -200,7 +200,7 @@ def _taken(declared: dict[str, Technique]) -> dict[str, Technique]:
 
 
 def _place(one: Technique) -> tuple[int, int, str]:
-    """By slot, then by its place in lists."""
+    """Order of resolving: by slot, then by place in lists."""
     slot = one.slot.partition(":")[0]
     return (SLOTS.index(slot) if slot in SLOTS else len(SLOTS)), one.place, one.name
 

@@ -34,7 +34,7 @@ from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe
 
 PACE = Pace(log_steps=10, validation_steps=50, validates_first=True)
 KEPT_BACK = 24
-"""Of the model's own utterances, one in this many is validated on."""
+"""One in this many of the model's own utterances is kept for validation."""
 FEWEST = 8
 """Utterances below which nothing can be trained and validated."""
 OWN_SPEECH, RECORDED = "own-speech.npz", "recorded"
@@ -158,7 +158,7 @@ def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower)
 
 @dataclass(frozen=True)
 class _Portion:
-    """Tells a follower how far a portion of something larger is."""
+    """Reports the progress of one part of a longer job."""
 
     follower: Follower
     before: int

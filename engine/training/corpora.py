@@ -46,7 +46,7 @@ SHARD = 100
 CORPUS = "corpus"
 """Folder, next to work folders, that holds the corpus of the bundled models."""
 SENTENCES = 3_400
-"""Of every voice in it."""
+"""Sentences of every voice in it."""
 HELD_OUT = 60
 """Clips of every voice that are validated on and never trained on."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def draw_state(draw: random.Random) -> list[Any]:
-    """Of lists and numbers alone."""
+    """State of ``draw``, as lists and numbers alone."""
     version, internal, gauss = draw.getstate()
     return [version, list(internal), gauss]
 

@@ -29,7 +29,7 @@ TRAIN, VALIDATION = SETS = ("train", "validation")
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.3, 30.0
 """Limits of the official data set."""
 KEPT_BACK = 40
-"""Without a column ``set``, one row of a number of is validated on."""
+"""Without a column ``set``, one row in this many is kept for validation."""
 FEWEST = 4
 """Rows below which nothing can be trained and validated."""
 LINES_NAMED = 12

@@ -41,7 +41,7 @@ PITCHES, FORMANTS = (0.82, 1.15), (0.92, 1.05)
 RANGES = (0.6, 1.5)
 """Factors on the pitch range, between which those of utterances are drawn."""
 PITCH_DEVIATION = 0.02
-"""Of the logarithm of a voice's pitch from utterance to utterance."""
+"""Deviation of the logarithm of a voice's pitch from utterance to utterance."""
 _PLAN, _LOCK = "plan.json", "making.sqlite"
 
 
@@ -51,7 +51,7 @@ class CorpusOptions:
 
     voices: int = 320
     sentences: int = 20
-    """Of every voice."""
+    """Sentences of every voice."""
     held_out_voices: int = 12
     """Voices that nothing is trained on, with sentences that nothing is trained on."""
     held_out_sentences: int = 8
@@ -74,9 +74,9 @@ class Delivery:
     emphasis: float | None = None
     """Which word is emphasised, as a share of the words; ``None`` for none."""
     strength: float = 0.0
-    """Of the emphasis, from 0 to 1."""
+    """Strength of the emphasis, from 0 to 1."""
     seed: int = 0
-    """Of the noise in the voice."""
+    """Seed of the noise in the voice."""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ class Rates:
     """Learning rates."""
 
     matrices: float | None
-    """Of Muon; ``None`` to have AdamW move everything."""
+    """Muon's learning rate; ``None``: AdamW moves everything."""
     others: float
-    """Of AdamW."""
+    """AdamW's learning rate."""
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ class TrainingRequest:
     resume: bool = False
     half_precision: bool = False
     rate_scale: float = 1.0
-    """On all learning rates."""
+    """Factor on all learning rates."""
     device: str = "auto"
     """As in :class:`engine.session.commands.LoadModel`."""
     threads: int | None = None
-    """Of the processor; ``None`` for all cores but one."""
+    """Threads of the processor; ``None`` for all cores but one."""
     export: str = ""
     """Folder for the result; ``""`` for the user's own, where the application looks for it."""
 
@@ -49,9 +49,10 @@ class CompanionRequest(TrainingRequest):
     positions: int = 1_600
     """Phones and tokens of a step."""
     rate: float | None = None
-    """Of AdamW; ``None`` for the usual one of a model of this size."""
+    """AdamW's learning rate; ``None`` for the usual one for a model of this size."""
     matrix_rate: float | None = None
-    """Of Muon, for the matrices; ``None`` for the usual one or, where ``rate`` is given, for AdamW on everything."""
+    """Muon's learning rate for the matrices; ``None`` for the usual one or, if ``rate`` is given, for AdamW on
+    everything."""
     seed: int = 1
 
     @property

@@ -29,7 +29,7 @@ class TokenOptions(LearningOptions):
     """Options of a run."""
 
     positions: int = 1_600
-    """Of one step, text and speech and padding."""
+    """Positions of one step: text, speech and padding."""
     matrix_rate: float | None = 0.01
     other_rate: float = 1e-3
     warm_up: int = 20

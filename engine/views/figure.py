@@ -18,7 +18,7 @@ from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
 
 COLUMNS = ("panel", "series", "x", "y", "value", "low", "high", "note")
-"""Of the table of a figure. Lines have their values at an x, bars at the name of a group, heat maps at x and y."""
+"""Columns of a figure's table. Lines have their values at an x, bars at the name of a group, heat maps at x and y."""
 
 
 @dataclass(frozen=True)

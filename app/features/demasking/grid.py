@@ -262,7 +262,7 @@ class DemaskingGrid(LineCanvas):
             seconds = round(seconds + every, 6)
 
     def _wide(self) -> float:
-        """Of a cell, in pixels."""
+        """Width of a cell, in pixels."""
         return max(0.5, self._cells_of(0).width() / self.per_line)
 
     def _paint_seams(self, painter: QPainter, line: int, target: QRectF, first: int, last: int) -> None:

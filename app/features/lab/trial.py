@@ -40,7 +40,7 @@ class TrialPage(QWidget):
     """Why nothing can be heard, as a sentence, or ``""``."""
 
     name: str
-    """Of the test, as the title says it."""
+    """Name of the test, as in the title."""
     grows = False
     """Whether the sounds take all the room there is."""
     loops = True

@@ -27,7 +27,7 @@ class Deck(QObject):
         self.player = player
         self.takes: dict[str, Take | None] = dict.fromkeys(SIDES)
         self.analysis = Analysis()
-        """Of the takes that are played; those that were set last may still be analysed."""
+        """Analysis of the takes that are played; those that were set last may still be analysed."""
         self.analyser = Analyser(player.prepare, self)
         self.analyser.done.connect(self._take_over)
         self.analyser.failed.connect(self._give_up)
@@ -58,7 +58,7 @@ class Deck(QObject):
 
     @property
     def duration(self) -> float:
-        """Of the longer take, in seconds."""
+        """Duration of the longer take, in seconds."""
         return max((take.seconds for take in self.takes.values() if take is not None), default=0.0)
 
     @property

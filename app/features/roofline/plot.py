@@ -211,7 +211,7 @@ class RooflinePlot(Chart):
         return self.frame.place(point.intensity, point.reached)
 
     def _share(self, point: Point) -> float:
-        """Of the time of its side."""
+        """Share of the time of its side, 0 to 1."""
         seconds, measured = point.component.total_seconds, point.report.measured
         return seconds / measured if seconds and measured else 0.0
 

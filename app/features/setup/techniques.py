@@ -135,7 +135,7 @@ class TechniqueList(QWidget):
         self._state = state
         self._colours = colours
         self.groups: dict[str, TechniqueGroup] = {}
-        """By the names of their techniques, once they were wanted."""
+        """Groups by the names of their techniques; each is made when it is first shown."""
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(2)

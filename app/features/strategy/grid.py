@@ -50,7 +50,7 @@ class StrategyGrid(CellGrid):
     own_keys = (*CellGrid.own_keys, Qt.Key.Key_T, Qt.Key.Key_B, Qt.Key.Key_C)
 
     _reason = ""
-    """Of the class, for it is asked for while the grid is made."""
+    """A class attribute, because it is read while the grid is made."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(colours, parent)

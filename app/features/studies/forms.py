@@ -22,7 +22,7 @@ from engine.studies.space import ENGAGED, OFF, ON
 from engine.techniques import technique
 
 MOST_VALUES = 10_000
-"""Of one range."""
+"""Limit for the values of one range."""
 KINDS = {
     "at_most": "at most",
     "at_least": "at least",
@@ -94,7 +94,7 @@ class StudyForm:
     rounds: int
     judges: tuple[str, ...]
     options: Mapping[str, object]
-    """Of the model, where they differ from its own."""
+    """The model's options that differ from its own defaults."""
     varied: tuple[Varied, ...]
     selected: Setting | None = None
     """A further setting to compare."""

@@ -48,7 +48,7 @@ _OWN = "own"
 _TEXT = "Text (*.txt)"
 TOML = "Study (*.toml)"
 _PAUSE_MILLISECONDS = 250
-"""After the last key, before what is filled in is counted."""
+"""Pause after the last key before takes are counted."""
 
 
 class StudyMaker(QDialog):

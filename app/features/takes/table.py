@@ -51,7 +51,7 @@ class Column:
 
     @property
     def alignment(self) -> Qt.AlignmentFlag:
-        """Of the values and of the title above them."""
+        """Alignment of the values and of the title above them."""
         side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
 

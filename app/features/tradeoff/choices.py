@@ -55,7 +55,7 @@ class PlotOptionsLine(QWidget):
             "log_x": self.log_x_box,
             "log_y": self.log_y_box,
         }
-        """By the field of a look that each is."""
+        """Check boxes by the field of :class:`PlotOptions` that each sets."""
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         axes = (("X axis", self.x_choice, self.log_x_box), ("Y axis", self.y_choice, self.log_y_box))

@@ -17,9 +17,9 @@ from engine.setting.plan import imported
 from engine.training.requests import TrainingRequest
 
 LM_MINI_PARAMETERS = 10_100_000
-"""Of the bundled language model, by which times are estimated."""
+"""Parameters of the bundled language model, by which times are estimated."""
 LONG_MINUTES = 240
-"""Above that, what is proposed wants an explanation."""
+"""Proposed times above this get an explanation."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Plan:
     half_precision: bool
     resume: bool
     knobs: Values
-    """The training's own."""
+    """Knobs of the training."""
     rate_scale: float = 1.0
-    """On the usual learning rates."""
+    """Factor on the usual learning rates."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Training:
     """One training, as the panel shows it and the engine is asked for it."""
 
     name: str
-    """Of the technique that it is for."""
+    """Name of the technique that it is for."""
     title: str
     families: tuple[str, ...]
     intro: str

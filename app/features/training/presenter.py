@@ -35,9 +35,9 @@ class TrainingPresenter(Presenter):
         self._proposed = ""
         """The work folder that was proposed last."""
         self._known: tuple[str, str] = "", ""
-        """Of which training and model the usual time was proposed."""
+        """The training and the model for which the usual time was proposed."""
         self._fitted: dict[str, str] = {}
-        """For which checkpoint the knobs of a training were set to what fits it."""
+        """The checkpoint that the knobs of each training were last fitted to, by training."""
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
         services.state.jobs.ended.connect(self._job_ended)

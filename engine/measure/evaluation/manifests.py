@@ -25,7 +25,7 @@ class EvaluationRow:
     voice: Voice
     """The prompt."""
     recording: str
-    """Of a person saying the sentence, or ``""`` if there is none."""
+    """Recording of a person who says the sentence, or ``""`` if there is none."""
 
 
 def read(path: Path, audio: Path | None = None) -> tuple[EvaluationRow, ...]:

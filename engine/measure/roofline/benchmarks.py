@@ -30,9 +30,9 @@ COPIED = {"cpu": 64 * 2**20, "cuda": 1024 * 2**20, "mps": 256 * 2**20}
 """Bytes of a copy's source: many times what caches hold."""
 RUNS = 5
 LEAST_SECONDS = 0.02
-"""Of a timed block; shorter ones are repeated within it."""
+"""Shortest timed block; shorter work is repeated within it."""
 LAUNCHES = 2000
-"""Of the smallest kernel in a timed block."""
+"""Launches of the smallest kernel in a timed block."""
 
 
 def ceilings_of(device: torch.device, again: bool = False, check: Check = lambda: None) -> Ceilings:

@@ -49,7 +49,7 @@ class Ceilings:
 
     @property
     def key(self) -> str:
-        """By what they are kept: another device, version or number of threads needs others."""
+        """Key of stored ceilings: another device, version or number of threads needs its own."""
         return f"{self.device}; torch {self.torch}; {self.threads} threads"
 
     def operations_of(self, precision: str) -> float:

@@ -31,7 +31,7 @@ ROUNDS = 5
 LEAST_ROUNDS = 3
 """From this number on the rest has an interval."""
 LEAST_SECONDS = 0.01
-"""Of a timed block on a processor, whose clock is coarse; on a GPU its own events need less."""
+"""Shortest timed block on a processor, whose clock is coarse; a GPU's own events need less."""
 MOST_REPEATS = 200
 
 Run = Callable[[], object]
@@ -42,9 +42,9 @@ class Part:
     """One component of one forward pass."""
 
     name: str
-    """Of :data:`engine.measure.roofline.report.TITLES`."""
+    """One of :data:`engine.measure.roofline.report.TITLES`."""
     work: Work | None = None
-    """Of one call by formula; ``None``: counted from the operators that run."""
+    """Work of one call by formula; ``None``: counted from the operators that run."""
     calls: int = 1
     """In one forward."""
     share: float = 1.0
@@ -211,7 +211,7 @@ def _typical(seconds: Sequence[float], wholes: Sequence[float]) -> float:
 def _rest_range(
     stage: Stage, found: Mapping[str, Sequence[float]], wholes: Sequence[float]
 ) -> tuple[float, float] | None:
-    """Between what the rest of one forward lies, from the seconds of every part and of the whole in each round."""
+    """Interval of the rest of one forward pass, from the seconds of every part and of the whole in each round."""
     if len(wholes) < LEAST_ROUNDS:
         return None
     # Of what is skipped in some forwards the whole has its share only.

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SCORE_OPERATIONS = 5
-"""Of one element of a log-softmax: compare, subtract, exponential, sum, subtract."""
+"""Operations for one element of a log-softmax: compare, subtract, exponential, sum, subtract."""
 NORM_OPERATIONS = 4
-"""Of one element of a norm: square, sum, scale, weight."""
+"""Operations for one element of a norm: square, sum, scale, weight."""
 
 
 @dataclass(frozen=True)

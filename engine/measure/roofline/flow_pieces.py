@@ -59,7 +59,7 @@ class Pieces:
 
     @property
     def heads(self) -> int:
-        """Of each layer's attention."""
+        """Heads of each layer's attention."""
         return self._query.shape[1]
 
     def in_order(self) -> tuple[Piece, ...]:

@@ -38,7 +38,7 @@ BRANCHES, TOKENS, STEPS, LAYERS = 2, 300, 32, 28
 HIDDEN, QUERIES, KEYS, INNER = 1024, 2048, 1024, 3072
 CODEBOOKS, ENTRIES = 8, 1025
 KERNELS_PER_LAYER = 61
-"""Of Hugging Face's eager Qwen3 in bfloat16, views not counted."""
+"""Kernels that Hugging Face's eager Qwen3 starts for a layer in bfloat16, views not counted."""
 SCORINGS = 3
 """Log-softmaxes in each step: of both branches, and of what guidance makes of them."""
 

@@ -63,7 +63,7 @@ COLUMNS = (
     "bound",
     "note",
 )
-"""Of the CSV table; seconds are those of all calls."""
+"""Columns of the CSV table; seconds are those of all calls."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Component:
 
     name: str
     calls: float
-    """In the whole utterance; not whole where parts of calls are skipped."""
+    """Number of calls in the whole utterance; a fraction if parts of calls are skipped."""
     work: Work
     precision: str = "float32"
     """Precision of its products."""
@@ -117,9 +117,9 @@ class Phase:
     whole_seconds: float | None = None
     """Measured, of one forward as the setting runs it; ``None`` if it has one component only."""
     launches: float = 0.0
-    """Of one forward."""
+    """Launches of one forward pass."""
     layer_launches: tuple[int, ...] = ()
-    """Of every layer in one forward."""
+    """Launches of every layer in one forward pass."""
     shape: str = ""
     """Size of one forward, in words."""
     graphed: bool = False
@@ -166,7 +166,7 @@ class Phase:
 
     @property
     def _verdict(self) -> str:
-        """Of the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if it is neither, or nobody knows."""
+        """Verdict on the rest: :data:`WITHIN_NOISE`, :data:`SAVED_TOGETHER`, or ``""`` if it is neither or unknown."""
         low, high = self.rest_range or (1.0, 1.0)
         return WITHIN_NOISE if low <= 0 <= high else SAVED_TOGETHER if high < 0 else ""
 

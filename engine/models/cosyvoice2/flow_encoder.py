@@ -19,7 +19,7 @@ from engine.models.cosyvoice2.memory import CausalConv, Memory, chunk_mask
 from engine.models.networks.modules import Modules
 
 LAYER_EPSILON = 1e-12
-"""Of the norms inside a layer; that of the others is PyTorch's 1e-5."""
+"""Epsilon of the norms inside a layer; that of the others is PyTorch's 1e-5."""
 
 
 def relative_sinusoids(distances: Tensor, width: int) -> Tensor:

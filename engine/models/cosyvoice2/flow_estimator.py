@@ -155,7 +155,7 @@ class Stage(nn.ModuleList):
 
     @property
     def smooth(self) -> CausalConv:
-        """Of the outer stages only."""
+        """The last convolution; only outer stages have it."""
         return cast("CausalConv", self[2])
 
 

@@ -25,7 +25,7 @@ from engine.models.networks.modules import Modules
 from engine.models.networks.weight_norm import PARAMETRISED, load_normalised
 
 SLOPE = 0.1
-"""Of every leaky ReLU but the last, which has PyTorch's own."""
+"""Slope of every leaky ReLU but the last, which has PyTorch's default."""
 LARGEST_MAGNITUDE = 100.0
 LOUDEST = 0.99
 PLAIN_CONVOLUTIONS = ("source_downs.",)
@@ -145,7 +145,7 @@ class InverseSpectrum(nn.Module):
 
 
 def _angles(window: int) -> Tensor:
-    """Of every frequency at every sample, (window // 2 + 1, window) in radians."""
+    """Angles of every frequency at every sample, (window // 2 + 1, window) in radians."""
     return torch.outer(torch.arange(window // 2 + 1), torch.arange(window)) % window * (2 * math.pi / window)
 
 

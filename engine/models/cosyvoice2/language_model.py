@@ -25,7 +25,7 @@ from engine.sampling.autoregressive import Request
 
 STOPS = 3
 END = 0
-"""Of the stop ids, the one that ends speech in training."""
+"""The stop id that ends speech in training, as an index into the stop ids."""
 START, TASK = 0, 1
 """Rows of the marks."""
 TRANSFORMER = "llm.model.model."

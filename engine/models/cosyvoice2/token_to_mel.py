@@ -25,7 +25,7 @@ from engine.models.files.checkpoints import load_strictly
 
 NOISE_SEED = 0
 LONGEST_SECONDS = 300
-"""Of prompt and speech together: for so much, upstream draws noise."""
+"""Longest prompt and speech together, in seconds: upstream draws this much noise."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class TrainingRow:
     """One training sequence of a model whose positions are counted from its beginning."""
 
     ids: tuple[int, ...]
-    """Of the vocabulary that :attr:`Parts.embedding` has."""
+    """Ids in the vocabulary of :attr:`Parts.embedding`."""
     labels: tuple[int, ...]
     """At each place the row of the head that comes next, :data:`IGNORED` if
     nothing is predicted."""

@@ -38,12 +38,12 @@ class LayerImportance:
     high: tuple[float, ...] = ()
     """Ends of the 95 % bootstrap intervals over utterances; empty if there is none."""
     ranks: tuple[tuple[int, int], ...] = ()
-    """Of each layer, the 95 % bootstrap interval of its rank, 0 for the most important; empty if there is none."""
+    """The 95 % bootstrap interval of the rank of each layer, 0 for the most important; empty if there is none."""
     baseline: float = 0.0
     """The same figure with all layers."""
     utterances: int = 0
     run_away: tuple[int, ...] = ()
-    """Of each layer, how many utterances did not end by themselves without it; empty if nothing was spoken."""
+    """Number of utterances that did not end by themselves without each layer; empty if nothing was spoken."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class ImportanceRecord:
 
 
 def _weight(one: LayerImportance, layer: int) -> float:
-    """By how much ``layer`` counts in the order."""
+    """Weight of ``layer`` in the order."""
     lost_in_noise = one.measure == WORD_ERROR and one.low and one.low[layer] <= one.baseline
     return one.baseline if lost_in_noise else one.values[layer]
 

@@ -15,7 +15,7 @@ from engine.models.networks.causal import NOTHING, CausalConfig, Probe
 from engine.sampling.cache import KeyValueCache
 
 MOST_CACHES = 2
-"""Of a language model, whose recordings belong to them: of the lengths used last."""
+"""Most caches of a language model, for the lengths used last; recorded graphs belong to a cache."""
 MOST_TOKENS = 16
 """Longer passes of a language model, such as reading a prompt, are not recorded: they come once."""
 

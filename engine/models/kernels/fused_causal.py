@@ -175,7 +175,7 @@ class FusedTransformer(nn.Module):
 
     @property
     def dtype(self) -> torch.dtype:
-        """In what it computes."""
+        """Type of the numbers that it computes with."""
         return self._norm.weight.dtype
 
     @property

@@ -41,7 +41,7 @@ class LlasaFolder:
     tokenizer: LlasaTokenizer
     config: CausalConfig
     rows: int
-    """Of the official tables."""
+    """Rows of the official tables."""
     tied: bool
     """Whether the head is the embedding."""
     dtype: torch.dtype = torch.float32

@@ -25,7 +25,7 @@ from engine.models.networks.modules import Modules
 SAMPLE_RATE = 16000
 WINDOW, HOP = 400, 160
 FLOOR, RANGE = 1e-10, 8.0
-"""Of mel powers, and of their decimal logarithms below the highest."""
+"""Lowest mel power, and range of the decimal logarithms of mel powers below the highest."""
 FRAMES_MULTIPLE = 8
 START, END, TIME_ZERO = 798, 799, 800
 LONGEST = 768

@@ -24,7 +24,7 @@ from engine.models.networks.layers import sinusoids
 from engine.models.networks.modules import Modules
 
 HEADS = 8
-"""Of the decoder; hard-coded upstream."""
+"""Heads of the decoder; hard-coded upstream."""
 ROTARY_BASE = 10000
 RESERVED_TONES = 3
 """Rows of the tone table beyond what the configuration counts."""

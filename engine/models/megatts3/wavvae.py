@@ -29,7 +29,7 @@ from engine.models.networks.weight_norm import load_normalised
 LATENT_RATIO = 4
 """Frames of the decoder for each latent."""
 SLOPE = 0.2
-"""Of every leaky ReLU."""
+"""Slope of every leaky ReLU."""
 EDGE = 3
 """Samples reflected at either end before a convolution over seven."""
 KERNELS = (3, 7, 11)

@@ -63,12 +63,12 @@ class CausalConfig:
 
     @property
     def width(self) -> int:
-        """Of the queries of all heads."""
+        """Width of the queries of all heads."""
         return self.heads * self.head_width
 
     @property
     def key_width(self) -> int:
-        """Of all keys, and of all values."""
+        """Width of all keys, and of all values."""
         return self.key_value_heads * self.head_width
 
     @property

@@ -25,9 +25,9 @@ class Naming:
 
 
 HOOKED = Naming("weight_g", "weight_v")
-"""Of ``torch.nn.utils.weight_norm``."""
+"""Names that ``torch.nn.utils.weight_norm`` gives."""
 PARAMETRISED = Naming("parametrizations.weight.original0", "parametrizations.weight.original1")
-"""Of ``torch.nn.utils.parametrizations.weight_norm``."""
+"""Names that ``torch.nn.utils.parametrizations.weight_norm`` gives."""
 
 
 def stored_shapes(

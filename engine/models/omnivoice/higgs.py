@@ -25,7 +25,7 @@ from engine.models.families.passages import Decoded
 from engine.models.networks.modules import Modules
 
 DILATIONS = (1, 3, 9)
-"""Of the three residual units of a block."""
+"""Dilations of the three residual units of a block."""
 KERNEL = 7
 _AROUND = KERNEL // 2 * sum(DILATIONS)
 """Positions to either side that a block's residual units look at."""
@@ -37,9 +37,9 @@ class HiggsConfig:
 
     sample_rate: int
     ratios: tuple[int, ...]
-    """By how much each block of the decoder stretches time."""
+    """Factor by which each block of the decoder stretches time."""
     downsampling: tuple[int, ...]
-    """By how much each block of the encoder shortens it."""
+    """Factor by which each block of the encoder shortens time."""
     latent: int
     """Channels of what the decoder is given."""
     decoder_width: int
@@ -50,7 +50,7 @@ class HiggsConfig:
     bandwidth: float
     """Kilobits a second, the most that the release was made for."""
     kernel: int
-    """Of the semantic encoder's convolutions."""
+    """Kernel size of the semantic encoder's convolutions."""
     strides: tuple[int, ...]
     channel_ratios: tuple[float, ...]
     block_dilations: tuple[int, ...]

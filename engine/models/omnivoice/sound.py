@@ -21,7 +21,7 @@ REFERENCE_PAUSES, OUTPUT_PAUSES = (200, 100, 200), (500, 100, 100)
 QUIET = 0.1
 """Root mean square that references are raised to."""
 PEAK = 0.5
-"""Of speech without a reference."""
+"""Peak of speech without a reference."""
 SHORTEST_CUT, LONGEST_CUT = 3.0, 15.0
 """Seconds that are left of a reference that is cut."""
 FADE_SECONDS = PAD_SECONDS = 0.1

@@ -34,7 +34,7 @@ class Trial:
     error: float
     accepted: bool
     errors: tuple[float, ...] = ()
-    """Of each sentence, in order, where several were calibrated together; ``error`` is then their combination."""
+    """Error of each sentence, in order, if several were calibrated together; ``error`` is then their combination."""
 
 
 @dataclass(frozen=True)

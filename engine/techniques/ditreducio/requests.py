@@ -41,7 +41,7 @@ class Calibrated:
 
     record: CalibrationRecord
     operations: OperationCounts
-    """Of one backbone evaluation of the first sentence."""
+    """Operations of one backbone evaluation of the first sentence."""
     seconds: float
 
 

@@ -112,7 +112,7 @@ class StrategyTable:
         return replace(self, actions=rows, origin=origin)
 
     def count(self, action: SkipAction) -> int:
-        """In how many cells ``action`` is taken."""
+        """Number of cells with ``action``."""
         return sum(row.count(action) for row in self.actions)
 
     @property

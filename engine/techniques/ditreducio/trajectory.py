@@ -51,7 +51,7 @@ class Work:
         self.reached(self._done + layer_evaluations)
 
     def reached(self, layer_evaluations: int) -> None:
-        """At least this number of all are done."""
+        """Raise the number of finished units to at least this."""
         self._observer.check()
         self._done = min(max(self._done, layer_evaluations), self._total)
         self._observer.progress(self._done, self._total)

@@ -22,7 +22,7 @@ class SentenceTransfer:
 
     sentence: Sentence
     velocity_errors: tuple[float, ...]
-    """Of every step: mean absolute difference of the velocities followed, in units of the model's output."""
+    """Mean absolute difference of the velocities at every step, in units of the model's output."""
     distance: float
     """Log-mel distance of the new speech, in natural-log units."""
     exceeding: float

@@ -31,7 +31,7 @@ SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
 PACE = Pace(validation_steps=100, validates_first=True)
 MANIFEST = "flite"
-"""Of what flite speaks: the name of its folder, next to the work folder, and of its file."""
+"""Manifest of flite's speech: name of its folder, next to the work folder, and of its file."""
 SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
 

@@ -23,7 +23,7 @@ class GuidanceFreeRequest(TrainingRequest):
     learning_rate: float | None = None
     """``None`` for the usual one of a model of this size."""
     matrix_rate: float | None = None
-    """Of Muon, for the matrices of the blocks; ``None`` for AdamW on everything."""
+    """Muon's learning rate for the matrices of the blocks; ``None``: AdamW moves everything."""
     frames: int = 1_800
     """Mel frames of a step."""
     weight_warm_up: float = 0.1

@@ -33,7 +33,7 @@ from engine.training.teacher import Teacher
 from engine.training.token_recipe import TokenData, TokenRecipe
 
 MEASURED_SENTENCES = 8
-"""Over which, in every voice, layers are measured if that has not been done."""
+"""Number of sentences, in every voice, to measure layers on if they have not been measured."""
 
 
 @dataclass(frozen=True)

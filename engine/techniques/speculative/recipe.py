@@ -42,7 +42,7 @@ class DraftOptions(TokenOptions):
     overlap_share: float = 0.5
     """Share of one minus the overlap of the two distributions in that rest: what is rejected, as it is."""
     temperature: float = 0.8
-    """At which the two are compared: that of the sampler which will compare them."""
+    """Temperature at which draft and target are compared: that of the sampler that verifies drafts."""
 
     def __post_init__(self) -> None:
         for name, share in (("cross-entropy", self.spoken_share), ("overlap", self.overlap_share)):

@@ -15,7 +15,7 @@ class DraftRequest(CompanionRequest):
     lower: int = 2
     upper: int = 0
     spoken_share: float = 0.2
-    """Of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
+    """Share of the cross-entropy in the loss; the rest is the divergence from the target. 1 is the published loss."""
     overlap_share: float = 0.5
     """Share of the rejection rate in that rest."""
     initial: str = ""

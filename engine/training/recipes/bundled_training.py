@@ -49,7 +49,7 @@ class BundledTraining:
     """Weights to start from, for a vocoder."""
     half_precision: bool = False
     rate_scale: float = 1.0
-    """On all learning rates."""
+    """Factor on all learning rates."""
     device: str = "cpu"
     resume: bool = False
     export: Path | None = None

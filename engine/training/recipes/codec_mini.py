@@ -37,7 +37,7 @@ class CodecMiniOptions(ExcerptOptions):
     shortened_share: float = 0.25
     """Share of the steps in which only the first few codebooks, one to all, are used."""
     codebook_decay: float = 0.99
-    """Of the running means, each step."""
+    """Decay of the running means, per step."""
     fewest: float = 0.02
     """An entry that is used less than this share of the mean use is put elsewhere."""
 

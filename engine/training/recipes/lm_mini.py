@@ -116,7 +116,7 @@ def layout_of(codes: int) -> Layout:
 
 @torch.no_grad()
 def untrained(architecture: CausalConfig, layout: Layout) -> TokenNetwork:
-    """Random weights; every layer begins as nothing, so that depth costs no warm-up."""
+    """Random weights; the output projections of every layer are zero, so that depth costs no warm-up."""
     transformer = CausalTransformer(architecture)
     begin_as_nothing(transformer.layers)
     table = 0.5 * torch.randn(layout.ids, architecture.hidden)

@@ -48,7 +48,7 @@ ARCHITECTURE = Qwen3Config(
 LAYOUT = Layout(VOCABULARY)
 LAYER_MATRICES = LayerMatrices("layers.")
 CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
-"""Of the codebooks in the loss, as in the official configuration."""
+"""Weights of the codebooks in the loss, as in the official configuration."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
 
 @torch.no_grad()
 def untrained(config: MaskedConfig) -> MaskedNetwork:
-    """Random weights; every layer begins as nothing, so that depth costs no warm-up."""
+    """Random weights; the output projections of every layer are zero, so that depth costs no warm-up."""
     network = MaskedNetwork(config)
     width, phones = config.transformer.hidden, len(LAYOUT.vocabulary.phones)
     pairs = PhonePairs(phones, width)

@@ -25,7 +25,7 @@ from engine.training.corpora import Clip, Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, Excerpt, ExcerptOptions, ExcerptRecipe, spectral_losses
 
 MEAN_CLIPS = (1, 4, 32)
-"""Over how many clips of a voice the mean mel is taken, drawn for every item."""
+"""Numbers of clips of a voice for its mean mel; one is drawn for every item."""
 
 Options = TypeVar("Options", bound=ExcerptOptions)
 

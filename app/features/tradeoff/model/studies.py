@@ -31,7 +31,7 @@ class ReadStudy:
     settings: Mapping[str, Setting] = field(repr=False)
     titles: Mapping[str, str] = field(repr=False)
     baselines: Mapping[str, str] = field(repr=False)
-    """Of each setting its baseline, by their keys."""
+    """The key of the baseline of each setting, by the key of the setting."""
     takes: Mapping[str, StoredTake] = field(repr=False)
     """Those that can be heard, by their ids."""
     tables: Mapping[str, Artefact] = field(repr=False)
@@ -72,7 +72,7 @@ class ReadStudy:
 
     @cached_property
     def _ids(self) -> dict[Cell, str]:
-        """Of takes, by what identifies them in the study."""
+        """Ids of takes, by what identifies them in the study."""
         return {one.cell: take for take, one in self.takes.items()}
 
     def load_audio(self, take: str) -> np.ndarray:

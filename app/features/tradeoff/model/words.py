@@ -129,7 +129,7 @@ def reference_of(point: Point) -> Reference | None:
 
 
 def difference_html(point: Point, other: Reference, colours: Colours) -> str:
-    """In what the setting of a point differs from another, as rich text."""
+    """Differences of a point's setting from another, as rich text."""
     if point.setting is None:
         return ""
     left, right = other.setting, point.setting

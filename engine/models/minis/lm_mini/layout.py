@@ -55,5 +55,6 @@ class Layout:
 
 
 def positions(text: int, speech: int) -> Tensor:
-    """Of ``text`` ids of text, the end of text included, and of the beginning of speech and ``speech`` tokens."""
+    """Positions of ``text`` ids of text, including the end of text, then of the beginning of speech and ``speech``
+    tokens."""
     return torch.cat([torch.arange(text), torch.arange(speech + 1)])

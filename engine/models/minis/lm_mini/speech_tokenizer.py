@@ -17,7 +17,7 @@ from torch import Tensor
 from engine.models.networks.quantised_mel import QuantisedMel, QuantisedMelConfig, Quantiser
 
 OVERFLOW = 1e-3
-"""By how much the bounded numbers may exceed their outermost levels."""
+"""Amount by which bounded numbers may exceed their outermost levels."""
 
 
 @dataclass(frozen=True)

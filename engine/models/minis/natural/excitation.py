@@ -18,7 +18,7 @@ from engine.models.minis.natural.layout import BINS, HOP, LOWEST_VOICED, SAMPLE_
 HIGHEST_HARMONIC = 11_000.0
 """Hertz."""
 SMALLEST_SINE = 2e-3
-"""Of twice the sine of half the phase; closer to a pulse's peak, the limit is used."""
+"""Smallest value of twice the sine of half the phase; closer to a pulse's peak, the limit is used."""
 _HALF = WINDOW // 2
 
 
@@ -63,7 +63,7 @@ class PulseTrain:
         self._turns = torch.zeros(1, dtype=torch.float64)
         """Sum of the pitch of all samples so far."""
         self._first = 0
-        """Which frame the known ones begin with."""
+        """Number of the first known frame."""
 
     def push(self, pitch: Tensor) -> Tensor:
         """Pitch (n,) in hertz of the next frames, 0 without voice, to samples (m,)."""

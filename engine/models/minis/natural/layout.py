@@ -24,7 +24,7 @@ VOICE = LATENT + 2
 LOWEST_VOICED = 40.0
 """Hertz; below, a frame has no voice."""
 PITCH_MEAN, PITCH_SCALE = 5.25, 0.25
-"""Of the natural logarithm of f0 in hertz."""
+"""Mean and scale of the natural logarithm of f0 in hertz."""
 FORMANT_MEAN, FORMANT_SCALE = 0.985, 0.04
 """What normalises the formant scale of a voice frame: 1.0 is the teacher's own vocal tract, less a longer one."""
 LEVEL_MEAN, LEVEL_SCALE = 0.776, 0.5

@@ -35,7 +35,7 @@ class Spectra:
     """Before the hyperbolic tangent that turns it into half-turns."""
     noise: Tensor
     free: Tensor
-    """Of the part that follows neither the pulses nor the noise."""
+    """Spectrum of the part that follows neither the pulses nor the noise."""
     free_phase: Tensor
 
     def warped(self, scale: Tensor) -> Self:
@@ -87,7 +87,7 @@ class SpectralNetwork(nn.Module):
         return self.out(hidden)
 
     def out(self, hidden: Tensor) -> Spectra:
-        """Of what the last block gave, (B, 256, frames)."""
+        """Spectra from the output of the last block, (B, 256, frames)."""
         return Spectra(*self.head(self.norm(hidden.mT.flatten(0, 1))).chunk(5, dim=1))
 
 

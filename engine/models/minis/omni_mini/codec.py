@@ -29,7 +29,7 @@ class ResidualCodecConfig(QuantisedMelConfig):
     codes: int = 128
     """Entries of each codebook."""
     numbers: int = 24
-    """Of each token, and of each entry."""
+    """Numbers in each token, and in each entry."""
 
     @property
     def absent(self) -> int:

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> Report:
     baseline = sample(target, None)
 
     def distance(mel: Tensor) -> float:
-        """Of the new speech alone: the prompt's frames are cut off before anyone hears them."""
+        """Distance of the new speech alone: the prompt's frames are cut off before anyone hears them."""
         return (mel - baseline)[:, target.prompt_frames :].abs().mean().item()
 
     rows: list[dict[str, object]] = []

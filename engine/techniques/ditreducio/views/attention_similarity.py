@@ -16,7 +16,7 @@ from engine.views.view import Findings, Task, View
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """From where on a pair counts as redundant, and how wide the intervals are."""
+    """The redundancy from which a pair counts as redundant, and the width of the intervals."""
     return (
         Number(
             "redundant_from",
@@ -99,7 +99,7 @@ def _found(
 
 
 def shares(pairs: Sequence[tuple[float, float]], redundant_from: float, width: float) -> tuple[Bars, str]:
-    """Of pairs of similarity and redundancy: the share of redundant ones in every interval, and what that shows."""
+    """From pairs of similarity and redundancy: the share of redundant ones in every interval, and what that shows."""
     count = max(1, math.floor(max((one for one, _ in pairs), default=0.0) / width + 1e-9) + 1)
     inside: list[list[bool]] = [[] for _ in range(count)]
     for similarity, redundancy in pairs:

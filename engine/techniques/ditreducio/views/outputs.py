@@ -56,6 +56,6 @@ def run_through(
 
 
 def cosine_similarity(one: Tensor, other: Tensor) -> float:
-    """Of two outputs as a whole, frames and channels together."""
+    """Cosine similarity of two whole outputs, frames and channels together."""
     one, other = one.flatten().double(), other.flatten().double()
     return float(torch.dot(one, other) / (one.norm() * other.norm()).clamp_min(1e-12))

@@ -152,7 +152,7 @@ def _heard(
 
 
 def _distances(heard: Sequence[VoiceVerdict], originals: Sequence[np.ndarray]) -> np.ndarray:
-    """Of every take from the original speech, (takes,)."""
+    """Distance of every take from the original speech, (takes,)."""
     takes = [one.trace.drawn_mel for verdict in heard for one in verdict.syntheses]
     return np.array([warped_log_mel_distance(*pair) for pair in zip(takes, originals, strict=True)])
 

@@ -25,7 +25,7 @@ CFG_FREE, GUIDED, ALONE = "CFG-free", "guided at equal strength", "conditional b
 
 
 def knobs(layers: int) -> tuple[Knob, ...]:
-    """On how many sentences."""
+    """The number of sentences."""
     return (sentences_knob(6),)
 
 

@@ -37,7 +37,7 @@ from engine.techniques.speculative import DRAFT_BY_STUDENT
 NAME = "ssd"
 PLAIN = "autoregressive"
 GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
-"""On which, and on how many tokens of each at most, decoding by the most likely is compared."""
+"""Number of sentences, and of tokens of each at most, for comparing greedy decoding."""
 DEFINITION = (
     "Backbone CPU seconds a token of the engine's optimised autoregressive loop over those of speculative decoding at "
     "this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
