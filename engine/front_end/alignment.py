@@ -14,9 +14,10 @@ import numpy as np
 
 from engine.audio.resampling import resample
 from engine.errors import AudioError
-from engine.front_end.durations import DurationTable, TimedPhone
+from engine.front_end.durations import DurationTable
 from engine.front_end.phonemiser import PhoneText
 from engine.front_end.phones import PAUSE, to_arpabet
+from engine.front_end.timed_phone import TimedPhone
 
 if TYPE_CHECKING:
     import pocketsphinx

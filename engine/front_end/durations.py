@@ -16,14 +16,12 @@ import numpy as np
 
 from engine.errors import CheckpointError, SettingError
 from engine.front_end.phones import PAUSE, VOWELS, PhoneVocabulary
+from engine.front_end.timed_phone import TimedPhone
 
 TAIL_SECONDS = 0.05
 """Silence after the last phone."""
 FINAL_REACH = 3
 """A phone is phrase-final when a pause or the end is at most this many positions away."""
-
-TimedPhone = tuple[str, float, float]
-"""A phone with its start and end in seconds."""
 
 
 @dataclass(frozen=True)

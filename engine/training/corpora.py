@@ -26,8 +26,8 @@ from engine import locks
 from engine.audio.mel import MelFrontEnd
 from engine.audio.resampling import resample
 from engine.errors import PlainError
-from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.catalogue import harvard_sentences
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.training.batch_queue import QueuedClip

@@ -20,7 +20,7 @@ from typing import TextIO
 
 from engine.errors import TrainingError
 from engine.files import write_atomically
-from engine.front_end.durations import TimedPhone
+from engine.front_end.timed_phone import TimedPhone
 from engine.training.corpora import Clip
 
 REQUIRED = ("audio", "text")

@@ -23,9 +23,9 @@ from engine import locks
 from engine.audio.mel import MelFrontEnd
 from engine.errors import TrainingError
 from engine.files import reason, write_atomically
-from engine.front_end.durations import TimedPhone
 from engine.front_end.natural.pace import EMPHASISED, STRENGTHS, TEMPOS
 from engine.front_end.natural.phones import timed_phones
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.catalogue import harvard_sentences
 from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
 from engine.training.corpora import Corpus

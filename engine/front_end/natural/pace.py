@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.front_end.durations import TimedPhone
 from engine.front_end.natural.phones import EDGE, PUNCTUATION, timed_phones
+from engine.front_end.timed_phone import TimedPhone
 
 TEMPOS = (0.85, 1.15)
 """Factors on the speed, between which those of sentences are drawn."""

@@ -8,12 +8,10 @@ mark and its vowel are one phone, which lasts as long as both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from engine.front_end.durations import TimedPhone
+from engine.front_end.timed_phone import TimedPhone
 
 STRESSES = ("", "ˌ", "ˈ")
 VOWELS = tuple("AIOWYiuæɐɑɔəɛɜɪʊʌᵊᵻ")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.front_end.alignment import TABLE
-from engine.front_end.durations import TimedPhone
 from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.passages import Prompt
 from engine.models.minis.frames import SAMPLE_RATE
 

@@ -19,9 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.front_end.durations import TimedPhone, labels
+from engine.front_end.durations import labels
 from engine.front_end.natural.phones import PHONES, respaced
 from engine.front_end.phones import PhoneVocabulary
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.training.corpora import Corpus

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import torch
 
-from engine.front_end.durations import DurationTable, TimedPhone, timed
+from engine.front_end.durations import DurationTable, timed
 from engine.front_end.reading import PhoneReader
+from engine.front_end.timed_phone import TimedPhone
 from engine.measure.loudness import integrated_loudness
 from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from engine.errors import TextError
-from engine.front_end.durations import TimedPhone
 from engine.front_end.phones import PAUSE
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.megatts3.phone_table import ENGLISH, FIRST_ENGLISH, SILENCE
 
 _NUMBERS = {name: FIRST_ENGLISH + position for position, name in enumerate(ENGLISH)} | {PAUSE: SILENCE}

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
-from engine.front_end.durations import DurationTable, TimedPhone, labels, timed
+from engine.front_end.durations import DurationTable, labels, timed
 from engine.front_end.reading import PhoneReader
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
