@@ -63,6 +63,8 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
         self._queue = BatchQueue(clips, options.frames, options.joined_share, options.seed, self.prompt_frames)
         self.generator = torch.Generator().manual_seed(options.seed)
         """Draws on the CPU, so that one seed gives the same run on every device."""
+        self.progress = 0.0
+        """Share of the budget that is spent."""
 
     @property
     def prompt_frames(self) -> int | None:
@@ -77,6 +79,7 @@ class BundledRecipe(LearningRecipe[Options, Network], Generic[Options, Clips, Ne
         return described(self.corpus, self.clips, self.model, self.options)
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
+        self.progress = progress
         loss = self.loss([[self.clips[one] for one in item] for item in self._queue.next()])
         return loss, {self.term: loss.detach()}
 

@@ -21,9 +21,11 @@ from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.recipes.f5_mini import F5Mini
 from engine.training.recipes.f5_recipe import F5Options
 from engine.training.recipes.lm_mini import LmMini, LmMiniOptions
-from engine.training.recipes.megatts3_mini import MegaMini, MegaOptions
+from engine.training.recipes.mega_recipe import MegaOptions
+from engine.training.recipes.megatts3_mini import MegaMini
 from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
+from engine.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
 from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
 from engine.training.recipes.omni_mini import OmniMini, OmniMiniOptions
 from engine.training.recipes.running import BundledModel, run_recipe
@@ -134,6 +136,10 @@ def _natural_f5(job: BundledTraining, corpus: Corpus, device: torch.device) -> R
     return NaturalF5(corpus, device, NaturalF5Options(**job.common))
 
 
+def _natural_megatts3(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalMega(corpus, device, NaturalMegaOptions(**job.common))
+
+
 RECIPES: Mapping[str, Make] = {
     "vocos-mini": _vocos_mini,
     "f5-mini": _f5_mini,
@@ -145,7 +151,8 @@ RECIPES: Mapping[str, Make] = {
     "omni-mini": _omni_mini,
     "voice-vocoder": _natural_vocoder,
     "voice-f5": _natural_f5,
+    "voice-megatts3": _natural_megatts3,
 }
 """In the order in which they need each other."""
-NATURAL = ("voice-vocoder", "voice-f5")
+NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3")
 """Those that learn from natural speech."""

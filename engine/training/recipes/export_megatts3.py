@@ -34,7 +34,7 @@ PHONES = (PAUSE, *sorted(VOWELS | CONSONANTS))
 def export_mega(folder: Path, model: MegaDiT, codec_folder: Path, corpus: Corpus) -> None:
     """Write ``diffusion_transformer/`` (float16, official keys), ``wavvae/``, ``durations.json`` and ``voices/``."""
     codec = MelCodec.load(codec_folder)
-    _export_dit(folder / TRANSFORMER, model, codec.config.stride)
+    export_transformer(folder, model, HOP, codec.config.stride)
     (folder / WAVVAE).mkdir(parents=True, exist_ok=True)
     for name in (CONFIG_FILE, WEIGHT_FILE):
         (folder / WAVVAE / name).write_bytes((codec_folder / name).read_bytes())
@@ -44,12 +44,15 @@ def export_mega(folder: Path, model: MegaDiT, codec_folder: Path, corpus: Corpus
         _export_voice(folder / VOICES, voice, codec)
 
 
-def _export_dit(folder: Path, model: MegaDiT, stride: int) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def export_transformer(folder: Path, model: MegaDiT, hop: int, stride: int) -> None:
+    """Write ``diffusion_transformer/`` into ``folder``. ``hop``: samples of a frame of the duration clock, ``stride``
+    of which are a latent."""
+    place = folder / TRANSFORMER
+    place.mkdir(parents=True, exist_ok=True)
     weights = {name: value.cpu().contiguous().half() for name, value in model.state_dict().items()}
-    write_atomically(folder / WEIGHTS, save(weights))
-    content = {"audio_sample_rate": SAMPLE_RATE, "hop_size": HOP, "win_size": 1024, "frames_multiple": stride}
-    (folder / CONFIG_FILE).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    write_atomically(place / WEIGHTS, save(weights))
+    content = {"audio_sample_rate": SAMPLE_RATE, "hop_size": hop, "win_size": 1024, "frames_multiple": stride}
+    (place / CONFIG_FILE).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
 @torch.inference_mode()

@@ -1,16 +1,12 @@
 """The recipe of an F5 that speaks naturally, ``voice-f5``: :mod:`engine.training.recipes.f5_recipe` on the speech of a
-teacher in hundreds of voices, which differ only in the prompt.
-
-A model that has every phone at its own frames learns to speak in a fraction of the time, so that is how it begins. Then
-how exactly the text is aligned changes from item to item: every phone at its own frames, phones whose lengths inside of
-a word are inexact, or phones spread evenly over their word. The model has to decide what is aligned less exactly, and
-decides better with more steps.
+teacher in hundreds of voices, which differ only in the prompt. How exactly the text is aligned changes, see
+:mod:`engine.training.natural_alignment`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.front_end.durations import labels
-from engine.front_end.natural.phones import PHONES, respaced
+from engine.front_end.natural.phones import PHONES
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.config import BackboneConfig
@@ -33,6 +29,7 @@ from engine.training.flow_matching import (
     predicted_velocity,
     span_error,
 )
+from engine.training.natural_alignment import Alignment, AlignmentOptions, drawn_alignment, evened
 from engine.training.natural_corpus import NaturalClip
 from engine.training.recipes.export_f5 import export_layout
 from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
@@ -56,14 +53,7 @@ class NaturalF5Options(F5Options):
     shortest_prompt: int = 70
     """Mel frames of the first clip of a pair that are seen, between this and the next one."""
     longest_prompt: int = 350
-    exact_until: float = 0.4
-    """Share of the budget up to which every phone is at its own frames."""
-    inexact_share: float = 0.45
-    """Share of items, from then on, whose phones have inexact lengths inside of their words."""
-    inexactness: float = 0.4
-    """Standard deviation of the logarithm of these lengths."""
-    evened_share: float = 0.25
-    """Share of items, likewise, whose phones are spread evenly over their words."""
+    alignment: AlignmentOptions = field(default_factory=AlignmentOptions)
 
 
 @dataclass(frozen=True)
@@ -93,7 +83,6 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     ) -> None:
         super().__init__(corpus, device, options, architecture)
         self._normalisation = MelNormalisation.of([clip.mel for clip in corpus.training[::7]]).to(device)
-        self._progress = 0.0
         with torch.no_grad():
             for model in (self.model, self.average.module):
                 model.proj_out.bias.zero_()
@@ -102,10 +91,6 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     def prompt_frames(self) -> int:
         """Frames of the first clip of a pair, the middle of what is drawn."""
         return round(math.sqrt(self.options.shortest_prompt * self.options.longest_prompt))
-
-    def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
-        self._progress = progress
-        return super().next_loss(progress)
 
     def laid_out(self, items: list[list[NaturalClip]]) -> SpeechBatch:
         """A batch of ``items``; of pairs, only an excerpt of the first clip, of one length in the whole batch."""
@@ -135,16 +120,8 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         return float(torch.rand((), generator=self.generator))
 
     def tokens(self, item: Sequence[NaturalClip]) -> list[np.ndarray]:
-        kind = self._share() if self._progress >= self.options.exact_until else 1.0
-        if kind < self.options.evened_share:
-            return [_labels(evened(clip.phones), clip) for clip in item]
-        if kind < self.options.evened_share + self.options.inexact_share:
-            return [_labels(respaced(clip.phones, self._inexact), clip) for clip in item]
-        return [_labels(clip.phones, clip) for clip in item]
-
-    def _inexact(self, lengths: np.ndarray) -> np.ndarray:
-        noise = torch.randn(len(lengths), generator=self.generator).numpy()
-        return lengths * np.exp(self.options.inexactness * noise)
+        aligned = drawn_alignment(self.options.alignment, self.progress, self.generator)
+        return [_labels(aligned(clip.phones), clip) for clip in item]
 
     def validate(self) -> dict[str, float]:
         """Errors with every phone at its own frames, and with phones spread over their words."""
@@ -155,7 +132,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     def _validation_batches(self) -> tuple[list[SpeechBatch], list[SpeechBatch]]:
         return self._laid_out(tuple), self._laid_out(evened)
 
-    def _laid_out(self, aligned: Callable[[Sequence[TimedPhone]], Sequence[TimedPhone]]) -> list[SpeechBatch]:
+    def _laid_out(self, aligned: Alignment) -> list[SpeechBatch]:
         """The held-out items, their text aligned by ``aligned``."""
         return [
             laid_out(items, [[_labels(aligned(clip.phones), clip) for clip in item] for item in items])
@@ -166,11 +143,6 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         """The official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""
         plain = self._normalisation.folded(self.average.module)
         export_layout(folder, self.name, plain, VOCABULARY, self.steps)
-
-
-def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
-    """``phones``, those of each word all of one length."""
-    return respaced(phones, np.ones_like)
 
 
 def _labels(phones: Sequence[TimedPhone], clip: NaturalClip) -> np.ndarray:

@@ -28,13 +28,10 @@ from engine.models.minis.natural.frame_rates import at_latent_frames, latent_fra
 from engine.models.minis.natural.layout import (
     COMPONENTS,
     FORMANT,
-    FORMANT_MEAN,
     FORMANT_SCALE,
     LEVEL,
     LEVEL_SCALE,
     PITCH,
-    PITCH_SCALE,
-    VOICE,
     VOICING,
 )
 from engine.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, MelReader, MelReaderConfig
@@ -43,15 +40,15 @@ from engine.training.draws import draw_state, restore_draw
 from engine.training.learner import Learner, LearningOptions
 from engine.training.learning_recipe import LearningRecipe
 from engine.training.natural_corpus import NaturalClip
+from engine.training.natural_errors import CENTS, frame_error, spectral_error
+from engine.training.natural_frames import voice_frames
 from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import described
 from engine.training.recipes.initialising import begin_over_mels
 
 LAYER_MATRICES = LayerMatrices("backbone.convnext.")
-CENTS, DECIBELS = PITCH_SCALE * 1200 / math.log(2), LEVEL_SCALE * 20 / math.log(10)
-"""Of one unit of a voice frame's pitch, and of its level."""
-AUDIBLE = -8.0
-"""Log magnitude under which nothing is compared: 70 dB below full scale."""
+DECIBELS = LEVEL_SCALE * 20 / math.log(10)
+"""Of one unit of a voice frame's level."""
 VALIDATION_NOISE = 0.3
 """Standard deviation of the noise on the normalised mel in the second validation."""
 
@@ -104,29 +101,10 @@ class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
         mel, wanted = self._batch()
         with self.options.autocast(self.device):
             made = self.model.out(self.model.backbone(mel)).float()
-            spectrum = self._spectral_error(made, wanted)
-        voice = self._voice_error(made, wanted)
+            spectrum = spectral_error(self._decoder, made, wanted)
+        voice = frame_error(made, wanted, self.options.pitch_weight)
         loss = voice + self.options.spectrum_weight * spectrum
         return loss, {"voice": voice.detach(), "spectrum": spectrum.detach()}
-
-    def _voice_error(self, made: Tensor, wanted: Tensor) -> Tensor:
-        """Mean absolute error of voice frames (B, n, 36). Without voice the pitch is between what surrounds it, and
-        counts as every other number."""
-        weights = torch.ones_like(wanted)
-        weights[:, :, PITCH] = torch.where(wanted[:, :, VOICING] > 0, self.options.pitch_weight, 1.0)
-        return (weights * (made - wanted).abs()).mean()
-
-    def _spectral_error(self, made: Tensor, wanted: Tensor) -> Tensor:
-        """Mean absolute error of the log magnitudes that the decoder makes of voice frames, as far as they are
-        audible."""
-        ours, theirs = self._magnitudes(made), self._magnitudes(wanted)
-        return (ours.clamp(min=AUDIBLE) - theirs.clamp(min=AUDIBLE)).abs().mean()
-
-    def _magnitudes(self, frames: Tensor) -> Tensor:
-        """(3, B · n, bins): of the pulses, the noise and the free part."""
-        hidden = self._decoder.space.hidden(frames.flatten(0, 1)).unflatten(0, frames.shape[:2])
-        spectra = self._decoder.network(hidden.mT)
-        return torch.stack([spectra.harmonic, spectra.noise, spectra.free]).float()
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """Normalised mels (B, bands, n) as the network sees them, and the voice frames (B, n, 36) to be read off."""
@@ -198,11 +176,3 @@ def mel_at(clip: NaturalClip, first: int, count: int) -> Tensor:
     begin, end = mel_frame_at(first), mel_frame_at(first + count) + 2
     mel = torch.from_numpy(clip.mel[begin:end].astype(np.float32)).T
     return at_latent_frames(mel[None], first, count, begin)[0]
-
-
-def voice_frames(clip: NaturalClip) -> Tensor:
-    """(latent frames, 36) of ``clip``, at the level of an F5 prompt."""
-    frames = torch.zeros(len(clip.latents), VOICE)
-    frames[:, :FORMANT] = torch.from_numpy(clip.latents.astype(np.float32))
-    frames[:, FORMANT] = (clip.formant - FORMANT_MEAN) / FORMANT_SCALE
-    return frames

@@ -200,7 +200,7 @@ def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["voice-vocoder", "voice-f5"])
+@pytest.mark.parametrize("recipe", ["voice-vocoder", "voice-f5", "voice-megatts3"])
 def test_natural_speech_and_what_learns_from_it(recipe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     options = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
     make_corpus(tmp_path / "voice-corpus", options, lambda: Hummer(frames=150))

@@ -22,7 +22,8 @@ from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
 from engine.setting.setting import Setting
 from engine.training.recipes import megatts3_mini as mega_mini
-from engine.training.recipes.megatts3_mini import ARCHITECTURE, MegaMini, MegaOptions, collate_latents, latent_clips
+from engine.training.recipes.mega_recipe import MegaOptions, collate_latents
+from engine.training.recipes.megatts3_mini import ARCHITECTURE, MegaMini, latent_clips
 from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed

@@ -39,31 +39,6 @@ def test_the_held_out_loss_falls_however_exactly_the_text_is_aligned():
     learnt.assert_validation_falls(*names)
 
 
-def test_text_is_aligned_exactly_inexactly_or_by_word():
-    clip = toy_natural_corpus().training[0]
-    exact, inexact, by_word = (
-        recipe(replace(QUICK, exact_until=0.0, inexact_share=shares[0], evened_share=shares[1])).tokens([clip, clip])
-        for shares in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
-    )
-    np.testing.assert_array_equal(exact[0], exact[1])
-    np.testing.assert_array_equal(by_word[0], by_word[1])
-    assert not np.array_equal(inexact[0], inexact[1])
-    assert not np.array_equal(by_word[0], exact[0])
-    outside = np.isin(exact[0], [PHONES.index(one) for one in "^_."])
-    for tokens in (*inexact, *by_word):
-        assert len(tokens) == clip.frames
-        np.testing.assert_array_equal(np.isin(tokens, [PHONES.index(one) for one in "^_."]), outside)
-
-
-def test_it_begins_with_every_phone_at_its_own_frames():
-    run = recipe(replace(QUICK, exact_until=0.5, evened_share=1.0))
-    clip = toy_natural_corpus().training[0]
-    run.step(1, 0.4)
-    early = run.tokens([clip])[0]
-    run.step(2, 0.6)
-    assert not np.array_equal(early, run.tokens([clip])[0])
-
-
 def test_of_pairs_an_excerpt_of_the_first_clip_is_seen_before_all_of_the_second():
     run = recipe()
     first, second, alone = toy_natural_corpus().training[:3]
