@@ -23,9 +23,12 @@ from app.shell.window import MainWindow
 from engine.session.engine_thread import EngineThread
 from engine.setting.profile import Profile
 from tests.app.conftest import close
+from tests.prompts import short_prompts  # noqa: F401
 from tests.screen import display  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
 from tests.workload import workload
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 PATIENCE_MILLISECONDS = 240_000
 """When the test gives up; never what it measures."""

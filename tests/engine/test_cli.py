@@ -27,7 +27,10 @@ from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import StrategyTable
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 TEXT = "Rice is often served."
 STEPS = "4"

@@ -12,6 +12,9 @@ import torch
 from engine import cli
 from engine.measure.roofline import benchmarks
 from engine.measure.roofline import ceilings as store
+from tests.prompts import short_prompts  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -12,17 +13,42 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
 (SHARED,) = (one["source_modules"] for one in CONTRACTS if "share" in one["name"])
-HEAVY = ("PySide6", "app", "pyqtgraph", "scipy", "sounddevice", "soundfile", "torch")
-
-
-@pytest.mark.parametrize(
-    "module",
-    [*SHARED, "engine", "engine.cli", "engine.commands", "engine.setting.profile", "engine.session.engine_thread"],
+LIGHT = (
+    *SHARED,
+    "engine",
+    "engine.cli",
+    "engine.commands",
+    "engine.setting.profile",
+    "engine.session.engine_thread",
 )
-def test_importing_it_is_light(module: str) -> None:
-    code = f"import sys, {module}; print(*sorted(set({HEAVY!r}) & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+HEAVY = ("PySide6", "app", "pyqtgraph", "scipy", "sounddevice", "soundfile", "torch")
+IMPORTING = """
+import importlib, json, sys
+
+found = {}
+for module in json.loads(sys.argv[1]):
+    for name in [one for one in sys.modules if one.partition(".")[0] == "engine"]:
+        del sys.modules[name]
+    importlib.import_module(module)
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    found[module] = sorted(loaded.intersection(json.loads(sys.argv[2])))
+    for name in [one for one in sys.modules if one.partition(".")[0] in found[module]]:
+        del sys.modules[name]
+print(json.dumps(found))
+"""
+"""Imports one module after the other, each as if it were the first of the engine's."""
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, list[str]]:
+    """What each of :data:`LIGHT` loads of :data:`HEAVY`, in one process for all."""
+    command = [sys.executable, "-c", IMPORTING, json.dumps(LIGHT), json.dumps(HEAVY)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_importing_it_is_light(module: str, loaded: dict[str, list[str]]) -> None:
+    assert loaded[module] == []
 
 
 def test_the_public_names_exist() -> None:

@@ -84,7 +84,9 @@ class MaskedNetwork(nn.Module):
         self.llm = BidirectionalTransformer(config.transformer, config.text_vocabulary)
         self.audio_embeddings = nn.Embedding(config.rows, hidden)
         self.audio_heads = nn.Linear(hidden, config.rows, bias=False)
-        self.register_buffer("codebook_layer_offsets", torch.arange(config.codebooks) * config.entries)
+        # Not a product: without weights, one would import torch's compiler, for seconds.
+        offsets = torch.arange(0, config.codebooks * config.entries, config.entries)
+        self.register_buffer("codebook_layer_offsets", offsets)
 
     def text(self, ids: Tensor) -> Tensor:
         """Text tokens (batch, text) to embeddings (batch, text, hidden)."""

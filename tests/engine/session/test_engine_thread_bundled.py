@@ -26,6 +26,9 @@ from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.record import Trial
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
+from tests.prompts import short_prompts  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 MODEL = "f5-mini"
 TEXT = "Rice is often served in round bowls."

@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from engine.models.networks.vocos import Vocos
 from engine.paths import resource
 from engine.training import corpora
 from engine.training.natural_corpus import CorpusOptions, make_corpus
+from engine.training.recipes import bundled_training
 from engine.training.recipes.bundled_training import RECIPES
 from engine.training.recipes.judging import main as judge
 from engine.training.recipes.manifest import main as write_manifest
@@ -38,9 +40,28 @@ def main(arguments: list[str]) -> int:
     return paretone(["train", *arguments])
 
 
+FRAMES = ("F5Options", "MegaOptions", "NaturalF5Options", "NaturalMegaOptions", "OmniMiniOptions")
+EXCERPTS = ("CodecMiniOptions", "MelCodecOptions", "SpeechTokenizerOptions", "VocosOptions")
+SMALLER: dict[str, dict[str, int]] = {
+    **{name: {"frames": 700, "validation_items": 4} for name in FRAMES},
+    **{name: {"batch": 4} for name in EXCERPTS},
+    "LmMiniOptions": {"positions": 1_000, "validation_items": 4},
+    "VocoderOptions": {"batch": 4, "validation_items": 4},
+}
+"""What a step of each recipe learns from and is validated on; all of it where tests are thorough."""
+
+
 @pytest.fixture
 def few_clips(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpora, "HELD_OUT", HELD_OUT)
+    for name, smaller in workload({}, SMALLER).items():
+        monkeypatch.setattr(bundled_training, name, partial(getattr(bundled_training, name), **smaller))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The corpus of all trainings here that do not look at how it is made; the first one makes it."""
+    return str(tmp_path_factory.mktemp("spoken") / "corpus")
 
 
 @needs_flite
@@ -91,10 +112,10 @@ def test_ctrl_c_leaves_a_checkpoint_to_resume_from(few_clips: None, tmp_path: Pa
 @needs_flite
 @pytest.mark.slow
 def test_from_nothing_to_a_model_that_the_engine_loads_and_judges(
-    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    few_clips: None, corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     pytest.importorskip("pocketsphinx")
-    command = ["--sentences", "6", "--steps", "1", "--corpus", str(tmp_path / "corpus")]
+    command = ["--sentences", "6", "--steps", "1", "--corpus", corpus]
     for recipe in ("vocos-mini", "f5-mini"):
         arguments = [recipe, "--work", str(tmp_path / recipe), "--export", str(tmp_path / "models" / recipe), *command]
         assert main(arguments) == 0
@@ -111,10 +132,10 @@ def test_from_nothing_to_a_model_that_the_engine_loads_and_judges(
 @needs_flite
 @pytest.mark.slow
 def test_a_codec_and_the_megatts3_that_speaks_through_it(
-    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    few_clips: None, corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     pytest.importorskip("pocketsphinx")
-    common = ["--sentences", "6", "--steps", "1", "--corpus", str(tmp_path / "corpus")]
+    common = ["--sentences", "6", "--steps", "1", "--corpus", corpus]
     assert main(["mel-codec", "--work", str(tmp_path / "codec"), *common]) == 0
     codec = tmp_path / "codec" / "export"
     model = tmp_path / "models" / "megatts3-mini"
@@ -158,9 +179,9 @@ def test_every_recipe_has_its_command():
 @needs_flite
 @pytest.mark.slow
 def test_a_tokenizer_and_the_language_model_over_its_tokens(
-    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    few_clips: None, corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    common = ["--sentences", "6", "--steps", "1", "--corpus", str(tmp_path / "corpus"), "--json"]
+    common = ["--sentences", "6", "--steps", "1", "--corpus", corpus, "--json"]
     assert main(["speech-tokenizer", "--work", str(tmp_path / "tokenizer"), *common]) == 0
     tokenizer = json.loads(capsys.readouterr().out)["folder"]
     command = ["lm-mini", "--work", str(tmp_path / "run"), "--codec", tokenizer, "--export", str(tmp_path / "made")]
@@ -174,9 +195,9 @@ def test_a_tokenizer_and_the_language_model_over_its_tokens(
 @needs_flite
 @pytest.mark.slow
 def test_a_codec_and_the_masked_model_over_its_codes(
-    few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    few_clips: None, corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    common = ["--sentences", "6", "--steps", "1", "--corpus", str(tmp_path / "corpus"), "--json"]
+    common = ["--sentences", "6", "--steps", "1", "--corpus", corpus, "--json"]
     assert main(["codec-mini", "--work", str(tmp_path / "codec"), *common]) == 0
     made = json.loads(capsys.readouterr().out)
     assert set(made["validation"]) == {"mel", "phones", "codes"}
@@ -186,7 +207,7 @@ def test_a_codec_and_the_masked_model_over_its_codes(
     assert made["steps"] == 1
     assert set(made["validation"]) == {"cross_entropy", "first", "second"}
     assert OmniMiniFolder(tmp_path / "made").network().config.codebooks == 8
-    assert main([*command, "--resume", "--sentences", "6", "--steps", "2", "--corpus", str(tmp_path / "corpus")]) == 0
+    assert main([*command, "--resume", "--sentences", "6", "--steps", "2", "--corpus", corpus]) == 0
     assert "2 steps" in capsys.readouterr().out
 
 
@@ -201,7 +222,9 @@ def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["voice-vocoder", "voice-f5", "voice-megatts3"])
-def test_natural_speech_and_what_learns_from_it(recipe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_natural_speech_and_what_learns_from_it(
+    few_clips: None, recipe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     options = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
     make_corpus(tmp_path / "voice-corpus", options, lambda: Hummer(frames=150))
     command = [recipe, "--work", str(tmp_path / "run"), "--json"]

@@ -23,6 +23,9 @@ from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
+from tests.prompts import short_prompts  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 SENTENCE = "Rice is often served in round bowls."
 

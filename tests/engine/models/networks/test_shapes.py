@@ -24,11 +24,13 @@ def test_modules_made_later_are_initialised_again():
     assert 0.05 < float(nn.Linear(64, 64).weight.detach().abs().mean()) < 0.07
 
 
-def test_a_bundled_model_loads_without_torchs_compiler():
+def test_bundled_models_load_without_torchs_compiler():
     # Its import takes seconds, which the first sound would wait for.
     script = (
-        "import sys; from engine.models import load_model; load_model('f5-mini', device='cpu'); "
-        "print('torch._dynamo' in sys.modules)"
+        "import sys\nfrom engine.models import load_model\n"
+        "for name in ('f5-mini', 'megatts3-mini', 'lm-mini', 'omni-mini'):\n"
+        "    load_model(name, device='cpu')\n"
+        "    print(name, 'torch._dynamo' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert [line.split()[1] for line in done.stdout.splitlines()] == ["False"] * 4, done.stdout

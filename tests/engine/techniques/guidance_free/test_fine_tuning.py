@@ -17,7 +17,7 @@ from engine.models.catalogue import entry
 from engine.techniques.guidance_free import fine_tuning, recipe
 from engine.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
-from engine.training import session
+from engine.training import corpora, session
 from engine.training.corpora import SENTENCES
 from engine.training.requests import Trained
 from engine.training.session import CHECKPOINT, Diverged, Milestone, Pace
@@ -162,8 +162,11 @@ def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: Guid
 
 
 @pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
-def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(job: GuidanceFreeRequest):
+def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(
+    job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch
+):
     sentences = workload(12, 4)
+    monkeypatch.setattr(corpora, "HELD_OUT", workload(corpora.HELD_OUT, 4))
     tuned, recorder = _run(job, manifest="", sentences=sentences)
     assert tuned.steps == 6
     manifest = Path(job.work).parent / "flite" / "flite.csv"

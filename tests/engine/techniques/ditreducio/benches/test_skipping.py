@@ -10,7 +10,10 @@ from engine.models import load_model
 from engine.models.catalogue import entry, voices
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.benches.skipping import sample
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 
 @pytest.mark.slow

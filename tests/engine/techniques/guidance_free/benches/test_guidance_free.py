@@ -11,6 +11,9 @@ from engine.models.base import WeightSet
 from engine.models.catalogue import entry
 from engine.setting.setting import Setting
 from engine.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
+from tests.prompts import short_prompts  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 MODEL = "f5-mini"
 

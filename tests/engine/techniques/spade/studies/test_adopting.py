@@ -38,8 +38,9 @@ from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.engine.small_language import LAYERS, write_model
 from tests.engine.studies.ear import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
+from tests.prompts import short_prompts  # noqa: F401
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
 TEXTS = ["Rice is often served.", "The box was thrown beside the truck."]
 EARLIER = (
     LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
