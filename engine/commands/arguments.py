@@ -19,7 +19,7 @@ from engine.session.events import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
-from engine.techniques import techniques
+from engine.techniques import foreseen, techniques
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
@@ -199,13 +199,15 @@ def load(options: argparse.Namespace, session: Session, model: str, variant: str
 
 
 def setting(options: argparse.Namespace, model: str) -> Setting:
-    """The setting that the arguments describe, with the techniques that need no file."""
+    """The setting that the arguments describe, with the techniques that need no file. Raises :class:`SettingError` for
+    what cannot be used together, before a model is loaded."""
     entry = catalogue.entry(model)
     values = checked(entry.options, entry.options_with(**sampler_options(options, model)), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
     for one in map(engaged, getattr(options, "technique", ())):
         if not needs_file(one):
             described = described.with_technique(one)
+    foreseen(described)
     return described
 
 

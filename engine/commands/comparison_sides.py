@@ -15,6 +15,7 @@ from engine.setting.artefact import Artefact
 from engine.setting.knobs import checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
+from engine.techniques import foreseen
 
 
 @dataclass
@@ -73,6 +74,7 @@ def _side(text: str, options: argparse.Namespace) -> Side:
     setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
     for one in techniques:
         setting = setting.with_technique(one)
+    foreseen(setting)
     return Side(text, setting, options.variant, files)
 
 

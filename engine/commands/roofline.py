@@ -67,11 +67,11 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id, profile))
+    setting = arguments.setting(options, model_id) if profile is None else profile.setting
     model = arguments.load(options, session, model_id, options.variant)
-    if profile is not None:
-        setting, artefacts = profile.setting, profile.artefacts
-    else:
-        setting, artefacts = with_weights(arguments.setting(options, model_id), model.info), ()
+    artefacts = () if profile is None else profile.artefacts
+    if profile is None:
+        setting = with_weights(setting, model.info)
         for option, path in files_given(options):
             setting, found = with_file(setting, model, option, path)
             artefacts = (*artefacts, *found)

@@ -50,16 +50,15 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model_id = options.model or (profile.setting.model if profile else arguments.DEFAULT_MODEL)
     variant = options.variant or (profile.named_variant if profile else "")
     voice = arguments.voice(options, model_id, profile)
+    setting = arguments.setting(options, model_id) if profile is None else _changed(profile.setting, options, model_id)
     model = arguments.load(options, session, model_id, variant)
     if profile is not None:
-        setting = _changed(profile.setting, options, model_id)
         artefacts = profile.artefacts
         profile.check(
             model.info, flow_model(model, "The profile's artefact").compatibility(setting) if artefacts else None
         )
     else:
-        setting = with_weights(arguments.setting(options, model_id), model.info)
-        setting, artefacts = _engaged(setting, model, options)
+        setting, artefacts = _engaged(with_weights(setting, model.info), model, options)
     take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
     write_wav(out, take.samples, take.sample_rate)
     if kept is not None:

@@ -8,6 +8,7 @@ import pytest
 from safetensors import safe_open
 
 from engine import cli
+from engine.errors import SettingError
 from engine.setting.profile import Profile
 
 SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
@@ -72,3 +73,25 @@ def test_a_file_is_no_folder_to_export_to(tmp_path: Path, capsys: pytest.Capture
     out = ["--profile", "none.json", "--out", str(file / inside)]
     assert cli.main(["export", "--target", "f5-tts", *out]) == 1
     assert capsys.readouterr().err == f"{file} is a file; give the name of a folder.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            ["speak", "--technique", "error_curve", "--technique", "first_block", "--out", "o.wav"],
+            "both decide about skipping",
+        ),
+        (["speak", "--technique", "spade", "--out", "o.wav"], "is not for models like F5 mini"),
+        (["speak", "--technique", "nothing", "--out", "o.wav"], "There is no technique named 'nothing'"),
+        (["compare", "baseline", "technique=error_curve,technique=first_block"], "both decide about skipping"),
+        (["roofline", "--technique", "spade"], "is not for models like F5 mini"),
+    ],
+)
+def test_techniques_that_cannot_be_are_refused_before_a_model_is_loaded(
+    command: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main([*command, "--model", "f5-mini", "--text", "Rice."]) == SettingError.exit_code
+    said = capsys.readouterr().err
+    assert words in said and "Loading" not in said
