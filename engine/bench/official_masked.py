@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import PlainError
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.bidirectional import BidirectionalTransformer, Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.plain_masked import PlainRun

@@ -37,9 +37,10 @@ from engine.measure.roofline.launches import launches
 from engine.measure.roofline.masked_stages import masked_stages
 from engine.measure.timing import paired_ratio
 from engine.models.families.masked import MaskedInternals
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.graphs import GraphCache, Record, record_cuda
 from engine.models.kernels.masked_graphs import with_graphs
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedConfig
 from engine.models.omnivoice.config import FRAME_RATE
 from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.plain_masked import PlainRun
 from engine.sampling.demasking import Canvas, Guide, Rules, candidates, demask

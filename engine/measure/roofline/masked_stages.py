@@ -24,7 +24,9 @@ from engine.measure.roofline.report import (
 )
 from engine.models.families.masked import MaskedInternals
 from engine.models.families.masked_script import guide_of
-from engine.models.kernels.fused_masked import FusedLayer, MaskedRun, Rows, rotated
+from engine.models.kernels.fused_masked import MaskedRun
+from engine.models.kernels.masked_layers import FusedLayer
+from engine.models.kernels.masked_rows import Rows, rotated
 from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, confidence
 from engine.sampling.demasking_schedule import Block, commit_counts
 

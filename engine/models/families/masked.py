@@ -43,8 +43,9 @@ from engine.models.families.pacing import Pace
 from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, streamed_cost
 from engine.models.families.speech import Speech
 from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
 from engine.models.kernels.masked_graphs import with_graphs
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
 from engine.sampling.demasking import Canvas, Guide, Rules, demask
 from engine.sampling.demasking_schedule import Block, commit_counts

@@ -8,7 +8,8 @@ from functools import cached_property
 from engine.models.families.pacing import AssumedPace, Pace
 from engine.models.families.passages import FramedPassage
 from engine.models.families.speech import Script
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.sampling.demasking import Guide, Rules, SeededNoise
 from engine.sampling.demasking_schedule import block_bounds
 from engine.setting.knobs import Values

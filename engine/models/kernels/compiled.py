@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from engine.failures import is_out_of_memory
 from engine.models.f5.unett import UNetT, UNetTConditioning
-from engine.models.kernels.fused_masked import FusedMasked, Rows
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.half_products import Product
+from engine.models.kernels.masked_rows import Rows
 from engine.models.kernels.products import PackableLinear, PackedProduct
 from engine.models.networks.diffusion import Conditioning, DiffusionTransformer
 from engine.models.networks.layers import SelfAttention

@@ -12,7 +12,8 @@ import math
 import torch
 from torch import Tensor
 
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, Rows
+from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.kernels.masked_rows import MaskedRequest, Rows
 from engine.models.kernels.spaced_run import SpacedRun
 from engine.sampling.demasking import Guide
 

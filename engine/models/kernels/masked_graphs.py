@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
 from engine.models.kernels.graphs import GraphCache, Record
+from engine.models.kernels.masked_rows import MaskedRequest, Rows
 from engine.sampling.demasking import Guide
 
 

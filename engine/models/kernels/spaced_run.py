@@ -6,7 +6,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun, Rows
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
+from engine.models.kernels.masked_rows import MaskedRequest, Rows
 from engine.sampling.demasking import Guide
 
 

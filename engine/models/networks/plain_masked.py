@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.models.kernels.fused_masked import MaskedRequest
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
 from engine.sampling.demasking import Guide
 

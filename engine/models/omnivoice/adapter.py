@@ -18,7 +18,8 @@ from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.delivery import Joiner
 from engine.models.families.masked import MaskedSpeech
 from engine.models.families.masked_script import MaskedScript
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
 from engine.models.omnivoice.higgs import HiggsDecoder, WindowedHiggs
 from engine.models.omnivoice.joining import StreamedPassages, WholePassages

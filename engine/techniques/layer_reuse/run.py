@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, Rows
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.layer_span import LayerSpan
+from engine.models.kernels.masked_rows import MaskedRequest, Rows
 from engine.models.kernels.spaced_run import SpacedRun
 from engine.sampling.demasking import Guide
 

@@ -13,7 +13,8 @@ from engine.audio.mel import MelFrontEnd
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.masked import MaskedSpeech
 from engine.models.families.masked_script import MaskedScript
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder

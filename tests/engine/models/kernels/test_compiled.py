@@ -17,7 +17,8 @@ from engine import device
 from engine.models import load_model
 from engine.models.base import run_to_completion
 from engine.models.kernels import compiled
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest, MaskedRun
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide

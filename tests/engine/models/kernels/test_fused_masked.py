@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from engine.models.families.masked_networks import MaskedNetworks
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRequest
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.kept_prefix import KeptPrefixRun
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.plain_masked import PlainRun

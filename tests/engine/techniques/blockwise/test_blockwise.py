@@ -17,7 +17,8 @@ from engine.models import load_model
 from engine.models.base import StepReport, Synthesis
 from engine.models.catalogue import entry, voice
 from engine.models.families.pacing import FEWEST_STEPS
-from engine.models.kernels.fused_masked import MaskedRequest, MaskedRun
+from engine.models.kernels.fused_masked import MaskedRun
+from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.silent_observer import SilentObserver
