@@ -16,7 +16,8 @@ from engine.files import write_wav
 from engine.models.base import SpeechModel, flow_model
 from engine.session.commands import Synthesise
 from engine.setting.artefact import Artefact
-from engine.setting.profile import Evidence, Profile
+from engine.setting.evidence import Evidence
+from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
 from engine.techniques import find, options_in_force

@@ -6,73 +6,35 @@ that the technique names.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
-from engine.fields import is_of
 from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import VARIANTS
 from engine.models.silent_observer import SilentObserver
+from engine.setting import profile_file
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import NO_VALUES, Knob, Values, checked
+from engine.setting.evidence import Evidence
+from engine.setting.knobs import Knob, Values, checked
+from engine.setting.profile_file import only, typed
 from engine.setting.setting import Engaged, Setting
-from engine.setting.take import Take
 from engine.techniques import conflict, foreseen, problem, resolve, technique
 from engine.techniques.base import ArtefactType, Technique
 from engine.techniques.registry import techniques
 from engine.techniques.resolving import known
 
-_Kind = TypeVar("_Kind")
 SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
 ALWAYS = "table"
 """The field of an artefact that every profile has, ``null`` if it has none: files of all versions agree in it."""
 _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Measurements of a profile's setting, and their device.
-
-    ``metrics`` are named numbers: ``real_time_factor``, ``first_audio_seconds``, ``ops_ratio``, ``speed_up`` (over the
-    baseline, by real-time factor), ``log_mel_distance`` (to the baseline), ``streaming_difference`` (decibels; of
-    decoders that do not stream exactly), and those of :class:`engine.setting.take.Metrics`.
-    """
-
-    metrics: Values = NO_VALUES
-    machine: str = ""
-    seed: int = 0
-    date: str = ""
-    """UTC, ISO 8601."""
-    text: str = ""
-    voice: str = ""
-
-    @classmethod
-    def of(cls, take: Take, baseline: Take | None = None) -> Evidence:
-        """The figures of ``take``, and of its ``baseline`` if there is one."""
-        measured = take.measurements
-        metrics: dict[str, float] = {
-            "real_time_factor": measured.real_time_factor,
-            "first_audio_seconds": measured.first_audio_seconds,
-            "ops_ratio": measured.ops_ratio,
-        }
-        if baseline is not None and measured.real_time_factor > 0:
-            metrics["speed_up"] = baseline.measurements.real_time_factor / measured.real_time_factor
-        if take.log_mel_distance is not None:
-            metrics["log_mel_distance"] = take.log_mel_distance
-        if measured.streaming_difference is not None:
-            metrics["streaming_difference"] = measured.streaming_difference
-        metrics |= {name: value for name, value in asdict(take.metrics).items() if value is not None}
-        return cls(Values(metrics), take.machine, take.setting.seed, take.created, take.text, take.voice)
 
 
 @dataclass(frozen=True)
@@ -234,8 +196,7 @@ class Profile:
 
     def encoded(self) -> bytes:
         """The content of a profile's file."""
-        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False, allow_nan=False)
-        return (_compact_rows(text) + "\n").encode()
+        return profile_file.encoded(self.to_json())
 
     def save(self, path: str | Path) -> None:
         """Write the profile, whole or not at all. Raises :class:`ProfileError` when it cannot be written."""
@@ -257,7 +218,7 @@ class Profile:
         if len(content) > _LARGEST_BYTES:
             raise ProfileError(f"{path} is larger than any profile; choose the file that was exported.")
         try:
-            data = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+            data = profile_file.decoded(content)
         except ProfileError as error:
             raise ProfileError(f"{path}: {error}") from None
         except (ValueError, RecursionError) as error:
@@ -273,14 +234,7 @@ class Profile:
             "variant": self.variant,
             "setting": self.setting.to_json(),
             **self._artefact_fields(),
-            "evidence": {
-                "metrics": dict(self.evidence.metrics),
-                "machine": self.evidence.machine,
-                "seed": self.evidence.seed,
-                "date": self.evidence.date,
-                "text": self.evidence.text,
-                "voice": self.evidence.voice,
-            },
+            "evidence": self.evidence.to_json(),
         }
 
     def _artefact_fields(self) -> dict[str, object]:
@@ -304,7 +258,7 @@ class Profile:
     def _from_json(cls, data: object) -> Profile:
         if not isinstance(data, dict) or data.get("kind") != _KIND:
             raise ProfileError("this is not a profile; choose a file that Paretone exported.")
-        schema = _typed(data, "", "schema", int)
+        schema = typed(data, "", "schema", int)
         if schema > SCHEMA:
             raise ProfileError(
                 f"schema is {schema}, but this Paretone reads up to {SCHEMA}; the profile comes from a newer version: "
@@ -316,18 +270,15 @@ class Profile:
         setting = _checked_setting(Setting.from_json(data["setting"])) if "setting" in data else None
         kinds = {kind.key: kind for _, kind in _artefact_types()}
         further = tuple(key for key in kinds if key in data and key != ALWAYS)
-        _only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
-        checkpoint = _typed(data, "", "checkpoint", str)
+        only(data, "", ("kind", "schema", "checkpoint", "variant", "setting", ALWAYS, *further, "evidence"))
+        checkpoint = typed(data, "", "checkpoint", str)
         if not _is_fingerprint(checkpoint):
             raise ProfileError("checkpoint must be a SHA-256 of 64 hexadecimal digits.")
         artefacts = tuple(kind.read(data[key], key) for key, kind in kinds.items() if data.get(key) is not None)
-        variant = _typed(data, "", "variant", str)
+        variant = typed(data, "", "variant", str)
         if setting is None:
             raise ProfileError("setting is missing.")
-        return cls(setting, checkpoint, variant, artefacts, _evidence(data["evidence"]), schema)
-
-
-_TYPES = {int: "a whole number", str: "text", dict: "an object"}
+        return cls(setting, checkpoint, variant, artefacts, Evidence.from_json(data["evidence"]), schema)
 
 
 def _is_fingerprint(text: str) -> bool:
@@ -383,72 +334,3 @@ def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: s
         except SettingError as error:
             raise ProfileError(f"{where}.{name}: {error}") from None
     return checked(knobs, values, where)
-
-
-def _evidence(data: object) -> Evidence:
-    if not isinstance(data, dict):
-        raise ProfileError(f"evidence must be an object, not {type(data).__name__}.")
-    _only(data, "evidence.", ("metrics", "machine", "seed", "date", "text", "voice"))
-    metrics: dict[str, Any] = _typed(data, "evidence.", "metrics", dict)
-    for name, value in metrics.items():
-        if not is_of(value, int | float):
-            raise ProfileError(f"evidence.metrics.{name} must be a number, not {value!r}.")
-    date = _typed(data, "evidence.", "date", str)
-    try:
-        if date:
-            datetime.fromisoformat(date)
-    except ValueError:
-        raise ProfileError(f"evidence.date must be an ISO 8601 date, not {date!r}.") from None
-    words = {name: _typed(data, "evidence.", name, str) for name in ("machine", "text", "voice")}
-    return Evidence(Values(metrics), seed=_typed(data, "evidence.", "seed", int), date=date, **words)
-
-
-def _only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> None:
-    """Raise unless ``data`` has exactly the fields ``names``."""
-    for name in data:
-        if name not in names:
-            raise ProfileError(f"{prefix}{name} is an unknown field.")
-    for name in names:
-        if name not in data:
-            raise ProfileError(f"{prefix}{name} is missing.")
-
-
-def _typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind]) -> _Kind:
-    if name not in data:
-        raise ProfileError(f"{prefix}{name} is missing.")
-    value = data[name]
-    if not is_of(value, kind):
-        raise ProfileError(f"{prefix}{name} must be {_TYPES[kind]}, not {value!r}.")
-    return value
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A JSON object without duplicate fields, which would be ambiguous."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ProfileError(f"the field {twice!r} is given twice.")
-    return found
-
-
-def _no_constant(name: str) -> float:
-    raise ProfileError(f"{name} is not a number that a profile may hold.")
-
-
-def _compact_rows(text: str) -> str:
-    """Indented JSON with each of the table's rows on one line, so that people can read the table."""
-    lines: list[str] = []
-    row: list[str] | None = None
-    for line in text.splitlines():
-        stripped = line.strip()
-        if row is None and stripped in ('"NONE",', '"TS",', '"BS",', '"NONE"', '"TS"', '"BS"'):
-            row = [lines.pop()]
-        if row is None:
-            lines.append(line)
-        elif stripped.startswith("]"):
-            lines.append(row[0] + " ".join(row[1:]) + stripped)
-            row = None
-        else:
-            row.append(stripped)
-    return "\n".join(lines)

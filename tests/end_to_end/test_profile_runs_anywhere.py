@@ -15,9 +15,10 @@ from engine.models.catalogue import entry, voice
 from engine.session.commands import LoadModel, Prepare, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import JobFinished, ModelLoaded, TakeReady
+from engine.setting.evidence import Evidence
 from engine.setting.knobs import Values
 from engine.setting.library import Library
-from engine.setting.profile import Evidence, Profile
+from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder

@@ -11,7 +11,8 @@ from engine.errors import PlainError
 from engine.export.targets import Target, why_not
 from engine.models.base import ModelInfo, TrainedWeights
 from engine.session.commands import ExportProfile
-from engine.setting.profile import Evidence, Profile
+from engine.setting.evidence import Evidence
+from engine.setting.profile import Profile
 from engine.setting.take import Take
 from engine.techniques import techniques
 from engine.techniques.base import Technique

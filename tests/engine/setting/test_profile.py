@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from engine.errors import AudioError, ProfileError, SettingError
@@ -18,10 +17,10 @@ from engine.models.base import ModelInfo, WeightSet
 from engine.models.catalogue import entry
 from engine.sampling.actions import SkipAction
 from engine.setting.compatibility import Compatibility
+from engine.setting.evidence import Evidence
 from engine.setting.knobs import NO_VALUES, Values, defaults
-from engine.setting.profile import SCHEMA, Evidence, Profile
+from engine.setting.profile import SCHEMA, Profile
 from engine.setting.setting import Engaged, Setting
-from engine.setting.take import Measurements, Take
 from engine.techniques import ditreducio, resolve
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -288,24 +287,6 @@ def test_parts_that_do_not_belong_together() -> None:
         Profile.of(setting(), info(id="other"), (table(),))
     with pytest.raises(SettingError, match="Steps must lie between"):
         Profile.of(replace(setting(), options=Values(steps=1000)), info(), (table(),))
-
-
-def test_evidence_quotes_a_take_and_its_baseline() -> None:
-    def take(seconds: float, of: Setting) -> Take:
-        measured = Measurements(seconds=seconds, audio_seconds=2.0, first_audio_seconds=0.5, ops_ratio=0.4)
-        return Take("a", "2026-11-21T10:00:00+00:00", "Text.", "slt", of, 24_000, np.zeros(4), measured, machine="here")
-
-    accelerated = replace(take(1.0, setting()), log_mel_distance=0.3)
-    found = Evidence.of(accelerated, take(3.0, setting().baseline))
-    assert dict(found.metrics) == {
-        "first_audio_seconds": 0.5,
-        "log_mel_distance": 0.3,
-        "ops_ratio": 0.4,
-        "real_time_factor": 0.5,
-        "speed_up": 3.0,
-    }
-    assert (found.machine, found.seed, found.text, found.voice) == ("here", 7, "Text.", "slt")
-    assert "speed_up" not in Evidence.of(accelerated).metrics
 
 
 def test_a_full_disk_leaves_the_old_profile(profile: Profile, tmp_path: Path) -> None:

@@ -24,8 +24,9 @@ from engine.models.base import FlowModel, Utterance, flow_model
 from engine.sampling.actions import SkipAction
 from engine.session.commands import Prepare, Synthesise
 from engine.session.events import Event, PreparationReport
+from engine.setting.evidence import Evidence
 from engine.setting.knobs import Values, checked
-from engine.setting.profile import Evidence, Profile
+from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
 from engine.techniques import ditreducio, resolve
