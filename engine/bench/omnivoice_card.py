@@ -36,7 +36,7 @@ from engine.measure.roofline.ceilings import Ceilings
 from engine.measure.roofline.launches import launches
 from engine.measure.roofline.masked_stages import masked_stages
 from engine.measure.timing import paired_ratio
-from engine.models.families.masked import MaskedInternals
+from engine.models.families.masked_internals import MaskedInternals
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.graphs import GraphCache, Record, record_cuda
 from engine.models.kernels.masked_graphs import with_graphs

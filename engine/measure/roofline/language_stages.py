@@ -22,7 +22,7 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.families.language import LanguageInternals
+from engine.models.families.language_internals import LanguageInternals
 from engine.models.families.token_model import TokenModel
 from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn

@@ -22,7 +22,7 @@ from engine.measure.roofline.report import (
     PROJECTIONS,
     SAMPLING,
 )
-from engine.models.families.masked import MaskedInternals
+from engine.models.families.masked_internals import MaskedInternals
 from engine.models.families.masked_script import guide_of
 from engine.models.kernels.fused_masked import MaskedRun
 from engine.models.kernels.masked_layers import FusedLayer

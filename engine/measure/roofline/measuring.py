@@ -22,7 +22,8 @@ from engine.measure.roofline.report import RooflineReport
 from engine.models.base import ProgressObserver, SpeechModel, Utterance
 from engine.models.families.flow import FlowSpeech
 from engine.models.families.language import LanguageSpeech
-from engine.models.families.masked import MaskedInternals, MaskedSpeech
+from engine.models.families.masked import MaskedSpeech
+from engine.models.families.masked_internals import MaskedInternals
 from engine.setting.artefact import Artefact
 from engine.setting.plan import Launching
 from engine.setting.setting import Setting

@@ -24,7 +24,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +38,10 @@ from engine.models.base import AttentionCapture, ModelInfo, Observer, StepReport
 from engine.models.families.backbones import Backbones
 from engine.models.families.evaluations import Evaluations, Phase, Stage, require_layers
 from engine.models.families.flow_internals import FlowInternals, attention_of
+from engine.models.families.flow_script import FlowNetwork, FlowScript, grid_of
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, cost_of
-from engine.models.families.speech import Script, Speech
+from engine.models.families.speech import Speech
 from engine.models.files.weight_sets import find_weight_sets, folders
 from engine.models.kernels import products
 from engine.models.kernels.compiled import notes_of
@@ -49,7 +49,7 @@ from engine.models.kernels.flow_graphs import GraphedEvaluator
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.evaluating import Evaluated, Evaluator, Run, Whole
-from engine.sampling.flow import Velocity, integrate, sampling_grid
+from engine.sampling.flow import Velocity, integrate
 from engine.sampling.operations import OperationCounts
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
@@ -61,45 +61,15 @@ from engine.techniques import resolve
 
 
 @dataclass(frozen=True)
-class _Network:
-    """The network that computes."""
-
-    backbone: Any
-    """A module of the model's own kind; see :class:`Evaluated`."""
-    evaluator: Callable[[], Evaluator]
-    """Gives what makes the evaluations of a passage."""
-
-
-@dataclass(frozen=True)
-class _Script(Script):
-    plan: FlowPlan
-    network: _Network
-    prompt: FlowPrompt
-    passages: tuple[FramedPassage, ...]
-
-    @property
-    def backbone(self) -> Any:
-        return self.network.backbone
-
-    @cached_property
-    def times(self) -> np.ndarray:
-        return _grid(self.options)
-
-    @property
-    def steps(self) -> int:
-        return len(self.times) - 1
-
-
-@dataclass(frozen=True)
 class _Spoken(Spoken):
     shares: tuple[float, ...]
     """Computed share of each evaluation."""
 
 
-class FlowSpeech(Speech[_Script, _Spoken]):
+class FlowSpeech(Speech[FlowScript, _Spoken]):
     """A loaded model of the flow family. See :class:`engine.models.base.SpeechModel`."""
 
-    script = _Script
+    script = FlowScript
     silent = "said nothing"
 
     def __init__(
@@ -187,16 +157,18 @@ class FlowSpeech(Speech[_Script, _Spoken]):
             self._evaluator(voice, setting, plan, observer.check, observer.status)
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
-    def _joiner(self, script: _Script) -> PassageJoiner:
+    def _joiner(self, script: FlowScript) -> PassageJoiner:
         return PassageJoiner(self._fader(script.options), len(script.passages))
 
     def _network(
         self, plan: FlowPlan, voice: Voice, setting: Setting, check: Callable[[], None], status: Callable[[str], None]
-    ) -> _Network:
+    ) -> FlowNetwork:
         evaluator = self._evaluator(voice, setting, plan, check, status)
-        return _Network(self._backbones.of(plan), evaluator)
+        return FlowNetwork(self._backbones.of(plan), evaluator)
 
-    def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
+    def _account(
+        self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace
+    ) -> tuple[Measurements, tuple[str, ...]]:
         measured = replace(cost_of(spoken), evaluations=sum(len(one.shares) for one in spoken))
         backbone = script.backbone
         return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
@@ -229,7 +201,7 @@ class FlowSpeech(Speech[_Script, _Spoken]):
 
     @torch.inference_mode()
     def _speak(
-        self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
+        self, script: FlowScript, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[np.ndarray, None, _Spoken]:
         passage = script.passages[number]
         step_seconds: list[float] = []
@@ -262,7 +234,7 @@ class FlowSpeech(Speech[_Script, _Spoken]):
             tuple(evaluations.shares),
         )
 
-    def _started(self, script: _Script, passage: FramedPassage) -> tuple[Run, Sampler]:
+    def _started(self, script: FlowScript, passage: FramedPassage) -> tuple[Run, Sampler]:
         """A passage about to be sampled."""
         evaluations = self._evaluation_times(script.times, script.options)
         run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
@@ -275,13 +247,13 @@ class FlowSpeech(Speech[_Script, _Spoken]):
         return run, replace(sampler, follow=stepper.make(script.times, sampler.follow))
 
     def _evaluations(
-        self, script: _Script, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
+        self, script: FlowScript, passage: FramedPassage, run: Run, evaluator: Evaluator | None = None
     ) -> Evaluations:
         """The guided velocity for the sampler, computed as far as the techniques ask for it, or by an ``evaluator``."""
         phases = self._phases(script, passage, run)
         return Evaluations(evaluator or script.network.evaluator(), phases, self._guided)
 
-    def _phases(self, script: _Script, passage: FramedPassage, run: Run) -> list[Phase]:
+    def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
         """The evaluations of a passage, by their branches."""
         options, guidance = script.options, script.plan.guidance
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
@@ -295,7 +267,7 @@ class FlowSpeech(Speech[_Script, _Spoken]):
     def _reference_operations(self, plan: FlowPlan, frames: int) -> float:
         """Backbone operations that a passage takes under the same setting without techniques."""
         options = plan.reference
-        evaluations = len(self._evaluation_times(_grid(options), options))
+        evaluations = len(self._evaluation_times(grid_of(options), options))
         return evaluations * self._operations(frames, options).evaluation
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
@@ -417,9 +389,5 @@ class FlowSpeech(Speech[_Script, _Spoken]):
             self._frame_seconds,
         )
 
-    def _skippable(self, script: _Script) -> DiffusionTransformer:
+    def _skippable(self, script: FlowScript) -> DiffusionTransformer:
         return require_layers(script.backbone, self.info.title)
-
-
-def _grid(options: Values) -> np.ndarray:
-    return sampling_grid(options["steps"], options["spacing"], options["sway"])

@@ -37,6 +37,7 @@ from engine.last_used import LastUsed
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.decoding import DecodingLoop
 from engine.models.families.decoding_cost import plain_operations, spent_operations
+from engine.models.families.language_internals import LanguageInternals
 from engine.models.families.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import LanguagePassage, Prompt, Spoken, streamed_cost
@@ -77,24 +78,6 @@ class _Spoken(Spoken):
     @property
     def tokens(self) -> int:
         return sum(len(cycle.tokens) for cycle in self.cycles)
-
-
-@dataclass(frozen=True)
-class LanguageInternals:
-    """The first passage of a synthesis, and what decodes it, for profiling."""
-
-    networks: Networks
-    plan: LanguagePlan
-    request: Request
-    draft_request: Request | None
-    """The draft's prompt, if there is a draft."""
-    sampler: TokenSampler
-    decoding: Decoding
-    """The loop, not yet begun."""
-    decoder: Callable[[], TokenDecoder]
-    """Gives what makes its tokens heard, again."""
-    passages: int
-    """Total number of passages."""
 
 
 class LanguageSpeech(Speech[_Script, _Spoken]):

@@ -37,6 +37,7 @@ from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.delivery import Joiner
 from engine.models.families.demasking_progress import DemaskingProgress
 from engine.models.families.grid_decoder import GridDecoder
+from engine.models.families.masked_internals import MaskedInternals
 from engine.models.families.masked_networks import MaskedNetworks
 from engine.models.families.masked_script import MaskedScript, guide_of
 from engine.models.families.pacing import Pace
@@ -47,7 +48,7 @@ from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
 from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
-from engine.sampling.demasking import Canvas, Guide, Rules, demask
+from engine.sampling.demasking import Canvas, Guide, demask
 from engine.sampling.demasking_schedule import Block, commit_counts
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
@@ -61,26 +62,6 @@ class _Spoken(Spoken):
     passage: FramedPassage
     canvas: Canvas
     blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True)
-class MaskedInternals:
-    """The first passage of a synthesis, and what is done with it, for profiling."""
-
-    network: FusedMasked
-    plan: MaskedPlan
-    request: MaskedRequest
-    begin: Callable[[MaskedRequest], MaskedRun]
-    """Begins what all steps of a canvas share, as the plan has it."""
-    rules: Rules
-    blocks: tuple[Block, ...]
-    """In the order in which they are filled in, with the most steps that each may take."""
-    decoder: Callable[[], GridDecoder]
-    """Gives what makes its codes heard, again."""
-    passages: int
-    """Total number of passages."""
-    audio_seconds: float
-    """Seconds of audio of the first passage, with silence at its ends."""
 
 
 class MaskedSpeech(Speech[MaskedScript, _Spoken]):

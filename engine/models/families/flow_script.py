@@ -1,0 +1,54 @@
+"""Network, passages and time grid of one synthesis of a flow model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from engine.models.families.passages import FlowPrompt, FramedPassage
+from engine.models.families.speech import Script
+from engine.sampling.evaluating import Evaluator
+from engine.sampling.flow import sampling_grid
+from engine.setting.knobs import Values
+from engine.setting.plan import FlowPlan
+
+
+@dataclass(frozen=True)
+class FlowNetwork:
+    """The network that computes."""
+
+    backbone: Any
+    """A module of the model's own kind; see :class:`Evaluated`."""
+    evaluator: Callable[[], Evaluator]
+    """Gives what makes the evaluations of a passage."""
+
+
+@dataclass(frozen=True)
+class FlowScript(Script):
+    """Everything one synthesis needs."""
+
+    plan: FlowPlan
+    network: FlowNetwork
+    prompt: FlowPrompt
+    passages: tuple[FramedPassage, ...]
+
+    @property
+    def backbone(self) -> Any:
+        return self.network.backbone
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        return grid_of(self.options)
+
+    @property
+    def steps(self) -> int:
+        return len(self.times) - 1
+
+
+def grid_of(options: Values) -> np.ndarray:
+    """Times (steps + 1,) of the grid that ``options`` describe."""
+    return sampling_grid(options["steps"], options["spacing"], options["sway"])
