@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.training.optimisers import LayerMatrices, MuonAndAdamW, Rates
+from engine.training.recipe import require_finite
 from engine.training.schedule import AveragedModel, Rated
-from engine.training.session import require_finite
 
 SMALL_PARAMETERS = 20_000_000
 """Models with fewer bear higher learning rates."""

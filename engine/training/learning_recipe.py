@@ -1,5 +1,5 @@
 """Common part of recipes around one :class:`engine.training.learner.Learner`: optimiser steps, averaged weights, and
-what a checkpoint holds of them. See :class:`engine.training.session.Recipe`.
+what a checkpoint holds of them. See :class:`engine.training.recipe.Recipe`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Running a recipe: budget, checkpoints, resuming, stopping, and the log that is kept in the repository.
 
-A recipe only knows how to make one optimiser step; what every long run needs besides is here once.
+A recipe only knows how to make one optimiser step; everything else that long runs need is here, once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import math
 import pickle
 import platform
 import shutil
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,43 +22,11 @@ import torch
 
 from engine.errors import Cancelled, PlainError, TrainingError
 from engine.files import reason
+from engine.training.recipe import Diverged, Recipe, require_finite
+from engine.training.stopping import stop_requests
 
 CHECKPOINT = "checkpoint.pt"
 LOG = "training.jsonl"
-
-
-class Diverged(TrainingError):
-    """A loss, a gradient or a weight is no longer a number."""
-
-
-class Recipe(Protocol):
-    """A training run of one model."""
-
-    @property
-    def device(self) -> torch.device: ...
-
-    @property
-    def name(self) -> str:
-        """Name in the log and in checkpoints."""
-
-    def describe(self) -> dict[str, Any]:
-        """Description of the run for the log's header: data, sizes, weights of the losses. JSON."""
-
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        """Optimiser step ``number`` (from 1) at ``progress`` of the budget; losses by name. Raises :class:`Diverged`
-        before it changes a weight when a loss or a gradient is not finite."""
-
-    def validate(self) -> dict[str, float]:
-        """Figures on held-out clips with the averaged weights. The same every time for the same weights."""
-
-    def state(self) -> dict[str, Any]:
-        """Everything that the next step depends on: weights, averages, optimisers, random generators."""
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what :meth:`state` gave."""
-
-    def export(self, folder: Path) -> None:
-        """Write the averaged weights in the layout in which the model ships."""
 
 
 @dataclass(frozen=True)
@@ -120,23 +87,13 @@ class Team(Protocol):
         """The first process's progress, and whether any process is to stop."""
 
 
-class LocalExecutor:
+class SingleProcess:
     """A run of one process."""
 
     is_first = True
 
     def agree(self, progress: float, stop: bool) -> tuple[float, bool]:
         return progress, stop
-
-
-def require_finite(value: float, what: str, number: int) -> float:
-    """``value``, or :class:`Diverged` that says what was not finite at which step."""
-    if not math.isfinite(value):
-        raise Diverged(
-            f"Training stopped at step {number}: the {what} is {value}. The last good checkpoint is kept; "
-            "resume from it with lower learning rates."
-        )
-    return value
 
 
 def check_place(work: Path, resume: bool) -> None:
@@ -166,7 +123,7 @@ class Session:
         pace: Pace = Pace(),
         report: Callable[[str], None] = print,
         follow: Callable[[Milestone], None] = lambda milestone: None,
-        team: Team = LocalExecutor(),
+        team: Team = SingleProcess(),
     ) -> None:
         self.recipe, self.work, self.budget, self.pace, self.report = recipe, work, budget, pace, report
         self.follow, self.team = follow, team
@@ -227,7 +184,7 @@ class Session:
 
     def _train(self) -> bool:
         """Make steps until the budget is spent, or, which is true, someone asks to stop."""
-        with _stop_requests() as self._stop:
+        with stop_requests() as self._stop:
             if self.pace.validates_first and self.number == 0:
                 self._validate()
             self._last = self._clock()
@@ -392,28 +349,3 @@ def _rounded(value: Any) -> Any:
 def _machine(device: torch.device) -> str:
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     return f"{device.type} ({name}), {torch.get_num_threads()} threads, torch {torch.__version__}"
-
-
-@contextmanager
-def _stop_requests() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or a termination request sets. The second Ctrl-C interrupts at once.
-
-    Outside the main thread, where signals cannot be taken, nothing sets it.
-    """
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    earlier = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
-
-    def ask(number: int, frame: object) -> None:
-        asked.set()
-        signal.signal(signal.SIGINT, earlier[signal.SIGINT])
-
-    for one in earlier:
-        signal.signal(one, ask)
-    try:
-        yield asked
-    finally:
-        for one, handler in earlier.items():
-            signal.signal(one, handler)

@@ -1,5 +1,5 @@
 """Common part of trainings of speech language models: the frozen teacher, if there is one, and batches. See
-:class:`engine.training.session.Recipe`.
+:class:`engine.training.recipe.Recipe`.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class GuidanceFreeOptions(Rated):
 
 
 class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
-    """Fine-tunes a model; see :class:`engine.training.session.Recipe`."""
+    """Fine-tunes a model; see :class:`engine.training.recipe.Recipe`."""
 
     def __init__(
         self, checkpoint: F5Checkpoint, examples: Examples, processes: Processes, options: GuidanceFreeOptions

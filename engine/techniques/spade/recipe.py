@@ -43,7 +43,7 @@ class StudentOptions(TokenOptions):
 
 
 class StudentRecipe(TokenRecipe):
-    """Trains a student of ``teacher``; see :class:`engine.training.session.Recipe`."""
+    """Trains a student of ``teacher``; see :class:`engine.training.recipe.Recipe`."""
 
     teacher: TokenNetwork
     options: StudentOptions

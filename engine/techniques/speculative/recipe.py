@@ -51,7 +51,7 @@ class DraftOptions(TokenOptions):
 
 
 class DraftRecipe(TokenRecipe):
-    """Trains a draft of ``target``; see :class:`engine.training.session.Recipe`."""
+    """Trains a draft of ``target``; see :class:`engine.training.recipe.Recipe`."""
 
     teacher: TokenNetwork
     options: DraftOptions

@@ -1,5 +1,5 @@
 """Common part of the recipes of bundled flow and masked models: batches of clips and of pairs of them. See
-:class:`engine.training.session.Recipe`.
+:class:`engine.training.recipe.Recipe`.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from engine.paths import resource
 from engine.training.corpora import CORPUS, SENTENCES, Corpus, flite_corpus
 from engine.training.follower import Follower
 from engine.training.natural_corpus import NATURAL_CORPUS, open_corpus
+from engine.training.recipe import Recipe
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.recipes.f5_mini import F5Mini
 from engine.training.recipes.f5_recipe import F5Options
@@ -31,7 +32,7 @@ from engine.training.recipes.omni_mini import OmniMini, OmniMiniOptions
 from engine.training.recipes.running import BundledModel, run_recipe
 from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
-from engine.training.session import Budget, Recipe, check_place
+from engine.training.session import Budget, check_place
 
 
 @dataclass(frozen=True)

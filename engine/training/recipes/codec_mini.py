@@ -43,7 +43,7 @@ class CodecMiniOptions(ExcerptOptions):
 
 
 class CodecMiniRecipe(QuantisedMelRecipe[CodecMiniOptions]):
-    """Trains a residual codec; see :class:`engine.training.session.Recipe`."""
+    """Trains a residual codec; see :class:`engine.training.recipe.Recipe`."""
 
     name = "codec-mini"
     model: ResidualCodec

@@ -57,7 +57,7 @@ Clips = TypeVar("Clips", bound=MelClip)
 
 
 class F5Recipe(BundledRecipe[Options, Clips, DiT]):
-    """Trains a small F5; see :class:`engine.training.session.Recipe`."""
+    """Trains a small F5; see :class:`engine.training.recipe.Recipe`."""
 
     term = "flow"
 

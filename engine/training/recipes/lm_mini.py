@@ -57,7 +57,7 @@ class LmMiniOptions(TokenOptions):
 
 
 class LmMini(TokenRecipe):
-    """Trains a language model from random weights; see :class:`engine.training.session.Recipe`."""
+    """Trains a language model from random weights; see :class:`engine.training.recipe.Recipe`."""
 
     name = "lm-mini"
 

@@ -35,7 +35,7 @@ class MelCodecOptions(ExcerptOptions):
 
 
 class MelCodecRecipe(ExcerptRecipe[MelCodecOptions, MelCodec]):
-    """Trains a mel codec; see :class:`engine.training.session.Recipe`."""
+    """Trains a mel codec; see :class:`engine.training.recipe.Recipe`."""
 
     name = "mel-codec"
 

@@ -1,5 +1,5 @@
 """Common part of the recipes of small codecs: excerpts of mels, their phones, one AdamW, and the contents of a
-checkpoint. See :class:`engine.training.session.Recipe`.
+checkpoint. See :class:`engine.training.recipe.Recipe`.
 
 A phone classifier is trained with the codec: it keeps what words need, where a distance between spectra alone would
 not.
@@ -22,10 +22,10 @@ from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.networks.mel_statistics import MelStatistics
 from engine.training.corpora import Clip, Corpus
 from engine.training.draws import draw_state, restore_draw
+from engine.training.recipe import require_finite
 from engine.training.recipes.bundled_recipe import described
 from engine.training.recipes.initialising import begin_over_mels
 from engine.training.schedule import AveragedModel, Rated
-from engine.training.session import require_finite
 
 VOCABULARY = PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS)))
 SMALLEST_SCALE = 1.0

@@ -72,7 +72,7 @@ class VocoderOptions(LearningOptions):
 
 
 class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
-    """Trains a mel reader; see :class:`engine.training.session.Recipe`."""
+    """Trains a mel reader; see :class:`engine.training.recipe.Recipe`."""
 
     name = "voice-vocoder"
 

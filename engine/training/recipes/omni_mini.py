@@ -82,7 +82,7 @@ class PhonePairs(nn.Module):
 
 
 class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
-    """Trains a masked model from random weights; see :class:`engine.training.session.Recipe`."""
+    """Trains a masked model from random weights; see :class:`engine.training.recipe.Recipe`."""
 
     name, term = "omni-mini", "loss"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from engine.errors import Cancelled
 from engine.training.follower import Follower
-from engine.training.session import LOG, Budget, Recipe, Session
+from engine.training.recipe import Recipe
+from engine.training.session import LOG, Budget, Session
 
 EXPORT = "export"
 """Folder of the result, in the work folder."""

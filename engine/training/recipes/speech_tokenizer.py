@@ -26,7 +26,7 @@ class SpeechTokenizerOptions(ExcerptOptions):
 
 
 class SpeechTokenizerRecipe(QuantisedMelRecipe[SpeechTokenizerOptions]):
-    """Trains a speech tokenizer; see :class:`engine.training.session.Recipe`."""
+    """Trains a speech tokenizer; see :class:`engine.training.recipe.Recipe`."""
 
     name = "speech-tokenizer"
 

@@ -26,6 +26,7 @@ from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.networks.vocos import Vocos, VocosConfig
 from engine.training.corpora import Clip, Corpus
 from engine.training.draws import draw_state, restore_draw
+from engine.training.recipe import require_finite
 from engine.training.recipes.discriminators import (
     Discriminators,
     Judgement,
@@ -34,7 +35,6 @@ from engine.training.recipes.discriminators import (
     generator_loss,
 )
 from engine.training.schedule import AveragedModel, Rated
-from engine.training.session import require_finite
 
 ARCHITECTURE = VocosConfig(width=256, inner_width=640, layers=5)
 RESOLUTIONS = ((2048, 512), (1024, 256), (512, 128), (256, 64), (128, 32))
@@ -72,7 +72,7 @@ class VocosOptions(Rated):
 
 
 class VocosMini:
-    """Trains a small Vocos; see :class:`engine.training.session.Recipe`."""
+    """Trains a small Vocos; see :class:`engine.training.recipe.Recipe`."""
 
     name = "vocos-mini"
 

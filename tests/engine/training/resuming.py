@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from engine.training.session import Budget, Recipe, Session
+from engine.training.recipe import Recipe
+from engine.training.session import Budget, Session
 
 STEPS = 6
 

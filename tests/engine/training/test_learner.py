@@ -11,7 +11,7 @@ from torch import nn
 from engine.errors import TrainingError
 from engine.training.learner import Learner, LearningOptions
 from engine.training.optimisers import LayerMatrices
-from engine.training.session import Diverged
+from engine.training.recipe import Diverged
 
 MATRICES = LayerMatrices("layers.")
 OPTIONS = LearningOptions(average_decay=0.9)

@@ -16,10 +16,11 @@ import torch
 from engine.errors import Cancelled, PlainError
 from engine.models.networks.vocos import VocosConfig
 from engine.training import session as session_module
+from engine.training.recipe import Diverged, Recipe, require_finite
 from engine.training.recipes.f5_mini import ARCHITECTURE, F5Mini
 from engine.training.recipes.f5_recipe import F5Options
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
-from engine.training.session import CHECKPOINT, LOG, Budget, Diverged, Milestone, Pace, Recipe, Session, require_finite
+from engine.training.session import CHECKPOINT, LOG, Budget, Milestone, Pace, Session
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")

@@ -19,8 +19,9 @@ from engine.techniques.guidance_free.fine_tuning import fine_tune, guidance_free
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training import corpora, session
 from engine.training.corpora import SENTENCES
+from engine.training.recipe import Diverged
 from engine.training.requests import Trained
-from engine.training.session import CHECKPOINT, Diverged, Milestone, Pace
+from engine.training.session import CHECKPOINT, Milestone, Pace
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.workload import workload
