@@ -12,16 +12,16 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QGraphicsLineItem, QGraphicsRectItem, QToolTip, QWidget
+from PySide6.QtWidgets import QGraphicsRectItem, QToolTip, QWidget
 
 from app.features.tradeoff.model.points import Point
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import plain, tip
+from app.features.tradeoff.point_marks import PointMarks
 from app.features.tradeoff.styles import PointStyles, described
 from app.features.tradeoff.table import table
 from app.plotting.frame import pen
-from app.plotting.points import Badge, Badges, Rings
-from app.plotting.scatter import MANY, ScatterLayers
+from app.plotting.scatter import ScatterLayers
 from app.plotting.sections import Wholes
 from app.plotting.zoom_chart import ZoomChart
 from app.shell.theme import Colours
@@ -56,18 +56,13 @@ class TradeoffPlot(ZoomChart):
         """Positions of all points."""
         self._current = ""
         self._selected: frozenset[str] = frozenset()
-        self._marks: dict[str, str] = {}
+        self.marks = PointMarks(self.frame, self.drawn)
         self._hovered: int | None = None
         self._pressed: QPointF | None = None
         self._adding = False
-        self._drops = tuple(QGraphicsLineItem(self.frame) for _ in range(2))
-        self._ring, self._rings, self._hover_ring = (Rings(self.frame, z) for z in (8, 7, 6))
-        self._badges = Badges(self.frame, 9)
-        self._badges.badges = self._badged
         self._band = QGraphicsRectItem(self.frame)
         self._band.hide()
-        for item in (*self._drops, self._band):
-            item.setZValue(10)
+        self._band.setZValue(10)
         self.frame.changed.connect(self._mark)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -90,9 +85,7 @@ class TradeoffPlot(ZoomChart):
 
     def set_marks(self, marks: Mapping[str, str]) -> None:
         """Marks of points, in a letter or a word, by their keys."""
-        if dict(marks) != self._marks:
-            self._marks = dict(marks)
-            self._badges.redraw()
+        self.marks.set_letters(marks)
 
     def choose(self, key: str) -> None:
         """Make the point called ``key`` the current one, and the only selected; emits no signal."""
@@ -142,40 +135,7 @@ class TradeoffPlot(ZoomChart):
         self._mark()
 
     def _mark(self) -> None:
-        """Rings around the current point, the selected ones and the one under the mouse; lines from the current point
-        to its figures; badges."""
-        drawn, colours, index = self.drawn, self.colours, self._scene.index
-        inside, radius = drawn.inside, drawn.radius
-        if len(inside) != len(self._scene.points):
-            return  # The frame changes while other points come.
-        hovered = [] if self._hovered is None else [self._hovered]
-        self._hover_ring.show_rings([(drawn.place(one), radius + 3) for one in hovered], pen(colours.muted, 1.2))
-        several = 1 < len(self._selected) <= MANY
-        ringed = sorted(index[key] for key in self._selected if inside[index[key]]) if several else []
-        self._rings.show_rings([(drawn.place(one), radius + 3) for one in ringed], pen(colours.accent, 1.3))
-        at = index.get(self._current, -1)
-        there = at >= 0 and bool(inside[at])
-        ring = pen(colours.text, 2.4 if self.hasFocus() else 1.6)
-        self._ring.show_rings([(drawn.place(at), radius + 4.5)] if there else [], ring)
-        area = self.frame.area
-        for line, towards in zip(self._drops, ((0.0, 1.0), (1.0, 0.0)), strict=True):
-            line.setVisible(there)
-            if there:
-                place = drawn.place(at)
-                end = QPointF(place.x(), area.bottom()) if towards[1] else QPointF(area.left(), place.y())
-                line.setPen(pen(colours.muted, 1.1, Qt.PenStyle.DotLine))
-                line.setLine(place.x(), place.y(), end.x(), end.y())
-        self._badges.radius = radius
-
-    def _badged(self) -> list[Badge]:
-        """Marks of the points that are in view."""
-        fills = {"A": self.colours.baseline, "B": self.colours.accelerated}
-        places = ((self._scene.index.get(key), mark) for key, mark in self._marks.items())
-        return [
-            Badge(mark, fills.get(mark, self.colours.text), self.drawn.place(at))
-            for at, mark in places
-            if at is not None and self.drawn.inside[at]
-        ]
+        self.marks.show(self._scene, self._current, self._selected, self._hovered, self.hasFocus())
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -135,7 +135,7 @@ def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -
     assert state.comparison.take_b.samples.dtype == np.float32 and len(state.comparison.take_b.samples) > 1000
     assert state.comparison.take_b.text == state.comparison.take_a.text == SENTENCES[0]
     assert "Against A:" in panel.details.text
-    assert panel.plot._marks[key_of(panel, both)] == "B"
+    assert panel.plot.marks.letters[key_of(panel, both)] == "B"
     differ = {one.what for one in state.comparison.differences()}
     assert differ == set(both)
     assert len(window.features["takes"].library) == 2
@@ -200,24 +200,26 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     assert not state.availability.why_not_accelerate()
     window.docks.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
-    assert panel.plot._marks[key] == "Setup"
+    assert panel.plot.marks.letters[key] == "Setup"
     table = strategy.table
     state.selection.engage("ditreducio", False)
-    assert panel.plot.current.techniques == () and key not in panel.plot._marks
+    assert panel.plot.current.techniques == () and key not in panel.plot.marks.letters
     state.selection.engage("ditreducio", True)
     assert panel.plot.current.key == key
     layer = next(row for row in range(table.layers) if any(table.actions[row]))
     step = next(place for place, one in enumerate(table.actions[layer]) if one)
     strategy.replace_table(table.changed(layer, step, SkipAction.NONE), "edit")
-    assert key not in panel.plot._marks, "with another table it is another setting"
+    assert key not in panel.plot.marks.letters, "with another table it is another setting"
     state.undo_stack.undo()
-    assert panel.plot._marks[key] == "Setup"
+    assert panel.plot.marks.letters[key] == "Setup"
     window.docks._docks["tradeoff"].close()
     assert not panel.isVisible()
     state.selection.engage("ditreducio", False)
     window.docks.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
-    assert panel.plot.current.techniques == () and key not in panel.plot._marks, "what changed meanwhile is shown"
+    assert panel.plot.current.techniques == () and key not in panel.plot.marks.letters, (
+        "what changed meanwhile is shown"
+    )
 
 
 def test_without_sound_it_is_said_why_nothing_is_heard(window: MainWindow) -> None:
