@@ -64,7 +64,7 @@ LONGEST_FILES = (
 )
 """Files of five seconds and more, the longest first."""
 PATIENCE_SECONDS = 120.0
-"""How long a thread that a test started may take to end, and how long a test waits for what has to come."""
+"""Seconds that a test waits for a thread to end, or for an event."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

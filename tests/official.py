@@ -29,7 +29,7 @@ def python() -> Path:
 
 
 def run(module: str, *arguments: str) -> dict:
-    """What ``module`` prints, JSON, when the environment's Python runs it."""
+    """JSON that ``module`` prints when the environment's Python runs it."""
     command = [str(python()), "-m", module, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -34,7 +34,7 @@ set-default-source {_SINK}.monitor
 
 
 class SinkRecording:
-    """What the sink's monitor heard."""
+    """Sound recorded by the sink's monitor."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

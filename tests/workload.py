@@ -1,4 +1,4 @@
-"""How much a test does: everything with ``--thorough``, a short form that still shows every fault otherwise."""
+"""Amount of work of a test: everything with ``--thorough``, otherwise a short form that still shows every fault."""
 
 from __future__ import annotations
 

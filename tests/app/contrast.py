@@ -1,4 +1,4 @@
-"""How well colours can be told apart."""
+"""Contrast of two colours."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.engine.recorder import PATIENCE_SECONDS
 
 
 class Posts:
-    """What a window's engine posts comes by here."""
+    """Events that a window's engine posts pass through here."""
 
     def __init__(self) -> None:
         self._kind: type[Event] = Event
@@ -20,7 +20,7 @@ class Posts:
         self._free.set()
 
     def to(self, window: Callable[[Event], None]) -> Callable[[Event], None]:
-        """What to give to an engine, to have its events reach ``window``."""
+        """A function for an engine to post its events to, which passes them to ``window``."""
 
         def post(event: Event) -> None:
             window(event)

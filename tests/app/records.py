@@ -15,7 +15,7 @@ LAYERS, STEPS = 3, 4
 
 
 def compatibility(steps: int = STEPS, model: str = "f5-mini") -> Compatibility:
-    """What the small model's tables belong to at the application's default options."""
+    """Compatibility of the small model's tables at the application's default options."""
     sampling = Values(solver="euler", steps=steps, spacing="epss", sway=-1.0, guidance=2.0)
     return Compatibility(model, "0" * 64, "small", sampling)
 

@@ -1,4 +1,4 @@
-"""What ends together with the window, in whatever order: nothing that is gone is spoken to."""
+"""Objects that end with the window, in any order: none is used after it is gone."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def wait_for_all(recording: SinkRecording, expected: np.ndarray, player: Player)
 
 
 def found_at(recorded: np.ndarray, expected: np.ndarray) -> int:
-    """Where ``expected`` begins in the recording."""
+    """Sample at which ``expected`` begins in the recording."""
     probe_length = 512
     starts = np.flatnonzero(recorded[: len(recorded) - probe_length] == expected[0])
     places = [int(one) for one in starts if np.array_equal(recorded[one : one + probe_length], expected[:probe_length])]
@@ -72,7 +72,7 @@ def found_at(recorded: np.ndarray, expected: np.ndarray) -> int:
 
 
 def computed_anew(jumps: list[Jump], takes: list[np.ndarray], mixer: Mixer, frames: int) -> np.ndarray:
-    """What should be heard from the first jump on, from the list of jumps alone."""
+    """Expected sound from the first jump on, computed from the list of jumps alone."""
 
     def stretch(index: int, position: int, gain: float, length: int) -> np.ndarray:
         piece = np.zeros(length, np.float32)

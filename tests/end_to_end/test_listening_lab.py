@@ -38,7 +38,7 @@ PATIENCE_MILLISECONDS = 120_000
 CONTROL = Qt.KeyboardModifier.ControlModifier
 TRIALS = 5
 SECONDS = workload(0.5, 0.25)
-"""How long a take sounds."""
+"""Length of a take."""
 OWN_RATE = 24000
 PLAIN = Setting("f5-mini", Values({"steps": 8}), seed=7)
 REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
@@ -54,7 +54,7 @@ def _take(name: str, setting: Setting, pitch: float, level: float) -> Take:
 
 
 def _pieces(recorded: np.ndarray) -> list[np.ndarray]:
-    """What sounds between stretches of silence."""
+    """Stretches of sound between silences."""
     sounding = np.flatnonzero(recorded)
     if not len(sounding):
         return []

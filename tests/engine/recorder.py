@@ -48,19 +48,19 @@ class Recorder:
         return self.wait_for(lambda event: is_of(event, kind) and job in (None, event.job))
 
     def end_of(self, job: int) -> Event:
-        """How ``job`` ended, once it has."""
+        """Wait for the end of ``job``."""
         return self.wait_for(lambda event: isinstance(event, ENDS) and event.job == job)
 
     def of(self, job: int, kind: type[Event] = Event) -> list[Event]:
-        """What was posted for ``job``."""
+        """Events posted for ``job``."""
         return [event for event in self.events if event.job == job and isinstance(event, kind)]
 
     def reports(self, job: int, kind: type = object) -> list[Any]:
-        """What the preparation ``job`` reported."""
+        """Reports of the preparation ``job``."""
         return [event.report for event in self.of(job, PreparationReport) if isinstance(event.report, kind)]
 
     def result(self, job: int) -> Any:
-        """What the preparation ``job`` gave."""
+        """Result of the preparation ``job``."""
         (prepared,) = self.of(job, Prepared)
         return prepared.result
 

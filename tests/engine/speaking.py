@@ -63,5 +63,5 @@ def write_all(root: Path) -> Path:
 
 
 def script_of(model: LmMiniSpeech, chosen: Setting) -> Any:
-    """What a synthesis of :data:`TEXT` would speak."""
+    """The script of a synthesis of :data:`TEXT`."""
     return model._script(TEXT, voice("slt"), chosen, resolve(model.info, chosen))

@@ -38,7 +38,7 @@ STEPS = "4"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run of the command line gave."""
+    """Exit code and output of one run of the command line."""
 
     code: int
     out: str

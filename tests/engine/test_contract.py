@@ -1,4 +1,4 @@
-"""What front ends share with the engine loads nothing heavy: neither torch nor Qt, nor libraries for sound."""
+"""Modules that front ends share with the engine load nothing heavy: neither torch nor Qt, nor libraries for sound."""
 
 from __future__ import annotations
 

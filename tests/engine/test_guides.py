@@ -26,7 +26,7 @@ def commands(guide: Path) -> Iterator[list[str]]:
 
 
 def read(words: list[str]) -> None:
-    """What the command line does with ``words`` before it runs anything."""
+    """Parse ``words`` as the command line does before it runs anything."""
     if words[0] != "bench":
         cli.parser().parse_args(words)
     elif len(words) > 1:

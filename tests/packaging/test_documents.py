@@ -1,4 +1,4 @@
-"""What the documents name is there: linked files and headings, places of this repository, commands within sentences."""
+"""Everything that documents name exists: linked files and headings, places of the repository, commands in sentences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def text(document: Path) -> str:
 
 
 def anchors(document: Path) -> set[str]:
-    """What the headings of ``document`` are linked by."""
+    """Link targets of the headings of ``document``."""
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in _HEADING.findall(text(document))}
 
 

@@ -1,4 +1,4 @@
-"""What the project declares about itself is true."""
+"""The project's declarations about itself are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CosyVoice 2 hears of a recording, against the official front ends."""
+"""CosyVoice 2's features of a recording, against the official front ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How CosyVoice 2's language model is given text, prompt and training sentences, against the official code."""
+"""Inputs of CosyVoice 2's language model for text, prompt and training sentences, against the official code."""
 
 from __future__ import annotations
 

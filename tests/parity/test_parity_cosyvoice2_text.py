@@ -18,7 +18,7 @@ def is_text(description: dict) -> bool:
 
 
 def count(piece: str) -> int:
-    """What the fixture counted instead of tokens."""
+    """Words and signs, which the fixture counted instead of tokens."""
     return len(re.findall(r"\w+|[^\w\s]", piece))
 
 

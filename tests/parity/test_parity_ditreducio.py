@@ -52,13 +52,13 @@ def weights_of(fixture: Fixture, target: str) -> Fixture | None:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is sampled or calibrated."""
+    """A target to sample or calibrate."""
 
     target: CalibrationTarget
     guide: Callable[[Tensor], Tensor]
     """Of the velocities."""
     finish: Callable[[Tensor], Tensor] = lambda result: result
-    """What the fixture does to the last state."""
+    """Applied by the fixture to the last state."""
 
 
 def prepare(fixture: Fixture, target: str) -> Prepared:

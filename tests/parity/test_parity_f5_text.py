@@ -35,7 +35,7 @@ def is_pipeline(description: dict) -> bool:
 
 
 def vocabulary(fixture: Fixture) -> Vocabulary:
-    """What the rows tell of the vocabulary: tokens that it lacks have the id of the space."""
+    """The vocabulary as far as the rows show it: missing tokens have the id of the space."""
     ids = {}
     for row in fixture.description["rows"]:
         for token, number in zip(row["tokens"], row["ids"], strict=True):

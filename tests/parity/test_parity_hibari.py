@@ -47,7 +47,7 @@ class Original:
 
     @property
     def audio(self) -> np.ndarray:
-        """What the original makes of it, with the noise of seed 0."""
+        """Output of the original, with the noise of seed 0."""
         from hibari import dsp
 
         return dsp.synth(*(one.copy() for one in self.spectra), self.pitch, np.random.default_rng(0))
@@ -82,7 +82,7 @@ def decoder() -> NaturalDecoder:
 
 @contextmanager
 def rounding_as_the_original(decoder: NaturalDecoder) -> Iterator[None]:
-    """What enters a product is rounded to 256 levels between its extremes, zero among them: ONNX's
+    """Round inputs of products to 256 levels between their extremes, zero among them: ONNX's
     DynamicQuantizeLinear."""
 
     def rounded(module: nn.Module, given: tuple[Tensor]) -> tuple[Tensor]:

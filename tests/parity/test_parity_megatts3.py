@@ -146,7 +146,7 @@ def test_parity_mega_inputs_from_prompt_and_text(fixture: Fixture) -> None:
 
 @pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
 def test_parity_mega_rows_of_the_branches(fixture: Fixture) -> None:
-    """What the branches are given follows from the first branch's inputs."""
+    """Inputs of all branches follow from those of the first."""
     model = build(fixture)
     phones, tones = fixture["in.phone"], fixture["in.tone"]
     unknown = model.unknown(phones[:1], tones[:1])
@@ -160,7 +160,7 @@ def test_parity_mega_rows_of_the_branches(fixture: Fixture) -> None:
 
 @contextmanager
 def outputs(modules: dict[str, nn.Module]) -> Iterator[dict[str, Tensor]]:
-    """What the modules return meanwhile, by their names."""
+    """Outputs of the modules within the block, by their names."""
     found: dict[str, Tensor] = {}
     hooks = [
         module.register_forward_hook(lambda module, given, value, name=name: found.update({name: value}))
@@ -233,7 +233,7 @@ def test_parity_mega_training_forward(fixture: Fixture, name: str) -> None:
 
 @pytest.mark.parametrize("fixture", fixtures("dit", is_mega_dit))
 def test_parity_mega_is_not_vacuous(fixture: Fixture) -> None:
-    """What an implementation may get wrong must miss: the runs above can tell."""
+    """Typical mistakes miss the fixture, so the runs above can detect them."""
     name = guided_run(fixture)
     model, task, expected = build(fixture), Task.of(fixture, name), fixture[f"{name}.out"]
     other_heads = replace(model.config, heads=2 * model.config.heads)

@@ -1,4 +1,4 @@
-"""What surrounds MegaTTS 3's models, against the official code: tables, tokens, splitting, durations, cross-fade."""
+"""MegaTTS 3 outside its networks, against the official code: tables, tokens, splitting, durations, cross-fade."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Replayed:
 
 
 def request_of(fixture: Fixture, run: str, item: int) -> MaskedRequest:
-    """What stands before the canvas, read off what the official code made of it."""
+    """The request of an item, read from the official code's inputs."""
     ids, audio = fixture[f"{run}.batch_input_ids_step0"][item], fixture[f"{run}.audio_mask"][item]
     length = fixture.description["runs"][run]["cond_lens"][item]
     ids, audio = ids[:, :length], audio[:length]

@@ -70,7 +70,7 @@ def test_parity_omnivoice_util_chunks(fixture: Fixture) -> None:
 
 
 def joined(samples: np.ndarray, level: float | None, *, cut: bool = False) -> np.ndarray:
-    """What becomes of a single passage; with ``level`` as the level of the reference."""
+    """A single passage after joining; ``level`` is that of the reference."""
     joiner = WholePassages(RATE, level, cut=cut)
     joiner.begin()
     return np.concatenate([joiner.push(samples), joiner.finish()])

@@ -39,7 +39,7 @@ def teacher_fixture(fixture: Fixture) -> Fixture:
 
 
 def recorded(fixture: Fixture) -> tuple[Seen, Seen, Tensor]:
-    """What student and teacher made of the sequence by the fixture, and the labels at the positions that predict."""
+    """The fixture's outputs of student and teacher, and the labels at the positions that predict."""
     said, labels = fixture.description, fixture["labels"][0]
     predicting = labels != IGNORED
 
@@ -104,7 +104,7 @@ def sequence(fixture: Fixture, model: LanguageModel) -> tuple[Tensor, Tensor]:
 
 
 def looked_at(fixture: Fixture, model: LanguageModel) -> tuple[Seen, Tensor]:
-    """What ``model`` makes of the fixture's sequence, and the labels."""
+    """Output of ``model`` for the fixture's sequence, and the labels."""
     embedded, labels = sequence(fixture, model)
     found: dict[str, dict[int, Tensor]] = {"output": {}, "attention": {}}
     hidden = model.tokens.transformer(

@@ -1,4 +1,4 @@
-"""How CosyVoice 2 is streamed officially: what ours is compared with.
+"""Official streaming of CosyVoice 2, with which ours is compared.
 
 ``CosyVoice2Model.tts`` and ``token2wav`` of ``cosyvoice/cli/model.py``: every chunk runs the flow over all tokens so
 far and vocodes the new frames after the last eight of before; the two results for those are faded into each other.

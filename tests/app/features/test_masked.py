@@ -109,7 +109,7 @@ def logged(window: MainWindow) -> str:
 
 
 def cautioned(window: MainWindow) -> str:
-    """What Listen says of the comparison."""
+    """The panel Listen's warning about the comparison."""
     labels = window.features["listen"].listen.findChildren(QLabel)
     return next(one.text() for one in labels if one.accessibleName() == "Warning")
 

@@ -1,4 +1,4 @@
-"""What tests came to, from trials whose outcome is known."""
+"""Results of listening tests, from trials whose outcome is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compared: conditions and sentences found among takes, and sounds made equally loud."""
+"""Stimuli: conditions and sentences are found among takes, and sounds are made equally loud."""
 
 from __future__ import annotations
 

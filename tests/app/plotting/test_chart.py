@@ -1,4 +1,4 @@
-"""What every chart has: a table twin, words that keep clear of each other, and a look that follows theme and font."""
+"""Every chart has a table twin, labels that do not overlap, and a look that follows theme and font."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read at a point of a figure is what the figure holds there."""
+"""Values read at a point of a figure are the figure's values there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What measures the list of takes: that it makes unlike takes and measures what it says. How long is not tested."""
+"""The script that times the list of takes makes different takes and measures what it says; times are not tested."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_no_letter_is_reached_by_two_at_the_same_time(make_window: Callable[...,
 
 
 def labelled(window: MainWindow) -> list[QAbstractButton | QLabel]:
-    """What an Alt key leads to by its text, whether it is seen or not."""
+    """Buttons and labels with an Alt key in their text, visible or not."""
     labels = [one for one in window.findChildren(QLabel) if one.buddy() is not None]
     return [one for one in (*window.findChildren(QAbstractButton), *labels) if letter(one.text())]
 

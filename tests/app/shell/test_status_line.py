@@ -1,4 +1,4 @@
-"""What the status bar says of a job while it runs."""
+"""The status bar describes a job while it runs."""
 
 from __future__ import annotations
 

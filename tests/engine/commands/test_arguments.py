@@ -1,4 +1,4 @@
-"""What the command line says of values that are none of an option's."""
+"""Messages of the command line about values that an option does not take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a command is to write is looked at before it works."""
+"""Commands check where they will write before they work."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def profile_of(path: Path, table: str = "", branch_skip: str = "both", **options
 
 
 def exported(profile: Profile, folder: Path, out: Path, target: str = "f5-tts") -> object:
-    """What the command makes of it, and the module that it wrote, imported from there."""
+    """Export the profile, and import the module that the export wrote."""
     out.mkdir()
     profile.save(out / "given.json")
     arguments = ["export", "--target", target, "--profile", str(out / "given.json"), "--folder", str(folder)]
@@ -206,7 +206,7 @@ def guidance_free_weights(place: Path, results: dict) -> None:
 
 
 def bundled(place: Path, results: dict) -> None:
-    """What the bundled model says in the engine, under a table, and officially with the exported profile."""
+    """Compare the bundled model in the engine, under a table, with official code under the exported profile."""
     speech = load_model("f5-mini", device="cpu")
     model = entry("f5-mini")
     options = model.options_with(steps=7, guidance=2.0)
@@ -232,7 +232,7 @@ def bundled(place: Path, results: dict) -> None:
 
 
 def refusals(place: Path, results: dict) -> None:
-    """What must not be applied, and why it says so."""
+    """Record the refusals of profiles that must not be applied."""
     path = small_release(place / "right", "v1")
     profile = profile_of(path, steps=7, table="yes")
     out = place / "refused"

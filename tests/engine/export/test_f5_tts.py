@@ -46,7 +46,7 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
 
 @pytest.fixture(scope="module")
 def official_run() -> dict:
-    """What :mod:`tests.engine.export.official_comparison` found, in the official package's own environment."""
+    """Findings of :mod:`tests.engine.export.official_comparison` in the official package's environment."""
     return official.run("tests.engine.export.official_comparison")
 
 

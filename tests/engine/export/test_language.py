@@ -1,4 +1,4 @@
-"""What is exported loads where it is meant to: in transformers, and in the official layout of CosyVoice 2."""
+"""Exported language models load in transformers, and in the official layout of CosyVoice 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read off a trace of decoding, against counts made by hand."""
+"""Figures from a trace of decoding, against counts made by hand."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ print(json.dumps({name: value - before for name, value in figures.items()}))
 
 @pytest.fixture(scope="module")
 def figures() -> dict[str, int]:
-    """What a process of its own measures, in bytes above its beginning. This one has threads, caches and garbage of
-    other tests, and the system takes pages of its libraries back while others need the memory."""
+    """Bytes above its beginning that a separate process measures. This one has threads, caches and garbage of other
+    tests, and the system takes pages of its libraries back while others need the memory."""
     done = subprocess.run([sys.executable, "-c", STORY], cwd=ROOT, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 

@@ -1,4 +1,4 @@
-"""What the catalogue says of its models and of the voices that they can use."""
+"""The catalogue's models, and the voices that they can use."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_each_step_is_guided_as_asked() -> None:
 
 
 READ_BACK = {"aten::_local_scalar_dense", "aten::item", "aten::nonzero", "aten::masked_select", "aten::equal"}
-"""What brings a number from a graphics card to the processor, and so waits for it."""
+"""Operators that bring a number from a graphics card to the processor, and so wait for it."""
 
 
 class Recorder(TorchDispatchMode):

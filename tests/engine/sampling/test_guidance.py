@@ -1,4 +1,4 @@
-"""How the velocities of several branches become one."""
+"""Guidance turns the velocities of several branches into one."""
 
 from __future__ import annotations
 

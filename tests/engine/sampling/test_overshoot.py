@@ -48,7 +48,7 @@ def test_the_last_step_adds_no_noise() -> None:
 
 
 def test_a_straight_path_arrives_whatever_the_noise() -> None:
-    """Where the velocity is exact for the state, overshooting and noise change nothing about the end."""
+    """If the velocity is exact for the state, overshooting and noise do not change the end."""
     goal = torch.linspace(-1, 1, 15).reshape(SHAPE)
     times = sampling_grid(16, "uniform", -1.0)
     for seed in (0, 1):

@@ -1,4 +1,4 @@
-"""What requests of one voice begin with is read once, and gives the same bits as read anew."""
+"""The common beginning of one voice's requests is read once, and gives the same bits as read anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a strategy table's actions do, against their definition: caches of whole outputs, branch by branch."""
+"""Actions of a strategy table against their definition: caches of whole outputs, branch by branch."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ def places_of(
     cycles: Sequence[Cycle],
     seed: int = 5,
 ) -> list[float]:
-    """Where each committed token, and the stop, lies in the target's distribution; see the module. ``seed`` is that of
-    the places within shares."""
+    """Place of each committed token, and of the stop, in the target's distribution; see the module. ``seed`` draws the
+    places within shares."""
     tokens = tokens_of(list(cycles))
     stopped = cycles[-1].stopped
     positions = torch.cat([request.positions, request.first_position + torch.arange(len(tokens))])

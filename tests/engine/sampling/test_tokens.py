@@ -76,7 +76,7 @@ def test_a_repeated_id_that_is_certain_comes_again() -> None:
 
 
 def test_a_nearly_certain_id_is_replaced_by_the_others() -> None:
-    """Where one id has all but 10⁻⁷, the others' shares still are exact."""
+    """If one id has all but 10⁻⁷, the others' shares are still exact."""
     logits = torch.zeros(1, IDS)
     logits[0, 3] = 20.0
     found = RepetitionAware().probabilities(logits, [3])

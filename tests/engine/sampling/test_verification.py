@@ -53,8 +53,8 @@ def _stays(rule: Rule, drafted: Sequence[int], proposals: list[Tensor], checks: 
 
 
 def committed(rule: Rule, p: Tables, q: Tables, length: int) -> tuple[dict[tuple[int, ...], float], float]:
-    """How likely each sequence of ``length`` + 1 ids is, where what a cycle leaves open comes from the target; and how
-    many drafted tokens stay on average."""
+    """Probability of each sequence of ``length`` + 1 ids, with ids that a cycle leaves open drawn from the target; and
+    the mean number of drafted tokens that stay."""
     found: dict[tuple[int, ...], float] = defaultdict(float)
     mean = 0.0
     for drafted in itertools.product(range(IDS), repeat=length):

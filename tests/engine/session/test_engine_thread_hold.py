@@ -118,7 +118,7 @@ def test_an_engine_that_starts_rests_once_it_is_there(recorder: Recorder) -> Non
 
 
 def test_a_study_rests_between_takes(engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:
-    """Where it asks whether it is to pause, it waits; and goes on as if nothing had been."""
+    """A held study waits between takes and then continues as if it had not been held."""
     from engine.session.observers import RunningJob, StudyObserver
 
     seen: list[bool] = []

@@ -1,4 +1,4 @@
-"""What can be wrong with what a masked model is asked for, from the command to the event: each is a sentence."""
+"""Every mistake in a request to a masked model ends as a sentence in an event."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tests.engine import small_speech
 from tests.engine.small_speech import VOICE, setting
 
 AT_ONCE = {commands.Cancel, commands.PauseStudy, commands.Hold, commands.Release, commands.ShutDown}
-"""What the engine thread does itself, whatever runs."""
+"""Commands that the engine thread carries out itself, even during a job."""
 
 
 def kinds(base: type[Command] = Command) -> set[type[Command]]:
@@ -66,7 +66,7 @@ def test_a_preparation_that_no_technique_takes_is_refused() -> None:
 
 @dataclass(frozen=True)
 class Dance(Command):
-    """What nobody can do."""
+    """A command that no function carries out."""
 
 
 def test_a_command_that_nobody_carries_out_is_an_error() -> None:

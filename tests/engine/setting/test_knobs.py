@@ -1,4 +1,4 @@
-"""What a knob of the user's own words takes."""
+"""Knobs for free text check what they are given."""
 
 from __future__ import annotations
 

@@ -425,7 +425,7 @@ def test_a_disk_that_has_room_for_the_audio_but_not_for_the_row(
 
 
 def test_a_limit_on_file_sizes(library: Library) -> None:
-    """What a full disk is to a whole machine; needs no mounting."""
+    """Behaves like a full disk without mounting one."""
     library.add(take(0))
     code = (
         "import resource, signal, sys\n"

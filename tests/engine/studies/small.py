@@ -44,7 +44,7 @@ class Follower:
         self.takes: list[StoredTake] = []
         self.begins: list[str] = []
         self.shares: list[float] = []
-        """How far calibrations were."""
+        """Progress of calibrations."""
         self.advances: list[tuple[int, int, float | None]] = []
         self._cancel_after, self._pause_after = cancel_after, pause_after
 

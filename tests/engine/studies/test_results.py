@@ -1,4 +1,4 @@
-"""What is computed from a study's takes."""
+"""Results computed from a study's takes."""
 
 from __future__ import annotations
 

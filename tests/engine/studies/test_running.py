@@ -30,7 +30,7 @@ from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies.small import Follower, finished, load, study
 
 KILLS = int(os.environ.get("PARETONE_KILLS", "4"))
-"""How often the process is killed in the middle; the issue asks for 50, see resources/docs/studies.md."""
+"""Number of times that the process is killed halfway; resources/docs/studies.md reports 50."""
 
 
 def audio(folder: Path) -> dict[str, bytes]:
@@ -244,7 +244,7 @@ def _start(folder: Path) -> multiprocessing.Process:
 
 
 def _kept(folder: Path) -> dict[object, tuple[str, str]]:
-    """What is in the study's file, all of which has its audio."""
+    """Takes in the study's file; each has its audio."""
     if not (folder / DATABASE).exists():
         return {}
     with Store(folder) as store:

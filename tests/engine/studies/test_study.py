@@ -1,4 +1,4 @@
-"""What a study's file means, and what is said of one that makes no sense."""
+"""Study files are read, and mistakes in them are named."""
 
 from __future__ import annotations
 

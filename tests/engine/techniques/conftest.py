@@ -1,4 +1,4 @@
-"""What tests of techniques share."""
+"""Shared by tests of techniques."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ KNOBS = {knob.name for one in techniques() for knob in one.knobs}
 
 
 def own(one: Technique) -> list[Path]:
-    """Where a technique may be named."""
+    """Places where a technique may be named."""
     rooms = [ROOT / f"engine/techniques/{one.name}.py", ROOT / f"engine/techniques/{one.name}"]
     for said in (ROOT / "app/features").glob("*/__init__.py"):
         if f'technique="{one.name}"' in said.read_text(encoding="utf-8"):

@@ -198,7 +198,7 @@ def test_a_checkpoint_of_other_layers_or_another_teacher_is_refused(teacher: LmM
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be trained, and what was asked."""
+    """A request for a training, and the kind of companion."""
 
     request: CompanionRequest
     companion: Draft | Student

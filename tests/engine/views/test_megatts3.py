@@ -30,7 +30,7 @@ PANELS = {
     "module-latencies": 1,
     "tables": 2,
 }
-"""How many each figure has; the ablation's has one more where word error rates can be measured."""
+"""Panels per figure; the ablation has one more if word error rates can be measured."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What tests of views share: a real model of a few thousand weights, what it says, and a view of that."""
+"""Shared by tests of views: a real model of a few thousand weights, a text that it speaks, and a view of it."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def panel(qtbot: QtBot) -> LayersPanel:
 
 
 def lane_of(bars: LayerBars, row: int) -> QRectF:
-    """Where the bars of a measure stand, its title above them left out."""
+    """Area of the bars of a measure, without its title."""
     frame = bars._lanes[row].frame
     return frame.area.translated(frame.pos())
 

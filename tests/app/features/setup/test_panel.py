@@ -30,7 +30,7 @@ def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
 
 
 def reached_by_tab(panel: QWidget) -> list[QWidget]:
-    """What Tab goes through in ``panel``, in its order."""
+    """Widgets of ``panel`` in the order of the Tab key."""
     chain = [panel]
     while (following := chain[-1].nextInFocusChain()) is not panel:
         chain.append(following)

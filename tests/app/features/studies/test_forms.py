@@ -1,4 +1,4 @@
-"""What is filled in becomes a definition that the engine reads, or a sentence that says which field is wrong."""
+"""Filled-in forms give a definition that the engine reads, or a sentence that names the field that is wrong."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def opened(window: MainWindow, place: Path, qtbot: QtBot) -> StudiesPanel:
 def ended(
     window: MainWindow, begin: Callable[[], object], qtbot: QtBot, patience: int = PATIENCE_MILLISECONDS
 ) -> tuple[Outcome, str]:
-    """How the study that ``begin`` begins came to its end, once what came of it is shown."""
+    """Outcome and message of the study that ``begin`` starts, once its results are shown."""
     with qtbot.waitSignal(window.jobs.ended, timeout=patience) as blocker:
         begin()
     assert blocker.args[0].kind is Kind.STUDY
@@ -293,7 +293,7 @@ def test_a_study_runs_on_a_ray_cluster_that_is_chosen_by_keys(
 
 # --- Making -----------------------------------------------------------------------------------------------------------
 def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
-    """What the dialog says, once it says ``words``."""
+    """The dialog's verdict, once it contains ``words``."""
     maker = window.features["studies"].maker
     qtbot.waitUntil(lambda: words in maker.verdict.text(), timeout=PATIENCE_MILLISECONDS)
     return maker.verdict.text()

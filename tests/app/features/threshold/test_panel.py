@@ -53,7 +53,7 @@ def press(widget: QWidget, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.Keybo
 
 
 def place(plot, value: float) -> QPoint:
-    """Where a value of the axis is, in the plot."""
+    """Position of an axis value in the plot."""
     return QPoint(round(float(plot.frame.to_x(value))), round(plot.frame.area.center().y()))
 
 

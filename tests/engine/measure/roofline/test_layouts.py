@@ -141,7 +141,7 @@ REFUSED: dict[str, set[str]] = {
 """Techniques that need weights which have not been trained here, other layers, or a graphics card; where only the small
 model's loader does not know its device, CUDA graphs cannot be recorded and it runs without."""
 KNOBS = {"spade": {"depth": 2}}
-"""What differs from the defaults: small models have few layers."""
+"""Knobs that differ from their defaults: small models have few layers."""
 
 
 @pytest.fixture(autouse=True)

@@ -233,7 +233,7 @@ def test_the_rest_is_told_from_noise_within_rounds(monkeypatch, beyond, said):
     turns: list[str] = []
 
     def factor(name: str) -> float:
-        """How slow this round is; both the pieces and the whole begin one where the other has already run in it."""
+        """Slowness of this round; pieces and whole each run first in some rounds."""
         turns.append(name)
         return slow[max(0, turns.count(name) - 3)]  # Each is run twice to see how long it takes.
 

@@ -1,4 +1,4 @@
-"""Where speech may end: of three stop ids, none comes before the least length."""
+"""Speech may end with any of three stop ids, but not before the least length."""
 
 from __future__ import annotations
 

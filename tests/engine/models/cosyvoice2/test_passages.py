@@ -1,4 +1,4 @@
-"""What the language model reads in each mode, and what the user is told about texts, modes and transcripts."""
+"""Prompts of the language model by mode, and messages about texts, modes and transcripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the official code computes again and again, and ours once: each saving must change nothing (1e-5)."""
+"""Each saving over the official code, which computes some things repeatedly, changes nothing (1e-5)."""
 
 from __future__ import annotations
 

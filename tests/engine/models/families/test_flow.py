@@ -39,7 +39,7 @@ def model(tmp_path: Path) -> F5Speech:
 
 @dataclass
 class Seen:
-    """What the backbones were given."""
+    """Inputs of the backbones."""
 
     times: list[np.ndarray] = field(default_factory=list)
     evaluations: list[tuple[int, int, bool, torch.dtype]] = field(default_factory=list)

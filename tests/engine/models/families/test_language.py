@@ -1,4 +1,4 @@
-"""What all speech language models have in common, on a small one with the bundled layout, voices and vocoder."""
+"""The base of all speech language models, on a small one with the bundled layout, voices and vocoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers of voices have in common."""
+"""Readers of voices: their common part."""
 
 from __future__ import annotations
 

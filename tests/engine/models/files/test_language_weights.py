@@ -163,7 +163,7 @@ def test_weights_that_come_later_are_found(bare: Path) -> None:
 
 
 def test_the_recovered_student_comes_before_its_stages(bare: Path) -> None:
-    """Whatever their files are called."""
+    """File names do not matter."""
     stage, recovered = write_student(bare, (0, 2), "minutes:1", 1.0), write_student(bare, (0, 2))
     first = stage.rename(stage.with_name("a.safetensors"))
     assert [one.path for one in load(bare).info.students] == [str(recovered), str(first)]

@@ -56,7 +56,7 @@ def fresh_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
 
 @pytest.fixture
 def captured_only(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """What would be compiled is captured only; gives the modes that were asked for."""
+    """Functions to be compiled are only captured; returns the requested modes."""
     modes, real = [], torch.compile
 
     def compiling(function: Callable, mode: str | None = None) -> Callable:

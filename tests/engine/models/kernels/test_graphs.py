@@ -219,7 +219,7 @@ def test_what_is_recorded_outside_of_a_take_is_told_to_none():
 
 
 def test_the_flat_transformer_of_e2_says_the_same():
-    """What is padded its convolutions would see, so that every length has a recording of its own."""
+    """Its convolutions would see padding, so every length has a separate recording."""
     record = Again()
     plain = small_speech.setting(4)
     expected = spoken(flow(record, "flat"), plain)

@@ -1,4 +1,4 @@
-"""What is read of LLaSA's checkpoint: the rows that speak, students and drafts."""
+"""Reading LLaSA's checkpoint: rows of speech tokens, students and drafts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LLaSA is told: the prompt's text and ids, and the tokenizer that they come from."""
+"""LLaSA's prompt: its text and ids, and the tokenizer that makes them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_decoding_the_target_alone_equals_decoding_everything(decoder: WavVAE, l
 
 
 def test_the_margin_is_as_large_as_it_must_be(decoder: WavVAE, latents: Tensor) -> None:
-    """What lies before the margin changes nothing; its first latent does."""
+    """Latents before the margin change nothing; its first latent does."""
     prompt = 12
     target = decoder.decode(latents)[:, prompt * 960 :]
     changes = []

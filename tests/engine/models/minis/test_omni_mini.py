@@ -1,4 +1,4 @@
-"""What the bundled masked model adds to its family, on a small one with its layout, voices and vocoder."""
+"""The bundled masked model's additions to its family, on a small one with its layout, voices and vocoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What convolutional decoders give piece by piece is what they give at once."""
+"""Convolutional decoders give the same piece by piece as at once."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def pieces_of(model: OmniVoiceSpeech, *given: object, **options: object) -> tupl
 
 
 def raw(model: OmniVoiceSpeech, trace: DemaskingTrace, passage: int = 0) -> np.ndarray:
-    """What the codec makes of a passage's codes, at once."""
+    """A passage's codes decoded at once."""
     codes = torch.from_numpy(trace.passages[passage].codes).long()
     return WindowedHiggs(model._codec).whole(codes).samples
 

@@ -1,4 +1,4 @@
-"""What OmniVoice's text side does beyond what fixtures say: sentences, descriptions, hints, durations of odd texts."""
+"""OmniVoice's text front end beyond the fixtures: sentences, descriptions, hints, durations of unusual texts."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Heard:
 
     @property
     def waits(self) -> float:
-        """How long playback stands still, found without the engine's own account of it."""
+        """Seconds in which playback stands still, computed independently of the engine."""
         ends, waited = self.pieces[0][0], 0.0
         for came, lasts in self.pieces:
             waited += max(came - ends, 0.0)

@@ -20,7 +20,7 @@ LAYERS, STEPS = 5, 6
 
 
 def compatibility(steps: int = STEPS, **other: object) -> Compatibility:
-    """What a table of so many steps belongs to; ``other`` replaces single fields."""
+    """Compatibility of a table with this number of steps; ``other`` replaces single fields."""
     values = {"model": "f5-mini", "fingerprint": "0123456789abcdef" * 4, "variant": "v1"}
     sampling = {"solver": "euler", "steps": steps, "spacing": "uniform", "sway": -1.0, "guidance": 2.0}
     values |= {name: other.pop(name) for name in values if name in other}
@@ -28,7 +28,7 @@ def compatibility(steps: int = STEPS, **other: object) -> Compatibility:
 
 
 def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int = STEPS) -> CalibrationRecord:
-    """What a calibration at ``threshold`` finds in a world of errors that ``seed`` names.
+    """Record of a calibration at ``threshold`` with errors drawn from ``seed``.
 
     An error has a part that only the cell decides and a part that changes with every skip accepted before.
     """

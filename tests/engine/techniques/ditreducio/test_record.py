@@ -1,4 +1,4 @@
-"""What follows from a calibration at other thresholds, checked against calibrating there."""
+"""Tables derived from a calibration for other thresholds, against calibrations at those."""
 
 from __future__ import annotations
 

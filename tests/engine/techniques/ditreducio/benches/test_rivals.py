@@ -1,4 +1,4 @@
-"""How the bench of DiTReducio's rivals searches knobs and compares."""
+"""The bench of DiTReducio's rivals searches knobs and compares distances."""
 
 from __future__ import annotations
 

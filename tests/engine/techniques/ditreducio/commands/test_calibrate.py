@@ -1,4 +1,4 @@
-"""What ``paretone calibrate`` shows of trials while it runs."""
+"""``paretone calibrate`` shows its trials while it runs."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def definition(root: Path, **changes: object) -> dict[str, object]:
 def performed(
     folder: Path, chosen: Study, follower: Follower | None = None, between: Callable[[Store], None] = lambda store: None
 ) -> tuple[str, object, ImportanceRecord | None]:
-    """How a study ended, what became of its word error rates, and what is in it."""
+    """End of a study, outcome of its word error rates, and its record of importance."""
     with Store(folder) as store:
         store.begin(chosen)
         state = run(

@@ -1,4 +1,4 @@
-"""How much drafts save, by tolerance and by length, against the traces that it is computed from."""
+"""Savings of drafts by tolerance and by length, against the traces that they are computed from."""
 
 from __future__ import annotations
 
