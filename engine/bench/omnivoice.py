@@ -126,8 +126,8 @@ def run(arguments: argparse.Namespace) -> Report:
         for what, values in (("latency", found.last), ("first audio", found.first)):
             row |= {f"{what} p{share} (s)": float(np.percentile(values, share)) for share in (50, 90)}
         row |= {"speed-up": gains[name].median, "low": gains[name].low, "high": gains[name].high}
-        row["forwards a second"] = found.evaluations / found.backbone_seconds
-        row["launches a forward"] = counts[name]
+        row["forwards per second"] = found.evaluations / found.backbone_seconds
+        row["launches per forward"] = counts[name]
         row["playback waits p90 (s)"] = float(np.percentile(found.pauses, 90))
         rows.append({**row, **(said[name].columns if name in said else {})})
     if said:
@@ -267,12 +267,12 @@ def _full_size(rounds: int, shape: list[int], device: torch.device) -> list[dict
         row: dict[str, object] = {
             "weights": f"OmniVoice's size, random ({text} + {reference} + {frames} rows)",
             "way": name,
-            "ms a forward": 1000 * taken,
-            "forwards a second": 1 / taken,
+            "ms per forward": 1000 * taken,
+            "forwards per second": 1 / taken,
             "speed-up": 1.0 if gain is None else gain.median,
         }
         if gain is not None and rounds > 1:  # Of a single round there is no interval.
             row |= {"low": gain.low, "high": gain.high}
-        row["launches a forward"] = launches(partial(forward, name), device)
+        row["launches per forward"] = launches(partial(forward, name), device)
         rows.append({**row, "largest difference": float((forward(name) - expected).abs().max())})
     return rows

@@ -134,7 +134,7 @@ def canvases(case: Case, rounds: int, ceilings: Ceilings) -> tuple[list[dict[str
         if gain is not None:
             row |= {"low": gain.low, "high": gain.high}
         predictor = begin[name](case.request, Rules().guidance)
-        row["launches a step"] = launches(partial(_step, case, predictor), case.device)
+        row["launches per step"] = launches(partial(_step, case, predictor), case.device)
         rows.append(row)
     said = [one for one in cache.notes() if one.startswith("No CUDA graph")]
     if said:

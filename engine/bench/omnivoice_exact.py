@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> Report:
         {
             "weights": arguments.model,
             "way": name,
-            "ms a step": 1000 * sum(found) / len(found) / arguments.steps,
+            "ms per step": 1000 * sum(found) / len(found) / arguments.steps,
             **_gain(speed_up[name], arguments.rounds),
             "codes equal": f"{sum(equal[name])} of {cells}",
         }
@@ -109,7 +109,7 @@ def _full_size(rounds: int, device: torch.device) -> list[dict[str, object]]:
     for name in ways:
         taken = sorted(found.seconds[name])[len(found.seconds[name]) // 2]
         difference = float((forward(name).log_softmax(-1) - expected).abs().max())
-        row = {"weights": size, "way": name, "ms a step": 1000 * taken}
+        row = {"weights": size, "way": name, "ms per step": 1000 * taken}
         row |= _gain(found.speed_up[name], rounds) if name in found.speed_up else {"speed-up": 1.0}
         rows.append({**row, "largest difference": difference})
     return rows

@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         nargs="+",
         default=[450],
-        help="mel frames, prompt included, 93.75 a second; the first counts (default: 450)",
+        help="mel frames, prompt included, 93.75 per second; the first counts (default: 450)",
     )
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--layers", type=int, default=0, help="layers of the full-size model, if not all of them")

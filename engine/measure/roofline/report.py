@@ -130,10 +130,10 @@ class Phase:
 
     @property
     def launches_by_layer(self) -> str:
-        """Launches of each layer, in words, such as ``14 a layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if not
+        """Launches of each layer, in words, such as ``14 per layer`` or ``12, 6 × 14, 15 by layer``; ``""`` if not
         counted."""
         if len(set(self.layer_launches)) <= 1:
-            return f"{self.layer_launches[0]} a layer" if self.layer_launches else ""
+            return f"{self.layer_launches[0]} per layer" if self.layer_launches else ""
         runs = ((count, len(list(same))) for count, same in itertools.groupby(self.layer_launches))
         return ", ".join(f"{layers} × {count}" if layers > 1 else str(count) for count, layers in runs) + " by layer"
 

@@ -107,11 +107,11 @@ def test_techniques_are_added_one_by_one(root: Path, capsys: pytest.CaptureFixtu
     exact_full, exact = rows[official_masked.EXACT]
     assert exact_full["largest difference"] < 1e-3
     assert {"low", "high"} <= exact.keys() and not {"low", "high"} & exact_full.keys(), "one round has no interval"
-    assert exact["launches a forward"] < mini["launches a forward"]
-    assert exact_full["launches a forward"] < full["launches a forward"]
+    assert exact["launches per forward"] < mini["launches per forward"]
+    assert exact_full["launches per forward"] < full["launches per forward"]
     assert {"exact, 2 steps", "exact, blockwise", "exact, sentence by sentence"} <= rows.keys()
     together = next(one for name, (one, *_) in rows.items() if name.endswith("with all of these together"))
-    assert together["launches a forward"] <= exact["launches a forward"] + 40
+    assert together["launches per forward"] <= exact["launches per forward"] + 40
 
 
 @pytest.mark.parametrize("kept_by_each", [0, 48 << 20])

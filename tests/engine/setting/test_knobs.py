@@ -1,4 +1,4 @@
-"""Knobs for free text check what they are given."""
+"""Knobs for free text check their values."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies.small import Follower, finished, load, study
 
 KILLS = int(os.environ.get("PARETONE_KILLS", "4"))
-"""Number of times that the process is killed halfway; resources/docs/studies.md reports 50."""
+"""Number of times that the process is killed halfway; resources/docs/studies.md runs 50."""
 
 
 def audio(folder: Path) -> dict[str, bytes]:

@@ -139,7 +139,7 @@ def _row(name: str, found: _Heard) -> dict[str, object]:
         "takes that wait": f"{sum(one > 0 for one in found.pauses)} of {len(found.pauses)}",
         "longest gap (s)": max(found.gaps),
         "real-time factor": _share(found.factors, 50),
-        "forwards a second": found.evaluations / sum(found.last),
+        "forwards per second": found.evaluations / sum(found.last),
     }
 
 

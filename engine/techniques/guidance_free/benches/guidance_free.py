@@ -179,7 +179,7 @@ def _compared(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) 
         for first, second in zip(one.syntheses, two.syntheses, strict=True)
     ]
     distance = float(np.mean([log_mel_distance(first, second) for first, second in pairs]))
-    return {"more errors a word": more, "low": low, "high": high, "log-mel distance": distance}
+    return {"more errors per word": more, "low": low, "high": high, "log-mel distance": distance}
 
 
 def _guided_title(weights: WeightSet) -> str:

@@ -59,7 +59,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--average-difference",
         action="store_true",
-        help="take v_c - v_u from the averaged weights; a third pass a step",
+        help="take v_c - v_u from the averaged weights; a third pass per step",
     )
     group = arguments.add_budget(parser)
     group.add_argument(
@@ -73,7 +73,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "models",
     )
     group.add_argument(
-        "--frames", type=arguments.positive, default=1_800, help="mel frames a step (default: %(default)s)"
+        "--frames", type=arguments.positive, default=1_800, help="mel frames per step (default: %(default)s)"
     )
     group.add_argument("--seed", type=int, default=1, help="seed of order, spans, times and noise (default: 1)")
 

@@ -25,7 +25,7 @@ from engine.techniques import spade
 NAME = "spade"
 WHOLE, PRUNED = "whole model", "pruned only"
 DEFINITION = (
-    "Backbone CPU seconds a token of the whole model over those of its recovered student, both in the engine's "
+    "Backbone CPU seconds per token of the whole model over those of its recovered student, both in the engine's "
     "optimised autoregressive loop, prompt reading included; median of paired, interleaved rounds on different "
     "sentences."
 )

@@ -39,8 +39,8 @@ PLAIN = "autoregressive"
 GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
 """Number of sentences, and of tokens of each at most, for comparing greedy decoding."""
 DEFINITION = (
-    "Backbone CPU seconds a token of the engine's optimised autoregressive loop over those of speculative decoding at "
-    "this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
+    "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
+    "at this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
 )
 
 

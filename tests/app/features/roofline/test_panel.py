@@ -149,7 +149,7 @@ def test_the_table_says_all(panel: RooflinePanel) -> None:
     panel.show_side("A")
     texts = [panel.table.item(row, 0).text().strip() for row in range(panel.table.rowCount())]
     assert texts == [
-        "Evaluations: 4 × 2 branches × 100 frames; 22 ms each; 30 launches each (14 a layer)",
+        "Evaluations: 4 × 2 branches × 100 frames; 22 ms each; 30 launches each (14 per layer)",
         "Attention",
         "Feed-forward",
         "Norms, residuals",

@@ -58,7 +58,7 @@ def test_the_sum_is_about_twenty_milliseconds():
 
 
 def test_launches_bound_what_the_post_measured():
-    """28 × 61 + 20 launches a forward, 55,300 an utterance; at 11 µs each they take most of the 696 ms measured."""
+    """28 × 61 + 20 launches per forward, 55,300 per utterance; at 11 µs each they take most of the 696 ms measured."""
     report = published.report()
     assert report.phases[0].launches == 1728
     assert round(report.launches, -2) == 55_300
