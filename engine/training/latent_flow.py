@@ -1,9 +1,8 @@
 """The training objective of MegaTTS 3: the latents after a prompt, by conditional flow matching.
 
-The path from noise to speech and its velocity are those of :mod:`engine.training.flow_matching`. What differs is what
-is known: a prompt always comes first and its latents are given, never noised; text reaches the model as phones and the
-phone of every mel frame. Three branches are trained for guidance at synthesis: prompt and text, text alone, neither.
-In all of them the model knows where the prompt is, as at synthesis.
+Path and velocity are those of :mod:`engine.training.flow_matching`. A prompt always comes first, and its latents are
+given without noise; text is phones and the phone of every mel frame. Three branches are trained for guidance at
+synthesis: prompt and text, text alone, neither. In all of them the model knows where the prompt is.
 """
 
 from __future__ import annotations

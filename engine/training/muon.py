@@ -1,9 +1,8 @@
 """Muon: momentum whose update matrices are made orthogonal.
 
-Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024). The orthogonal factor of a matrix is
-found by Newton–Schulz iteration with the quintic coefficients given there. Matrices of one shape go through
-it together, which is what makes it cheap for a stack of equal layers.
-The iteration forgives rounding: in bfloat16 it does as well, on machines that multiply such numbers quickly.
+Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024). Orthogonal factors are found by
+Newton–Schulz iteration with the quintic coefficients given there, for all matrices of one shape together, which is fast
+for a stack of equal layers. The iteration tolerates rounding, so bfloat16 works as well and is faster on some machines.
 """
 
 from __future__ import annotations

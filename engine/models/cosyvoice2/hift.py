@@ -1,12 +1,12 @@
 """HiFT, the vocoder of CosyVoice 2: mel frames to audio, whole or exactly in parts.
 
 HiFTNet (Li et al., arXiv 2309.09493): a harmonic source, HiFi-GAN's residual blocks with snake activations, and an
-inverse short-time Fourier transform at the end. Official names: ``cosyvoice/hifigan/generator.py`` and
-``f0_predictor.py``; weight normalisation is multiplied out.
+inverse short-time Fourier transform. Official names: ``cosyvoice/hifigan/generator.py`` and ``f0_predictor.py``; weight
+normalisation is multiplied out.
 
-Upstream vocodes every chunk with eight frames of the one before and fades the two results into each other. Here every
-layer continues where it stopped, the phase of the source included, so that parts are what the whole would be: audio
-lags by the frames that the layers look ahead, and nothing is computed twice.
+Upstream vocodes every chunk with eight frames of the one before and cross-fades. Here every layer, and the phase of the
+source, continues where it stopped: parts are equal to the whole, audio lags by the layers' look-ahead, and nothing is
+computed twice.
 """
 
 from __future__ import annotations

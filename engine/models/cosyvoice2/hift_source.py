@@ -1,10 +1,10 @@
-"""The excitation of the HiFT vocoder: harmonics of the pitch if there is voice, noise if there is none.
+"""The excitation of the HiFT vocoder: harmonics of the pitch in voiced frames, noise in the others.
 
 Official: ``SourceModuleHnNSF`` and ``SineGen2`` of ``cosyvoice/hifigan/generator.py``, after neural source-filter
-models (Wang et al., arXiv 1904.12088). Upstream adds a random start phase to a sample that its interpolation never
-reads; it is left out here. Phases are sums over the whole request: upstream has them in float32, where after some
-seconds their rounding is louder than that of all other layers together, and depends on all of them. Here they are in
-float64, unless upstream's rounding is asked for. The source is computed on the CPU, so that it is the same everywhere.
+models (Wang et al., arXiv 1904.12088). Upstream's random start phase is left out: it is added to a sample that the
+interpolation never reads. Phases are sums over the whole request, in float64; in float32, as upstream has them, their
+rounding after some seconds is louder than that of all other layers. Upstream's rounding is an option. The source is
+computed on the CPU, so that it is the same on every device.
 """
 
 from __future__ import annotations

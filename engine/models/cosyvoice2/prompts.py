@@ -1,7 +1,7 @@
-"""A recording as CosyVoice 2 is given it, remembered by what it holds.
+"""A recording as CosyVoice 2 reads it, cached by its content.
 
-Upstream hears a prompt again for every sentence. Here what the slow models heard is kept in memory and on disk under a
-name that follows from the samples and the models, so that a voice is heard once for all.
+Upstream computes a prompt again for every sentence. Here the results of the slow models are kept in memory and on disk
+under a name made from the samples and the models, so that each voice is computed once.
 """
 
 from __future__ import annotations

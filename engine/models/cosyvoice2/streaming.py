@@ -1,8 +1,8 @@
-"""From CosyVoice 2's speech tokens to audio while they are decoded, exactly as if all had been there at once.
+"""CosyVoice 2's speech tokens to audio while they are decoded, exactly as in one run at the end.
 
 A chunk of tokens is vocoded as soon as it and the look-ahead of the flow are complete; chunks are counted from the
-start of the prompt, so that the first comes early. Upstream lets the last chunk attend to everything, which the chunks
-before it did not: here it sees what it would see if more followed, so that streamed audio is that of the whole request.
+start of the prompt, so that the first comes early. Upstream lets the last chunk attend to everything; here it sees what
+it would see if more followed, so that streamed audio equals that of the whole request.
 """
 
 from __future__ import annotations

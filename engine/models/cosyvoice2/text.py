@@ -1,11 +1,10 @@
-"""A text in the pieces that CosyVoice 2 is given one by one: numbers written out, cut where the official code cuts.
+"""A text in the pieces that CosyVoice 2 reads one by one: numbers written out, cut where the official code cuts.
 
-Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. Upstream normalises with ``wetext`` if it is
-installed; so do we, and interjections stay, which some of its versions drop. Without it upstream spells runs of digits,
-so that "$1.50" becomes "$one.fifty" in two sentences and Chinese "1.5" is cut in the middle. The *improved* way, which
-is the default, reads all but short whole numbers by Paretone's own rules and keeps decimals together; with
-``improved=False`` texts become what the official code makes of them. Texts with special tokens (``<|…|>``) are left as
-they are. Torch-free.
+Rules of ``cli/frontend.py`` and ``utils/frontend_utils.py``. As upstream, ``wetext`` normalises if it is installed;
+interjections, which some of its versions drop, stay. Without it, upstream spells runs of digits ("$1.50" becomes
+"$one.fifty" in two sentences) and cuts Chinese "1.5" in the middle. The default, *improved*, reads all but short whole
+numbers by Paretone's own rules and keeps decimals together; ``improved=False`` gives the official result. Texts with
+special tokens (``<|…|>``) are left as they are. Torch-free.
 """
 
 from __future__ import annotations

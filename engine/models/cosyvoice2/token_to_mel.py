@@ -1,9 +1,9 @@
 """Speech tokens to mel frames: CosyVoice 2's conditional flow, whole or exactly in parts.
 
 Official names and sizes: ``cosyvoice/flow/flow.py`` (``CausalMaskedDiffWithXvec``) and ``flow_matching.py``
-(``CausalConditionalCFM``). The start noise of a frame depends on nothing but its position, and attention sees a frame's
-own chunk and those before, so that frames that were once computed never change: upstream computes them all again for
-every chunk, here every layer remembers what it needs, for each step of the solver.
+(``CausalConditionalCFM``). The initial noise of a frame depends on its position only, and attention sees a frame's own
+chunk and those before, so frames never change once they are computed. Upstream computes them again for every chunk;
+here every layer keeps what it needs, for each step of the solver.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""When pieces of a synthesis come, whether playback would have to wait, and how many steps fit before it does.
+"""When pieces of a synthesis arrive, whether playback would have to wait, and how many steps fit before it does.
 Torch-free.
 
-Playback is taken to begin with the first piece. A block's steps are planned with a share of the time that is left then;
-the rest is for what cannot be foreseen, and once that is used up, too, a block is cut short while it runs. No block has
-fewer than :data:`FEWEST_STEPS` steps: a machine that is too slow for these lets playback pause, and which is reported.
+Playback is assumed to begin with the first piece. Steps of a block are planned for a share of the remaining time; the
+rest is a reserve. When the reserve is used up, the running block is cut short. No block has fewer than
+:data:`FEWEST_STEPS` steps: on a machine too slow for these, playback pauses, which is reported.
 """
 
 from __future__ import annotations

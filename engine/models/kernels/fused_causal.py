@@ -1,10 +1,9 @@
-"""A causal transformer for decoding: what :class:`engine.models.networks.causal.CausalTransformer` computes, in fewer
-steps.
+"""A causal transformer for decoding: :class:`engine.models.networks.causal.CausalTransformer` in fewer operators.
 
-At one token a pass, the time goes into reading weights and into calling operators. Here queries, keys and values come
-from one product, gate and up from another; weights that are float16 numbers are read as such; rows of queries and keys
-are ordered so that a rotation is one complex product, by a table; masks are slices of one that exists. Nothing is
-approximated: results are equal to rounding.
+At one token per pass, the time goes into reading weights and calling operators. So there is one product for queries,
+keys and values and one for gate and up; weights that are float16 numbers are read as such; rows of queries and keys are
+ordered so that a rotation is one complex product with a table; masks are slices of one tensor. Results are equal to
+rounding.
 """
 
 from __future__ import annotations

@@ -1,21 +1,18 @@
-"""A masked network for inference: what :class:`engine.models.networks.masked_network.MaskedNetwork` computes, without
-what the result does not depend on.
+"""A masked network for inference: :class:`engine.models.networks.masked_network.MaskedNetwork` without work that the
+result does not depend on.
 
-Upstream runs both branches as a batch of two, padded to the longer one, through every layer, and scores every row of
-both. Of that, nothing is approximated here, but left out:
+Upstream runs both branches as a batch of two, padded to the longer one, and scores every row of both. Here:
 
-* **rows**: the unconditional branch, which has only the canvas, is not padded; the rows of both are in one matrix and
-  only attention takes them apart. There is no key-value cache, as nothing is ever read from it;
-* **the first layer**: the text and the reference do not change from step to step, so that their embeddings and what
-  the first layer projects them to are computed once; and the canvas is projected once for both branches, which there
-  differ only in their positions;
-* **the last layer**: only the frames that are being filled in are needed of it, so only they pass its feed-forward;
-* **the head**: it is linear, so it is applied once, to (1 + g) · conditional − g · unconditional hidden states of the
-  frames that are being filled in. Scores so differ from log-probabilities by a constant in every cell, which cancels
-  if they are normalised;
-* **operators**: queries, keys and values come from one product, gate and up from another; rotations are tabulated.
+* **rows**: the unconditional branch, which has only the canvas, is not padded; the rows of both branches are in one
+  matrix and only attention separates them. There is no key-value cache, as nothing is ever read from it;
+* **first layer**: embeddings of text and reference, and their projections, are computed once per canvas; the canvas is
+  projected once for both branches, which there differ only in their positions;
+* **last layer**: only the frames that are being filled in pass its feed-forward;
+* **head**: it is linear, so it is applied once, to (1 + g) · conditional − g · unconditional hidden states of these
+  frames. Scores then differ from log-probabilities by a constant per cell, which cancels in the softmax;
+* **operators**: one product for queries, keys and values, one for gate and up; rotations are tabulated.
 
-Results are equal to rounding. In another precision than float32, products and attention compute in fewer bits; the
+Results are equal to rounding. In other precisions than float32, products and attention compute in fewer bits; the
 residual stream, norms and scores stay float32 unless the precision is one of the whole network (``…_all``).
 """
 

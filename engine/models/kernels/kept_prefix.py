@@ -1,8 +1,8 @@
-"""A canvas whose text and reference are computed at every n-th step only: in between, what the layers made of them then
-represents them, as keys and values.
+"""A canvas whose text and reference are computed at every n-th step only; in between, their kept keys and values are
+used.
 
-They see the canvas and hence change with it, so this is an approximation; but they change little, as most of what they
-are does not depend on it.
+They see the canvas and so change with it: this is an approximation. They change little, as most of them does not depend
+on the canvas.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Backbones in fewer bits: which precisions a device computes with to advantage, and copies of a backbone in them.
+"""Backbones in fewer bits: the precisions worth using on a device, and copies of a backbone in them.
 
-Attention and feed-forward modules compute in fewer bits; everything around them stays float32: the state and the
-residual stream, norms and AdaLN tables, rotary embedding, input layers and the last projections. So a layer's rounding
-errors do not add up in the stream, and what techniques keep of modules' outputs is float32 as well.
+Attention and feed-forward modules compute in fewer bits. The state, the residual stream, norms and AdaLN tables, rotary
+embedding, input layers and last projections stay float32, so rounding errors of layers do not add up in the stream, and
+module outputs that techniques keep are float32 as well.
 
-Measured on f5-mini (700 frames, one core with AMX, paired CPU time of whole evaluations with two branches and with
-one), where velocities are 2.9 on average: bfloat16 takes a 2.0th and a 1.7th of float32's time at a mean velocity error
-of 0.0035; int8 a 1.3th at 0.020; float16 gains nothing there (1.04 and 0.95), so it is not offered on processors.
+Measured on f5-mini (700 frames, one core with AMX, paired CPU time of whole evaluations with two branches and with one;
+mean velocity 2.9): bfloat16 2.0 and 1.7 times as fast as float32, mean velocity error 0.0035; int8 1.3 times, error
+0.020; float16 1.04 and 0.95 times, so it is not offered on processors.
 """
 
 from __future__ import annotations

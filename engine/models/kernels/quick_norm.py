@@ -1,8 +1,8 @@
-"""Root-mean-square norm of few rows.
+"""Root-mean-square norm of few rows, in four operators.
 
-PyTorch takes ``rms_norm`` apart on processors, into seven operators of 2 µs each; where one token is decoded at a time,
-twice a layer, that is an eighth of a pass. Four do: x / √(mean x² + ε) is √d · x / √(|x|² + d·ε), which has operators
-for the length and for the second root.
+On processors PyTorch runs ``rms_norm`` as seven operators of 2 µs each; at one token per pass and two norms per layer
+that is an eighth of the time. Here x / √(mean x² + ε) is computed as √d · x / √(|x|² + d·ε), with operators for the
+length and for the second root.
 """
 
 from __future__ import annotations

@@ -1,29 +1,25 @@
-"""Matrix products of float32 numbers, computed to float32's accuracy by the processor's units for whole numbers.
+"""Float32 matrix products computed by the processor's 8-bit integer units (AMX), to about float32's accuracy.
 
-Processors with AMX multiply 8-bit whole numbers thirteen times as fast as float32 ones. A float32 product can be put
-together from such products (the "Ozaki scheme": Ozaki, Ogita, Oishi, Rump, Numerical Algorithms 59, 2012; on 8-bit
-units: Ootomo, Ozaki, Yokota, arXiv 2306.11975):
+The Ozaki scheme (Ozaki, Ogita, Oishi, Rump, Numerical Algorithms 59, 2012; on 8-bit units: Ootomo, Ozaki, Yokota,
+arXiv 2306.11975):
 
-* Every row of both factors is divided by its largest entry and written in fixed point, as whole numbers of 24 bits:
-  as many as float32 has. These are three digits to the base 256, from -128 to 127. Nothing but this rounds the factors.
-* Of the nine products of a digit with a digit, the six that weigh most are computed, each exactly, for sums of whole
-  numbers do not round. They are scaled and added in float32.
+* Each row of both factors is divided by its largest entry and rounded to 24-bit fixed point: three digits to the base
+  256, from -128 to 127. This is the only rounding of the factors.
+* Of the nine digit-by-digit products, the six with the highest weight are computed. Each is exact, since integer sums
+  do not round. They are scaled and added in float32.
 
-**How exact that is.** A float32 product rounds at every addition; this one rounds once per factor, relative to the
-largest entry of its row, and leaves out what weighs less than 2⁻²³ of largest times largest. So the error is smaller
-where a row's entries are of one kind (0.7 to 1.05 times float32's own on the activations of F5-TTS v1 Base with random
-weights), and grows with the ratio of its largest entry to a typical one: at most 4.3 times float32's on those of the
-trained ``f5-mini``, 4 to 5 times where channels differ log-normally, 6 to 8 times where one channel is a thousand times
-as strong as the others, which is 4e-6 of the result. Only where one entry is a million times the others are those lost;
-float32 would keep them. Normalised activations know nothing of the kind.
+**Error.** Terms below 2⁻²³ of largest times largest are dropped, so the error grows with the ratio of a row's largest
+entry to a typical one. Relative to float32's own error: 0.7 to 1.05 times on activations of F5-TTS v1 Base with random
+weights, at most 4.3 times on the trained ``f5-mini``, 4 to 5 times for log-normal channels, 6 to 8 times with one
+channel a thousand times as strong as the others (4e-6 of the result). With one entry a million times the others, the
+others are lost; float32 would keep them. Normalised activations have no such rows.
 
-A row's result depends on that row only, bit for bit, whatever rows are computed with it: float32 kernels do not promise
-that. Rows of zeros give the bias; rows with an infinite entry, or one that is no number, give results that are not
-finite either. Rows whose largest entry is below 1e-30 count as if it were 1e-30.
+A row's result depends on that row only, bit for bit, whichever rows are computed with it. Rows of zeros give the bias;
+rows with an infinity or a NaN give results that are not finite. Rows whose largest entry is below 1e-30 are scaled as
+if it were 1e-30.
 
-If there is no AMX, whole numbers are no faster, and nothing of this is used; the environment variable
-``PARETONE_SPLIT_PRODUCTS=0`` does without it everywhere. It takes three bytes a weight besides the weights, one less
-than packed float32.
+Without AMX, or with ``PARETONE_SPLIT_PRODUCTS=0`` in the environment, this is not used. It takes three bytes per weight
+in addition to the weights, one less than packed float32.
 """
 
 from __future__ import annotations

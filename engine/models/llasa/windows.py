@@ -1,8 +1,8 @@
 """XCodec2's speech while its codes are written.
 
-Its decoder looks at the whole clip, so that nothing it says is final before the last code has come. What is streamed is
-an approximation: a window of new codes is decoded together with codes before it (those of the reference recording, at
-the beginning) and with as many after it as the convolutions reach, and fades in over the end of the window before.
+The decoder sees the whole clip, so no output is final before the last code. Streaming is an approximation: a window of
+new codes is decoded with codes before it (at the beginning those of the reference recording) and with as many after it
+as the convolutions reach, and fades in over the end of the window before.
 """
 
 from __future__ import annotations

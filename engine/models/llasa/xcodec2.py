@@ -1,11 +1,11 @@
 """XCodec2's decoder: one code every 20 ms to 16 kHz speech.
 
 Ye et al., "Llasa: Scaling Train-Time and Inference-Time Compute for Llama-based Speech Synthesis" (arXiv 2502.04128),
-and ``vq/codec_decoder_vocos.py`` of the package ``xcodec2`` 0.1.5, whose names the modules bear. Left out is its rotary
-embedding: it is applied over the axis of the heads instead of that of time, so that a head's queries and keys are all
-turned by the same angle, which cancels out. The decoder knows time by its convolutions only.
+and ``vq/codec_decoder_vocos.py`` of the package ``xcodec2`` 0.1.5, whose module names are used. Its rotary embedding is
+left out: upstream applies it over heads instead of time, so it turns a head's queries and keys by the same angle and
+cancels out. Only the convolutions carry the order in time.
 
-It is not causal, whatever is said of it: attention and the statistics of the group norms run over the whole clip.
+The decoder is not causal: attention and group norms run over the whole clip.
 """
 
 from __future__ import annotations

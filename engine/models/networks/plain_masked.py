@@ -1,8 +1,8 @@
-"""A masked network run as the official code runs it: what exact savings are measured against, and compared with.
+"""A masked network run as the official code runs it: the reference for exact savings, in tests and benches.
 
 Both branches are a batch of two, the unconditional one padded to the length of the other; text is embedded at every
-step; every row of both is scored; scores of the canvas are normalised three times. Nothing else in Paretone speaks this
-way; see :mod:`engine.models.kernels.fused_masked` for what does.
+step; every row of both is scored; scores of the canvas are normalised three times. Synthesis uses
+:mod:`engine.models.kernels.fused_masked` instead.
 
 Source: k2-fsa/OmniVoice, ``_generate_iterative`` and ``_predict_tokens_with_scoring`` of
 ``omnivoice/models/omnivoice.py``.

@@ -1,10 +1,10 @@
 """Joining of OmniVoice's passages: silence cut, levelled, faded at both ends, with silence between and around them.
 Torch-free.
 
-A single passage on a whole canvas comes out as upstream's does. Of several, upstream processes all at once when the
-last is there; here each is heard when it is done, and without a reference all have the level of the first. In blocks,
-nothing can be cut or levelled by what is still to come: there are fades, the level of the reference if there is one,
-and no silence in front, so that speech begins with the first sample.
+A single passage on a whole canvas is processed as upstream does. Of several, upstream processes all at the end; here
+each is heard when it is done, and without a reference all get the level of the first. In blocks nothing can be cut or
+levelled by audio that is still to come: there are only fades, the level of a reference if there is one, and no silence
+in front, so that speech begins with the first sample.
 """
 
 from __future__ import annotations

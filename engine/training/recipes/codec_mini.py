@@ -1,8 +1,8 @@
-"""The recipe of the bundled masked-diffusion model's codec, ``codec-mini``: mel frames to eight codes for every four.
+"""The recipe of the bundled masked-diffusion model's codec, ``codec-mini``: eight codes for every four mel frames.
 
-Codebooks are not learnt by gradients: every entry is the running mean of what was nearest to it, and an entry that
-nothing is near to is put where something is (van den Oord et al., arXiv 1711.00937, appendix; Dhariwal et al., arXiv
-2005.00341). In some steps only the first few codebooks are used, so that these alone say what matters most.
+Codebooks are not learnt by gradients: an entry is the running mean of the vectors nearest to it, and entries that are
+nearest to none are moved to some vector (van den Oord et al., arXiv 1711.00937, appendix; Dhariwal et al., arXiv
+2005.00341). Some steps use only the first few codebooks, so that these hold what matters most.
 """
 
 from __future__ import annotations

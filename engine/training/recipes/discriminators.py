@@ -1,11 +1,11 @@
-"""Small judges for the adversarial phase of the vocoder.
+"""Small discriminators for the adversarial phase of the vocoder.
 
-Periods look at the waveform folded to a matrix (Kong et al., "HiFi-GAN", arXiv 2010.05646, section 2.3), resolutions
-at complex spectrograms, which show phases as well (Défossez et al., "EnCodec", arXiv 2210.13438, section 3.4). Both
-are far narrower than there: the corpus is two synthetic voices, and the vocoder has to train on a processor.
+Period discriminators see the waveform folded to a matrix (Kong et al., "HiFi-GAN", arXiv 2010.05646, section 2.3),
+resolution discriminators complex spectrograms, phases included (Défossez et al., "EnCodec", arXiv 2210.13438, section
+3.4). Both are far narrower than there: the corpus is two synthetic voices, and training runs on a processor.
 
-Two of the resolutions step much faster than the vocoder's own 256 samples. A vocoder that has learnt magnitudes only
-makes noise out of one pulse a frame, a buzz at 94 Hz; between its frames that shows at once.
+Two of the resolutions have hops much shorter than the vocoder's 256 samples: a vocoder that has learnt magnitudes only
+gives one pulse per frame, a buzz at 94 Hz, which such hops show.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What the recipes of small F5 models have in common: a DiT that reads one phone a mel frame, filling in masked spans.
+"""Common part of the recipes of small F5 models: a DiT that reads one phone per mel frame and fills in masked spans.
 
-What a small model cannot afford to learn is which sound belongs to which moment. Here it is given away: the text has
-as many tokens as the mel has frames, token and frame lie side by side. The official layout does not change, so the
-official code runs the result.
+The alignment, which a small model cannot learn, is given: text has as many tokens as the mel has frames, token k for
+frame k. The layout is the official one, so the official code runs the result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The recipe of the bundled language model, ``lm-mini``: a plain Llama over the tokens of
 :mod:`engine.training.recipes.speech_tokenizer`.
 
-What a small model cannot afford to learn, the alignment, is given away by its layout: text is one phone a token, and
-positions begin again at the speech (:mod:`engine.models.minis.lm_mini.layout`).
+The alignment, which a small model cannot learn, is given by the layout: text is one phone per token, and positions
+restart at the speech (:mod:`engine.models.minis.lm_mini.layout`).
 """
 
 from __future__ import annotations

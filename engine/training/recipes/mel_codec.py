@@ -1,9 +1,8 @@
 """The recipe of the codec in the bundled MegaTTS 3, ``mel-codec``: mel frames to latents that a flow can predict.
 
-The decoder learns from latents with noise on them, of a strength that changes from item to item. What it has learnt to
-bear from noise it bears from a flow model's errors, and latents that must survive noise lie smoothly: neighbours mean
-similar sounds. Normalising every latent to variance one (batch statistics in training) keeps the encoder from
-outgrowing the noise.
+The decoder learns from latents with noise of a random strength per item. This makes it robust to a flow model's errors,
+and the latents smooth: neighbours mean similar sounds. Every latent is normalised to variance one (batch statistics in
+training), so that the encoder cannot escape the noise by scale.
 """
 
 from __future__ import annotations

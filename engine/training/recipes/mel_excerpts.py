@@ -1,8 +1,7 @@
 """Common part of the recipes of small codecs: excerpts of mels, their phones, one AdamW, and the contents of a
 checkpoint. See :class:`engine.training.recipe.Recipe`.
 
-A phone classifier is trained with the codec: it keeps what words need, where a distance between spectra alone would
-not.
+A phone classifier is trained with the codec, so that latents keep the words, which a spectral distance alone does not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The recipe of the bundled masked-diffusion model, ``omni-mini``: OmniVoice's network, small, over the codes of
 :mod:`engine.training.recipes.codec_mini`.
 
-What a small model cannot afford to learn, the alignment, is given away by its layout
-(:mod:`engine.models.minis.omni_mini.layout`). The network and the names of its parameters are the official ones.
+The alignment, which a small model cannot learn, is given by the layout (:mod:`engine.models.minis.omni_mini.layout`).
+Network and parameter names are the official ones.
 """
 
 from __future__ import annotations

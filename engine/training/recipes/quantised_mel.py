@@ -1,8 +1,8 @@
 """Common part of the recipes of codecs with codes: a quantiser between encoder and decoder, and a decoder that gets the
 speaker. See :class:`engine.training.recipes.mel_excerpts.ExcerptRecipe`.
 
-The decoder learns to lean on the mean mel of the voice that it gets, and falls apart at a mean that it has not seen;
-hence the mean is over anything from one clip to many of the voice, and never of the clip at hand alone.
+The decoder depends strongly on the voice's mean mel and fails at means that it has not seen. So the mean is taken over
+a random number of the voice's clips, from one to many, and never over the current clip alone.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The recipe of the bundled vocoder, ``vocos-mini``.
+"""The recipe of the bundled vocoder, ``vocos-mini``, in two phases.
 
-Two phases. First spectral losses alone: log-mel L1 and a multi-resolution short-time Fourier transform loss. They say
-little about phases, and what they leave is a buzz above 2 kHz; so a second phase adds small discriminators and feature
-matching, with the spectral losses as an anchor (Siuzdak, "Vocos", arXiv 2306.00814, section 3.3, in small).
+First spectral losses alone: log-mel L1 and a multi-resolution short-time Fourier transform loss. They constrain phases
+little and leave a buzz above 2 kHz, so the second phase adds small discriminators and feature matching (Siuzdak,
+"Vocos", arXiv 2306.00814, section 3.3).
 
-Half of the excerpts are rounded to 16 bits first. The corpus is silent above 8 kHz, where the mel sits at its floor of
-log 1e-5; in a 16-bit recording quantisation noise lifts those bands by five. A user's prompt can be either.
+Half of the excerpts are rounded to 16 bits first: above 8 kHz the corpus is silent (log mel -11.5), and the
+quantisation noise of 16-bit prompts lifts these bands by five.
 """
 
 from __future__ import annotations

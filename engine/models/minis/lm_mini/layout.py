@@ -1,8 +1,8 @@
 """Layout of a sequence of the bundled language model.
 
-Text comes first, as one phone for every speech token that is to come, and an id that ends it; then an id that begins
-speech, and the speech tokens. Positions begin again at the speech, so that a speech token has the position of the phone
-that sounds in it: rotary positions give the alignment away, and a plain Llama need not learn it.
+Text comes first: one phone per speech token to come, and an id that ends it. Then an id that begins speech, and the
+speech tokens. Positions restart at the speech, so a speech token has the position of its phone: rotary positions give
+the alignment, and a plain Llama need not learn it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Layout of a sequence of the bundled masked model.
 
-Text comes first, as one token for every codec frame, those of the voice's recording before those of the text; then the
-canvas, the recording's frames before those that are to come. Positions begin again at the canvas, so that a frame has
-the position of the phones that sound in it: rotary positions give the alignment away, and the official network need not
-learn it.
+Text comes first: one token per codec frame, those of the voice's recording before those of the text. Then the canvas:
+the recording's frames, then those to fill in. Positions restart at the canvas, so a frame has the position of its
+phones: rotary positions give the alignment, and the official network need not learn it.
 
-A frame is 43 ms long and some phones are not; so a token stands for two phones, those that sound in its two halves.
+A frame lasts 43 ms, longer than some phones, so a token stands for two phones, one for each half of the frame.
 """
 
 from __future__ import annotations
