@@ -15,7 +15,7 @@ from engine.errors import DeviceError
 from engine.measure.roofline.ceilings import Ceilings
 from engine.models.omnivoice.higgs import RELEASED
 from tests.engine.bench.test_masked import SMALL
-from tests.engine.models.kernels.test_graphs import Again
+from tests.engine.models.kernels.replaying import Again
 
 pytest.importorskip("transformers")
 CPU = torch.device("cpu")

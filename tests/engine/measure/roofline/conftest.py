@@ -1,0 +1,23 @@
+"""Shared by tests of the roofline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.measure.roofline import benchmarks
+from engine.measure.roofline import ceilings as store
+from engine.measure.roofline.ceilings import Ceilings
+
+
+@pytest.fixture
+def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ceilings:
+    """Ceilings that are kept for this machine, so that no test has to measure them."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    blank = benchmarks._blank(torch.device("cpu"))
+    kept = replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6)
+    store.keep(kept)
+    return kept
