@@ -39,7 +39,7 @@ LONGEST_FILES = (
     "app/shell/test_window.py",
     "end_to_end/test_listening_lab.py",
     "app/features/studies/test_presenter.py",
-    "engine/test_cli.py",
+    "engine/test_cli_flow.py",
     "end_to_end/test_audio_sink.py",
     "app/features/lab/test_panel.py",
     "engine/bench/test_masked.py",

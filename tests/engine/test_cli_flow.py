@@ -1,0 +1,382 @@
+"""The command line with the bundled flow model."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine import models
+from engine.models import catalogue, load_model
+from engine.models.base import SpeechModel
+from engine.sampling.actions import SkipAction
+from engine.setting.profile import Profile
+from engine.setting.setting import Engaged, Setting
+from engine.techniques.ditreducio.table import StrategyTable
+from tests.engine.command_line import Outcome, runner
+from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import workload
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
+
+TEXT = "Rice is often served."
+STEPS = "4"
+
+
+@pytest.fixture(scope="module")
+def model() -> SpeechModel:
+    """The bundled model, loaded once for all tests here."""
+    return load_model("f5-mini", device="cpu")
+
+
+@pytest.fixture
+def paretone(
+    model: SpeechModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Runs the command line in this process, with the model that is loaded already."""
+    monkeypatch.setattr(models, "load_model", lambda name, **more: model)
+    return runner(capsys)
+
+
+@pytest.fixture(scope="module")
+def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A profile with a table made by hand."""
+    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=int(STEPS)), seed=3)
+    table = StrategyTable.computing(model.compatibility(setting), model.info.layers)
+    for layer in range(1, model.info.layers):
+        table = table.changed(layer, 2, SkipAction.TS).changed(layer, 3, SkipAction.BS)
+    engaged = Engaged("ditreducio", artefact=table.fingerprint)
+    path = tmp_path_factory.mktemp("profile") / "p.json"
+    Profile.of(setting.with_technique(engaged), model.info, (table,)).save(path)
+    return path
+
+
+@pytest.mark.slow
+def test_speaking_as_the_application_does(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+    out = tmp_path / "a.wav"
+    outcome = paretone("speak", "--text", TEXT, "--steps", STEPS, "--seed", "3", "--out", out, "--json")
+    assert outcome.code == 0, outcome.err
+    samples, rate = soundfile.read(out, dtype="float32")
+    assert rate == model.info.sample_rate
+    assert outcome.data["samples"] == len(samples)
+    assert outcome.data["evaluations"] == int(STEPS)
+    assert outcome.data["setting"]["seed"] == 3
+    assert outcome.data["ops_ratio"] == 1.0
+    assert np.abs(samples).max() > 0.01
+    again = paretone("speak", "--text", TEXT, "--steps", STEPS, "--seed", "3", "--out", tmp_path / "b.wav")
+    assert again.code == 0
+    assert "100%" in again.err
+    assert (tmp_path / "b.wav").read_bytes() == out.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_profile_gives_the_same_samples_everywhere(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "a.wav"
+    outcome = paretone("speak", "--profile", profile, "--text", TEXT, "--out", out, "--json", "--quiet")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == ""
+    assert outcome.data["ops_ratio"] < 0.8
+    samples, _ = soundfile.read(out, dtype="float32")
+    from_python = Profile.load(profile).synthesise(TEXT, device="cpu")
+    assert np.array_equal(from_python.samples, samples)
+    assert from_python.measurements.ops_ratio == outcome.data["ops_ratio"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (("--steps", "8"), "it belongs to number of steps 4, but 8 is in use"),
+        (("--spacing", "uniform"), "it belongs to step grid 'epss', but 'uniform' is in use"),
+        (("--guidance", "1"), "it belongs to guidance strength 2.0, but 1.0 is in use"),
+        (("--technique", "ditreducio"), "give either --profile or --technique"),
+    ],
+)
+def test_a_profile_for_another_grid_is_refused(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path, changes: tuple[str, ...], words: str
+) -> None:
+    outcome = paretone("speak", "--profile", profile, "--text", TEXT, "--out", tmp_path / "a.wav", *changes)
+    assert outcome.code in (2, 6)
+    assert words in outcome.err
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_profile_measured_with_a_recording_of_ones_own(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
+) -> None:
+    data = json.loads(profile.read_text(encoding="utf-8"))
+    data["evidence"]["voice"] = "own:/gone/me.wav"
+    (tmp_path / "p.json").write_text(json.dumps(data), encoding="utf-8")
+    arguments = ("speak", "--profile", tmp_path / "p.json", "--text", TEXT, "--out", tmp_path / "a.wav")
+    asked = paretone(*arguments)
+    assert asked.code == 4
+    assert "measured with the recording /gone/me.wav" in asked.err
+    assert "Traceback" not in asked.err
+    assert paretone(*arguments, "--voice", "rms").code == 0
+    assert (tmp_path / "a.wav").is_file()
+
+
+@pytest.mark.slow
+def test_a_profile_for_other_weights_is_refused(
+    paretone: Callable[..., Outcome], profile: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "p.json"
+    data = json.loads(profile.read_text(encoding="utf-8"))
+    table = StrategyTable.from_json(
+        data["table"] | {"belonging": data["table"]["belonging"] | {"fingerprint": "f" * 64}}
+    )
+    data["checkpoint"], data["table"] = "f" * 64, table.to_json()
+    data["setting"]["techniques"][0]["artefact"] = table.fingerprint
+    other.write_text(json.dumps(data))
+    outcome = paretone("speak", "--profile", other, "--text", TEXT, "--out", tmp_path / "a.wav")
+    assert outcome.code == 6
+    assert "it is for checkpoint 'ffffffffffff'" in outcome.err
+
+
+@pytest.mark.slow
+def test_official_tables_there_and_back(paretone: Callable[..., Outcome], profile: Path, tmp_path: Path) -> None:
+    official, back = tmp_path / "4_0.1.json", tmp_path / "back.json"
+    assert paretone("export-table", profile, "--out", official).code == 0
+    assert set(json.loads(official.read_text())) == {"methods", "need_cached_output"}
+    imported = paretone("import-table", official, "--steps", STEPS, "--seed", "3", "--out", back, "--json")
+    assert imported.code == 0, imported.err
+    assert Profile.load(back).artefact("table").fingerprint == Profile.load(profile).artefact("table").fingerprint
+    for name, arguments in (
+        ("a", ("--profile", profile)),
+        ("b", ("--profile", back)),
+        ("c", ("--technique", "ditreducio", "--table", official, "--steps", STEPS, "--seed", "3")),
+    ):
+        assert paretone("speak", *arguments, "--text", TEXT, "--out", tmp_path / f"{name}.wav").code == 0
+    assert (tmp_path / "a.wav").read_bytes() == (tmp_path / "b.wav").read_bytes() == (tmp_path / "c.wav").read_bytes()
+    wrong = paretone("import-table", official, "--steps", "8", "--out", back)
+    assert wrong.code == 6
+    assert "has 4 steps in layer 1, but its grid has 8" in wrong.err
+
+
+@pytest.mark.slow
+def test_calibrating(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+    places = {name: tmp_path / f"{name}.json" for name in ("profile", "table", "official")}
+    arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
+    outcome = paretone(
+        "calibrate", "--text", TEXT, "--steps", STEPS, "--threshold", "0.3", "--metric", "mae", *arguments, "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    found = outcome.data
+    loaded = Profile.load(places["profile"])
+    assert loaded.setting.engaged("ditreducio").knobs["threshold"] == 0.3
+    assert (loaded.artefact("table").layers, loaded.artefact("table").steps) == (model.info.layers, int(STEPS))
+    assert 0 < found["skipped_share"] == loaded.artefact("table").skipped_share
+    assert found["accepted"] <= found["trials"]
+    assert loaded.evidence.metrics["ops_ratio"] == pytest.approx(found["ops_ratio"])
+    assert loaded.evidence.metrics["log_mel_distance"] > 0
+    assert loaded.evidence.voice == "slt"
+    assert StrategyTable.from_json(json.loads(places["table"].read_text())) == loaded.artefact("table")
+    assert json.loads(places["official"].read_text()) == loaded.artefact("table").to_official()
+    assert "Calibration" in outcome.err
+
+
+@pytest.mark.slow
+def test_comparing_a_profile_with_its_baseline(paretone: Callable[..., Outcome], profile: Path, tmp_path: Path) -> None:
+    outcome = paretone(
+        "compare", "baseline", profile, "--text", TEXT, "--repeats", "1", "--out", tmp_path / "both", "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    found = outcome.data
+    assert found["a"]["ops_ratio"] == 1.0
+    assert found["b"]["ops_ratio"] < 0.8
+    assert found["a"]["samples"] == found["b"]["samples"]
+    assert found["log_mel_distance"] > 0
+    assert {one["what"] for one in found["differences"]} == {"ditreducio"}
+    for path, side in zip(found["files"], ("a", "b"), strict=True):
+        assert soundfile.info(path).frames == found[side]["samples"]
+    assert len(found["files"]) == 2
+
+
+@pytest.mark.slow
+def test_comparing_options(paretone: Callable[..., Outcome], profile: Path) -> None:
+    outcome = paretone("compare", "steps=2", "steps=3,guidance=1.5", "--text", TEXT, "--repeats", "1")
+    assert outcome.code == 0, outcome.err
+    assert "times as fast as A" in outcome.out
+    assert "B against A: log-mel distance" in outcome.out
+    assert "A and B differ in more than the technique: guidance (2 and 1.5), steps (2 and 3)." in outcome.out
+    assert "RTF (s/s)" in outcome.out
+    assert "TTFA (s)" in outcome.out
+    refused = paretone("compare", "baseline", f"steps=8,table={profile}", "--text", TEXT)
+    assert refused.code == 6
+
+
+@pytest.mark.slow
+def test_comparing_several_texts_gives_medians(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
+    sentences = ("Rice.", "Glue the sheet.", workload("These days a chicken leg is rare.", "Tea."))
+    (tmp_path / "texts.txt").write_text("\n".join((*sentences, "", "")), encoding="utf-8")
+    sides = workload(("steps=2", "steps=4"), ("steps=1", "steps=2"))
+    arguments = ("compare", *sides, "--text-file", tmp_path / "texts.txt", "--repeats", "1")
+    outcome = paretone(*arguments, "--out", tmp_path / "out", "--json")
+    assert outcome.code == 0, outcome.err
+    found = outcome.data
+    assert [one["text"] for one in found["texts"]] == list(sentences)
+    for name in ("real_time_factor", "first_audio_seconds", "audio_seconds", "seconds"):
+        assert found["b"][name] == np.median([one["b"][name] for one in found["texts"]])
+    assert found["log_mel_distance"] == np.median([one["log_mel_distance"] for one in found["texts"]])
+    assert found["speed_up"]["median"] == np.median([one["speed_up"]["median"] for one in found["texts"]])
+    assert sorted(os.listdir(tmp_path / "out")) == [f"{side}-00{n}.wav" for side in "ab" for n in (1, 2, 3)]
+    (tmp_path / "texts.txt").write_text("\n".join(workload(sentences, ("Rice.", "Tea."))), encoding="utf-8")
+    assert "Medians over the texts:" in paretone(*arguments).out
+
+
+@pytest.mark.slow
+def test_calibrating_at_several_thresholds(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
+    arguments = [
+        "calibrate",
+        "--text",
+        workload(TEXT, "Rice."),
+        "--steps",
+        workload(STEPS, "3"),
+        "--no-evidence",
+        "--json",
+        "--table",
+        tmp_path / "t.json",
+    ]
+    outcome = paretone(*arguments, "--thresholds", "0.1", "0.4", "0.1000001")
+    assert outcome.code == 0, outcome.err
+    small, large, same = outcome.data["calibrations"]
+    assert sorted(os.listdir(tmp_path)) == ["t-0.1.json", "t-0.1000001.json", "t-0.4.json"]
+    assert small["ops_ratio"] > large["ops_ratio"]
+    assert (small["same_as"], large["same_as"], same["same_as"]) == (None, None, 0.1)
+    for one in (small, large, same):
+        low, high = one["exact_interval"]
+        assert low < one["threshold"] <= high
+        table = StrategyTable.from_json(json.loads(Path(one["table"]).read_text()))
+        assert one["cells"] == {action.name: table.count(action) for action in SkipAction}
+        assert f"calibrated at threshold {one['threshold']:g}" in table.origin
+    alone = paretone(*arguments, "--threshold", "0.1000001")
+    assert alone.data["cells"] == same["cells"]
+    assert alone.data["exact_interval"] == same["exact_interval"]
+
+
+@pytest.mark.slow
+def test_calibrating_on_several_sentences_and_measuring_the_transfer(
+    paretone: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    places = {name: tmp_path / f"{name}.json" for name in ("profile", "table")}
+    arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
+    texts = ["--text", "Rice.", "--voice", "slt", "--voice", "rms"]
+    outcome = paretone(
+        "calibrate", *texts, "--combine", "mean", "--steps", "2", "--threshold", "0.5", *arguments, "--json"
+    )
+    assert outcome.code == 0, outcome.err
+    spoken = [(one["text"], one["voice"]) for one in outcome.data["sentences"]]
+    assert spoken == [("Rice.", "slt"), ("Rice.", "rms")], "the shorter list starts over"
+    assert outcome.data["combine"] == "mean"
+    table = StrategyTable.from_json(json.loads(places["table"].read_text()))
+    assert "on the mean error of 2 sentences" in table.origin
+
+    unseen = ["--text", "Kick the ball.", "--voice", "rms", "--voice", "slt"]
+    measured = paretone("transfer", "--profile", places["profile"], *unseen, "--json")
+    assert measured.code == 0, measured.err
+    report = measured.data
+    assert [one["sentence"]["text"] for one in report["calibrated"]] == ["Rice."], "that of the profile's evidence"
+    spoken = [(one["sentence"]["text"], one["sentence"]["voice"]) for one in report["unseen"]]
+    assert spoken == [("Kick the ball.", "rms"), ("Kick the ball.", "slt")]
+    assert report["table"] == table.fingerprint
+    assert report["threshold"] == 0.5
+    assert all(one["distance"] > 0 for one in report["unseen"])
+
+    of_table = paretone("transfer", "--table", places["table"], "--threshold", "0.5", *unseen[:4], "--json").data
+    assert of_table["unseen"] == report["unseen"][:1], "options and model are those of the table"
+    assert "To compare, measure the sentences" in of_table["verdict"]
+    own = ["--own-text", "Rice.", "--own-voice", "rms"]
+    shown = paretone("transfer", "--table", places["table"], *unseen[:4], *own)
+    assert shown.code == 0, shown.err
+    for words in ("Rice.", "Kick the ball.", "skips beyond bound (%)", "its own", "ops ratio"):
+        assert words in shown.out
+
+
+@pytest.fixture
+def calibrating(tmp_path: Path) -> Iterator[subprocess.Popen]:
+    """A calibration in a process of its own that takes far longer than the test."""
+    arguments = ["calibrate", "--steps", "64", "--text", TEXT * 8, "--profile", str(tmp_path / "p.json"), "--json"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "engine", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+def test_ctrl_c_cancels_cleanly(calibrating: subprocess.Popen, tmp_path: Path) -> None:
+    for line in calibrating.stderr:
+        if line.startswith("Check"):
+            break
+    calibrating.send_signal(signal.SIGINT)
+    out, err = calibrating.communicate()
+    assert calibrating.returncode == 130
+    assert json.loads(out) == {"error": "Cancelled.", "kind": "Cancelled", "exit_code": 130}
+    assert "Traceback" not in err
+    assert os.listdir(tmp_path) == []
+
+
+# --- Techniques that need no file -------------------------------------------------------------------------------------
+@pytest.mark.slow
+def test_techniques_are_engaged_by_name(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+    pruned = ("--technique", "steps:steps=2;spacing=uniform")
+    outcome = paretone("speak", "--json", "--text", TEXT, "--out", tmp_path / "a.wav", "--steps", "4", *pruned)
+    assert outcome.code == 0, outcome.err
+    (entry,) = outcome.data["setting"]["techniques"]
+    assert (entry["technique"], entry["knobs"]["steps"]) == ("steps", 2)
+    assert outcome.data["ops_ratio"] == pytest.approx(0.5)
+    refused = paretone(
+        "speak", "--json", "--text", TEXT, "--out", tmp_path / "b.wav", "--technique", "guidance_free:weight=0.31"
+    )
+    assert refused.code == 2
+    assert "no CFG-free weights for w = 0.31" in refused.err
+
+
+@pytest.mark.slow
+def test_a_side_of_a_comparison_names_its_techniques(paretone: Callable[..., Outcome]) -> None:
+    outcome = paretone(
+        "compare", "--json", "baseline", "steps=4,technique=steps:steps=2", "--text", TEXT, "--repeats", "1"
+    )
+    assert outcome.code == 0, outcome.err
+    assert [one["what"] for one in outcome.data["differences"]] == ["steps"]
+    assert outcome.data["b"]["ops_ratio"] == pytest.approx(0.5)
+    assert outcome.data["a"]["ops_ratio"] == 1
+
+
+@pytest.mark.slow
+def test_tables_are_calibrated_for_what_else_is_engaged(
+    paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.json"
+    outcome = paretone(
+        *(
+            "calibrate",
+            "--json",
+            "--text",
+            "Oh.",
+            "--profile",
+            path,
+            "--steps",
+            "4",
+            "--threshold",
+            "0.5",
+            "--no-evidence",
+        ),
+        *("--technique", "steps:steps=2;spacing=uniform"),
+    )
+    assert outcome.code == 0, outcome.err
+    saved = Profile.load(path)
+    assert saved.artefact("table").steps == 2
+    assert outcome.data["ops_ratio"] <= 0.5
+    saved.check(model.info, model.compatibility(saved.setting))
