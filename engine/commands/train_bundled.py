@@ -26,10 +26,12 @@ SUMMARIES = {
     "voice-vocoder": "Make the vocoder of natural speech from a voice-corpus.",
     "voice-f5": "Make an F5-TTS that speaks naturally from a voice-corpus.",
     "voice-megatts3": "Make a MegaTTS 3 that speaks naturally from a voice-corpus.",
+    "voice-tokenizer": "Make the tokenizer of a language model that speaks naturally from a voice-corpus.",
+    "voice-codec": "Make the codec of a masked-diffusion model that speaks naturally from a voice-corpus.",
 }
 """By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
 THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini")
-NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3")
+NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec")
 
 
 def declare(parser: argparse.ArgumentParser, recipe: str) -> None:

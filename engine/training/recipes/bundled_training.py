@@ -27,6 +27,7 @@ from engine.training.recipes.megatts3_mini import MegaMini
 from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
 from engine.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
+from engine.training.recipes.natural_tokens import NaturalCodec, NaturalTokenizer, NaturalTokenOptions
 from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
 from engine.training.recipes.omni_mini import OmniMini, OmniMiniOptions
 from engine.training.recipes.running import BundledModel, run_recipe
@@ -141,6 +142,14 @@ def _natural_megatts3(job: BundledTraining, corpus: Corpus, device: torch.device
     return NaturalMega(corpus, device, NaturalMegaOptions(**job.common))
 
 
+def _natural_tokenizer(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalTokenizer(corpus, device, NaturalTokenOptions(**job.common))
+
+
+def _natural_codec(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    return NaturalCodec(corpus, device, NaturalTokenOptions(**job.common))
+
+
 RECIPES: Mapping[str, Make] = {
     "vocos-mini": _vocos_mini,
     "f5-mini": _f5_mini,
@@ -153,7 +162,9 @@ RECIPES: Mapping[str, Make] = {
     "voice-vocoder": _natural_vocoder,
     "voice-f5": _natural_f5,
     "voice-megatts3": _natural_megatts3,
+    "voice-tokenizer": _natural_tokenizer,
+    "voice-codec": _natural_codec,
 }
 """In the order in which they need each other."""
-NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3")
+NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec")
 """Those that learn from natural speech."""

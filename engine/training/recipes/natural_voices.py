@@ -27,6 +27,8 @@ from engine.training.natural_teacher import NaturalTeacher
 from engine.training.sentences import PROMPT
 
 SEED = 5
+LARGEST = 0.95
+"""Peak that no recording exceeds."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def export(folder: Path, teacher: Teacher, voices: Sequence[NamedVoice] = VOICES
     for one in voices:
         sentences = teacher.speak(text, Delivery(pitch=one.pitch, formant=one.formant, seed=SEED))
         samples = np.concatenate([sentence.samples for sentence in sentences]) * math.exp(LEVEL_MEAN)
+        samples /= max(1.0, float(np.abs(samples).max()) / LARGEST)
         symbols = [symbol for sentence in sentences for symbol in sentence.symbols]
         lengths = [length for sentence in sentences for length in sentence.lengths]
         phones = timed_phones(symbols, lengths, HOP / SAMPLE_RATE)

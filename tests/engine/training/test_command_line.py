@@ -221,7 +221,7 @@ def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, ca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["voice-vocoder", "voice-f5", "voice-megatts3"])
+@pytest.mark.parametrize("recipe", ["voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec"])
 def test_natural_speech_and_what_learns_from_it(
     few_clips: None, recipe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

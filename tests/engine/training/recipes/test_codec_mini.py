@@ -9,6 +9,7 @@ import torch
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
+from engine.training.recipes.moving_codebooks import CodebookOptions
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
@@ -44,7 +45,7 @@ def test_copies_get_better_and_codes_tell_phones_apart(half: bool):
 
 
 def test_what_rounding_leaves_over_passes_the_gradient_and_is_what_the_codes_say():
-    run = recipe(replace(QUICK, shortened_share=0.0))
+    run = recipe(replace(QUICK, codebooks=CodebookOptions(shortened_share=0.0)))
     latents = torch.randn(2, 5, SMALL.numbers, requires_grad=True)
     before = run.model.quantiser.codebooks.clone()
     numbers, further = run.rounded(latents)
@@ -54,23 +55,6 @@ def test_what_rounding_leaves_over_passes_the_gradient_and_is_what_the_codes_say
     assert further["commitment"] > 0
     (gradient,) = torch.autograd.grad(numbers.sum(), latents)
     assert torch.equal(gradient, torch.ones_like(latents))
-
-
-def test_an_entry_moves_to_the_mean_of_what_is_near_and_an_idle_one_to_where_something_is():
-    run = recipe()
-    codebook = run.model.quantiser.codebooks[0]
-    codebook.copy_(100.0 * torch.arange(SMALL.codes)[:, None])
-    before = codebook.clone()
-    run._uses.fill_(4.0)
-    run._uses[0, 5] = 0.0
-    near = before[2] + 1.0 + 0.1 * torch.randn(40, SMALL.numbers)
-    entries = run._learnt(0, near)
-    assert torch.equal(entries, before[2].expand_as(entries))
-    assert any(torch.equal(codebook[5], one) for one in near)
-    others = [place for place in range(SMALL.codes) if place not in (2, 5)]
-    assert torch.equal(codebook[others], before[others])
-    # 4 tokens so far and 0.01 of 40 now.
-    torch.testing.assert_close(codebook[2], (3.96 * before[2] + 0.4 * near.mean(0)) / 4.36)
 
 
 def test_each_further_codebook_brings_the_copy_closer():
@@ -92,7 +76,7 @@ def test_each_further_codebook_brings_the_copy_closer():
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
     whole, resumed = whole_and_resumed(recipe, tmp_path)
     assert same_weights(resumed.average.module, whole.average.module)
-    assert torch.equal(resumed._uses, whole._uses)
+    assert torch.equal(resumed._codebooks.uses, whole._codebooks.uses)
 
 
 def test_the_export_is_a_codec_that_the_model_loads(tmp_path: Path):

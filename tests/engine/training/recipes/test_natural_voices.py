@@ -22,7 +22,7 @@ def test_every_voice_has_a_recording_with_text_and_phones_to_its_end(tmp_path: P
         assert rate == SAMPLE_RATE
         assert voice.phones[-1][2] == pytest.approx(len(samples) / SAMPLE_RATE, abs=HOP / SAMPLE_RATE)
         assert voice.transcript.endswith(".")
-        assert np.abs(samples).max() > 0
+        assert 0 < np.abs(samples).max() < 0.96
 
 
 def test_voices_lie_where_models_have_learnt_voices_and_apart_from_each_other():
