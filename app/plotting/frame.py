@@ -20,7 +20,8 @@ from engine.figures.scales import Scale, tick_text
 from engine.figures.scatter import Dimension
 
 _TITLE_ROOM, _BARE_ROOM = 2.2, 0.6
-"""Beside the widest number of an upright axis, with and without a title; in heights of the font, like all room here."""
+"""Room next to the widest number of the Y axis, with and without a title; in heights of the font, like all room
+here."""
 _BETWEEN = {"bottom": 4.0, "left": 2.2}
 _BENEATH = -200.0
 _OVERHANG = 4.0

@@ -35,7 +35,7 @@ class ScatterLayers:
         self.frame = frame
         self.shown = Scatter(Dimension(""), Dimension(""))
         self.wholes = self.shown.scales()
-        """Across and up, with room for everything."""
+        """Scales of the X axis and the Y axis, with room for everything."""
         still = StaticLayers(frame, 1)
         self._front, self._lines = Shapes(frame, 1, still), Shapes(frame, 2, still)
         self._whiskers, self._points = Whiskers(frame, 3, still), Points(frame, 4, still)

@@ -10,7 +10,7 @@ from app.plotting.frame import Frame
 from engine.figures.scales import Scale
 
 Sections = tuple[Scale | None, Scale | None]
-"""Which part is shown across and up; ``None`` for all."""
+"""The shown part of the X axis and of the Y axis; ``None`` for all."""
 EVERYTHING: Sections = (None, None)
 Wholes = tuple[Scale, Scale]
 

@@ -37,7 +37,7 @@ class ZoomChart(Chart):
     """Another section is shown, or everything: see :attr:`sections`."""
 
     both_axes = True
-    """Whether both axes have sections, or only the one across."""
+    """Whether both axes have sections, or only the X axis."""
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__(name, colours, parent, on_paper)
@@ -49,7 +49,7 @@ class ZoomChart(Chart):
     # --- What subclasses say -----------------------------------------------------------------------------------------
     @property
     def wholes(self) -> Wholes:
-        """Scales across and up with room for everything."""
+        """Scales of the X axis and the Y axis, with room for everything."""
         raise NotImplementedError
 
     def draw_section(self) -> None:

@@ -58,8 +58,8 @@ class Jobs(QObject):
     """A :class:`Job` was submitted."""
     ended = Signal(object, object, str)
     """A :class:`Job`, its :class:`Outcome`, and the sentence that says why it failed or ``""``."""
-    rests = Signal()
-    """Nothing computes any more, after :meth:`hold`."""
+    paused = Signal()
+    """Background work is paused, after :meth:`hold`."""
 
     def __init__(self, submit: Callable[[Command], None], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -97,8 +97,8 @@ class Jobs(QObject):
         return job
 
     def hold(self) -> None:
-        """Let nothing compute until :meth:`release`: what runs rests, what is started meanwhile waits. A take that is
-        being made is finished first; :attr:`rests` says when that is."""
+        """Let nothing compute until :meth:`release`: running jobs pause, new ones wait. A take that is being made
+        is finished first; then :attr:`paused` is emitted."""
         if not self._held:
             self._held = True
             self._submit(Hold(0))
@@ -111,7 +111,7 @@ class Jobs(QObject):
 
     @property
     def held(self) -> bool:
-        """Whether the engine is to rest."""
+        """Whether background work is to pause."""
         return self._held
 
     def cancel_all(self) -> None:
@@ -124,9 +124,9 @@ class Jobs(QObject):
         self._submit(PauseStudy(0, job.number))
 
     def handle(self, event: Event) -> None:
-        """Take note of an event that ends a job, and of the engine's rest; others are ignored."""
+        """Take note of an event that ends a job, and of the pause; others are ignored."""
         if isinstance(event, EngineHeld) and self._held:
-            self.rests.emit()
+            self.paused.emit()
         outcomes = {JobFinished: Outcome.FINISHED, JobFailed: Outcome.FAILED, JobCancelled: Outcome.CANCELLED}
         outcome = outcomes.get(type(event))
         job = self._running.get(event.job)

@@ -20,7 +20,7 @@ CELLS_DARK = ("#2f3743", "#3f93d2", "#f2b84b")
 stay apart in grey."""
 FILLED, HOLLOW, DOTTED = "filled", "hollow", "dotted"
 SHAPES = ("circle", "square", "triangle", "diamond", "hexagon", "down")
-"""As many as share no factor with the colours, so that no two of 42 names look alike."""
+"""Their number has no common factor with that of the colours, so that no two of 42 names look alike."""
 STAR = "star"
 """Glyph of points without a name."""
 _CORNERS = {

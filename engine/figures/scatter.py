@@ -58,7 +58,7 @@ class Scatter:
     intervals: bool = True
 
     def scales(self) -> tuple[Scale, Scale]:
-        """Across and up, with room for every point, its intervals and the levels."""
+        """Scales of the X axis and the Y axis, with room for every point, its intervals and the levels."""
         return self._scale(self.across, self.x), self._scale(self.up, self.y)
 
     def _scale(self, places: np.ndarray, along: Dimension) -> Scale:

@@ -123,7 +123,7 @@ class TokenBatch:
     """(B, T) bool: everything but the padding after the speech."""
 
     def to(self, device: torch.device) -> TokenBatch:
-        """The same on ``device``."""
+        """This batch on ``device``."""
         return moved(self, device)
 
     @property

@@ -64,13 +64,13 @@ class LabPresenter(Presenter):
         self._conditions: tuple[Condition, ...] = ()
         self._preparing = False
         self._coming: Callable[[], None] | None = None
-        """The test that begins as soon as the engine rests."""
+        """The test that begins as soon as background work is paused."""
         self._background = Background("lab", self)
         self.lab: LabPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
         self._actions.bind(self._actions.listening_test, self._open)
         self._state.jobs.began.connect(self._job_began)
-        self._state.jobs.rests.connect(self._engine_held)
+        self._state.jobs.paused.connect(self._engine_held)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:

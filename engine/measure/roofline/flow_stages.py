@@ -71,7 +71,7 @@ def _evaluating(works: FlowInternals, number: int) -> Stage:
     # What computes in whole numbers are products with weights alone.
     attended = "float32" if precision == "int8" else precision
     part = partial(Part, calls=layers, share=share, note=note)
-    # Beside two norms, two gated additions: they read the stream and what is added to it, and write the stream.
+    # Two gated additions, in addition to two norms: they read the stream and what is added to it, and write the stream.
     added = counts.Work(4 * tokens * width, 2 * 3 * 4 * tokens * width)
     joins = [Part(JOINS, counts.linear(tokens, 2 * width, width, 4), pieces.joins)] if pieces.joins else []
     parts = (

@@ -74,7 +74,7 @@ class KeptPrefixRun(SpacedRun):
             return super()._cost(targets, guide)
         config, request = self._network.config, self._request
         inner = config.transformer
-        # Behind the prefix the canvas attends to it, and that is all that is computed of it.
+        # Only the canvas after the prefix attends to it; nothing else of the prefix is computed.
         seen = 4 * inner.layers * request.frames * request.prefix * inner.width
         alone = config.operations(request.frames, 0) if guide is Guide.BOTH else 0.0
         return config.operations(request.frames, targets) + seen + alone

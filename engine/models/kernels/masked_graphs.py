@@ -86,7 +86,7 @@ class _PaddedRun(MaskedRun):
             )
 
     def wanted(self, rows: Rows, first: int, last: int) -> tuple[Tensor, ...]:
-        # Behind the frames of its branch a row would be another branch's.
+        # A row after the frames of its branch would be another branch's.
         frames = self._request.frames
         places = self._places.clamp(max=frames - 1)
         return tuple(places + (part.stop - part.start - frames) for part in rows.parts)

@@ -43,7 +43,7 @@ def test_the_engine_is_held_once_and_says_when_it_rests(qtbot: QtBot) -> None:
     sent: list[Command] = []
     jobs = Jobs(sent.append)
     rests: list[bool] = []
-    jobs.rests.connect(lambda: rests.append(True))
+    jobs.paused.connect(lambda: rests.append(True))
     jobs.handle(EngineHeld(0))
     assert rests == [], "nobody asked for it"
     jobs.hold()

@@ -39,7 +39,7 @@ def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
 
 
 def _axes(kept: dict) -> tuple[str, str] | None:
-    """The user's own axes, across and up; ``None`` if there are none, or not any more."""
+    """The user's own X axis and Y axis; ``None`` if there are none, or not any more."""
     x, y = (kept.get(name) for name in _AXES)
     if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in AXES}:
         return x, y

@@ -65,12 +65,12 @@ class PlotOptions:
     published: bool = False
     intervals: bool = True
     log_x: bool = False
-    """Whether the axis across is logarithmic, as far as anything can be shown on it then."""
+    """Whether the X axis is logarithmic, as far as anything can be shown on it then."""
     log_y: bool = False
 
     @property
     def axes(self) -> tuple[Axis, Axis]:
-        """Across and up."""
+        """X axis and Y axis."""
         return axis(self.x), axis(self.y)
 
 
@@ -196,9 +196,9 @@ class Scene:
     notes: tuple[str, ...] = ()
     """Sentences of caution."""
     logarithmic: tuple[bool, bool] = (False, False)
-    """Which axes are, across and up."""
+    """Whether the X axis and the Y axis are logarithmic."""
     floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-    """Across and up: what the judges of the points make of the reference speech."""
+    """The judges' scores of the reference speech, on the X axis and on the Y axis."""
 
     @cached_property
     def index(self) -> dict[str, int]:
