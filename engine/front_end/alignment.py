@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,10 @@ SLOWEST, FASTEST = 3.5, 0.3
 """A recording longer or shorter by this factor than the table expects does not say what the transcript says."""
 
 
+Segment = tuple[str, float, float]
+"""A phone of the aligner's, or :data:`PAUSE`, with start and end in seconds."""
+
+
 @dataclass(frozen=True)
 class Alignment:
     """Phones of a recording, from its start to its end without gaps."""
@@ -47,14 +51,10 @@ def align(samples: np.ndarray, rate: int, transcript: PhoneText, table: Duration
 
     Raises :class:`AudioError` when the recording is silent or cannot be of this transcript.
     """
-    start, end = speech_span(samples, rate)
     expected = float(table.seconds(transcript.phones, voice).sum())
-    if not FASTEST * expected <= end - start <= SLOWEST * expected:
-        raise AudioError(
-            f"The recording has {end - start:.1f} s of speech, but its transcript would take about {expected:.1f} s; "
-            "check that the transcript has exactly the words of the recording."
-        )
-    forced = _forced_alignment(samples, rate, transcript)
+    start, end = checked_span(samples, rate, expected)
+    words = [to_arpabet(transcript.phones[word.first : word.last]) for word in transcript.words]
+    forced = _named(forced_segments(samples, rate, words), [phone for phone in transcript.phones if phone != PAUSE])
     if forced:
         return Alignment(_closed(forced, len(samples) / rate), FORCED)
     seconds = table.seconds(transcript.phones, voice) * (end - start) / expected
@@ -74,17 +74,29 @@ def speech_span(samples: np.ndarray, rate: int) -> tuple[float, float]:
     return float(loud[0] * window / rate), float((loud[-1] + 1) * window / rate)
 
 
-def _forced_alignment(samples: np.ndarray, rate: int, transcript: PhoneText) -> list[TimedPhone]:
-    """Phones as pocketsphinx finds them; empty if it is missing or does not find them."""
+def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float, float]:
+    """:func:`speech_span` of a recording whose transcript should take ``expected`` seconds. Raises :class:`AudioError`
+    for silence, and when it cannot be of this transcript."""
+    start, end = speech_span(samples, rate)
+    if not FASTEST * expected <= end - start <= SLOWEST * expected:
+        raise AudioError(
+            f"The recording has {end - start:.1f} s of speech, but its transcript would take about {expected:.1f} s; "
+            "check that the transcript has exactly the words of the recording."
+        )
+    return start, end
+
+
+def forced_segments(samples: np.ndarray, rate: int, words: Sequence[str]) -> list[Segment]:
+    """Segments of a recording as pocketsphinx finds them, for ``words`` in its phones with blanks in between; empty if
+    it is missing or does not find them."""
     try:
         import pocketsphinx
     except ImportError:
         return []
     decoder = pocketsphinx.Decoder(samprate=ALIGNER_RATE, loglevel="FATAL", lm=None)
-    names = [f"word{number}" for number in range(len(transcript.words))]
-    for name, word in zip(names, transcript.words, strict=True):
-        phones = transcript.phones[word.first : word.last]
-        decoder.add_word(name, to_arpabet(phones), name == names[-1])
+    names = [f"word{number}" for number in range(len(words))]
+    for name, word in zip(names, words, strict=True):
+        decoder.add_word(name, word, name == names[-1])
     raw = (resample(samples, rate, ALIGNER_RATE).clip(-1, 1) * 32767).astype(np.int16).tobytes()
     decoder.set_align_text(" ".join(names))
     try:
@@ -93,14 +105,15 @@ def _forced_alignment(samples: np.ndarray, rate: int, transcript: PhoneText) -> 
             return []
         decoder.set_alignment()
         _run(decoder, raw)
-        segments = [
-            (phone.name, phone.start, phone.start + phone.duration)
-            for word in decoder.get_alignment()
-            for phone in word
-        ]
+        return [_segment(phone) for word in decoder.get_alignment() for phone in word]
     except RuntimeError:
         return []
-    return _named(segments, [phone for phone in transcript.phones if phone != PAUSE])
+
+
+def _segment(found: Any) -> Segment:
+    silent = found.name == "SIL" or found.name.startswith("+")
+    start, end = (place / ALIGNER_FRAMES_PER_SECOND for place in (found.start, found.start + found.duration))
+    return PAUSE if silent else found.name, start, end
 
 
 def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
@@ -109,18 +122,14 @@ def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
     decoder.end_utt()
 
 
-def _named(segments: Sequence[tuple[str, int, int]], phones: Sequence[str]) -> list[TimedPhone]:
+def _named(segments: Sequence[Segment], phones: Sequence[str]) -> list[TimedPhone]:
     """Segments under our own phone names (pocketsphinx has no schwa); empty when they are not these phones."""
     left = list(phones)[::-1]
     named: list[TimedPhone] = []
     for name, start, end in segments:
-        if name == "SIL" or name.startswith("+"):
-            phone = PAUSE
-        elif left:
-            phone = left.pop()
-        else:
+        if name != PAUSE and not left:
             return []
-        named.append((phone, start / ALIGNER_FRAMES_PER_SECOND, end / ALIGNER_FRAMES_PER_SECOND))
+        named.append((PAUSE if name == PAUSE else left.pop(), start, end))
     return [] if left else named
 
 

@@ -286,6 +286,16 @@ def harvard_sentences() -> tuple[str, ...]:
     return _lines("harvard.txt")
 
 
+def unseen_sentences() -> tuple[str, ...]:
+    """Everyday sentences, as people write them, which no model here was trained on."""
+    return _lines("unseen.txt")
+
+
+def judged_sentences() -> tuple[str, ...]:
+    """All sentences that models are judged by. Training leaves them out, and what shares a run of words with one."""
+    return (*harvard_sentences(), *unseen_sentences())
+
+
 def _lines(name: str) -> tuple[str, ...]:
     text = resource("sentences", name).read_text(encoding="utf-8")
     return tuple(line.strip() for line in text.splitlines() if line.strip())

@@ -150,7 +150,11 @@ class _Reader:
 
     def _sentences(self) -> tuple[str, ...]:
         given = self._fields.get("sentences", "harvard")
-        known = {"harvard": catalogue.harvard_sentences, "demo": catalogue.sentences}
+        known = {
+            "harvard": catalogue.harvard_sentences,
+            "unseen": catalogue.unseen_sentences,
+            "demo": catalogue.sentences,
+        }
         if isinstance(given, str) and given in known:
             texts = known[given]()
         elif isinstance(given, str):
@@ -160,7 +164,7 @@ class _Reader:
             except (OSError, UnicodeDecodeError) as error:
                 why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8 text"
                 raise StudyError(
-                    f"sentences is neither a list, 'harvard' nor 'demo', and {path} is not a text file: {why}."
+                    f"sentences is neither a list, 'harvard', 'unseen' nor 'demo', and {path} is no text file: {why}."
                 ) from error
             texts = tuple(line.strip() for line in lines if line.strip())
         else:

@@ -17,7 +17,7 @@ import torch
 
 from engine import device as devices
 from engine.errors import Cancelled, TrainingError
-from engine.models.catalogue import harvard_sentences, voices
+from engine.models.catalogue import judged_sentences, voices
 from engine.models.files.language_weights import own_place
 from engine.setting.knobs import Values
 from engine.training.follower import Follower
@@ -138,7 +138,7 @@ def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower)
         speakers = voices(request.model, request.folder)
         count = request.sentences * len(speakers)
         follower.status(f"{teacher.entry.title} speaks {count} sentences to learn from")
-        sentences = training_sentences(count, excluded=[PROMPT, *harvard_sentences()])
+        sentences = training_sentences(count, excluded=[PROMPT, *judged_sentences()])
         random.Random(request.seed).shuffle(sentences)
         spoken: list[SpokenTokens] = []
         for start in range(0, count, teacher.portion):

@@ -28,7 +28,7 @@ from engine.audio.resampling import resample
 from engine.errors import PlainError
 from engine.front_end.phones import PAUSE
 from engine.front_end.timed_phone import TimedPhone
-from engine.models.catalogue import harvard_sentences
+from engine.models.catalogue import judged_sentences
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.training.batch_queue import QueuedClip
 from engine.training.sentences import PROMPT, training_sentences
@@ -169,7 +169,7 @@ def prepare_corpus(
 
 def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus[Clip]:
     """The corpus of every bundled model; the sentences that models are judged by are not in it."""
-    return prepare_corpus(folder, sentences, excluded=[PROMPT, *harvard_sentences()], progress=progress)
+    return prepare_corpus(folder, sentences, excluded=[PROMPT, *judged_sentences()], progress=progress)
 
 
 def _make(shards: Sequence[_Shard], workers: int | None, progress: Callable[[int, int], None]) -> None:

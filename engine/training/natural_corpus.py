@@ -26,7 +26,7 @@ from engine.files import reason, write_atomically
 from engine.front_end.natural.pace import EMPHASISED, STRENGTHS, TEMPOS
 from engine.front_end.natural.phones import timed_phones
 from engine.front_end.timed_phone import TimedPhone
-from engine.models.catalogue import harvard_sentences
+from engine.models.catalogue import judged_sentences
 from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
 from engine.training.corpora import Corpus
 from engine.training.everyday import corpus_sentences
@@ -132,7 +132,7 @@ class Utterance:
 def planned(options: CorpusOptions) -> list[Utterance]:
     """All utterances of a corpus: those to train on, then those held out."""
     counts = ((options.voices, options.sentences), (options.held_out_voices, options.held_out_sentences))
-    texts = iter(corpus_sentences(options.utterances, options.seed, [PROMPT, *harvard_sentences()]))
+    texts = iter(corpus_sentences(options.utterances, options.seed, [PROMPT, *judged_sentences()]))
     utterances: list[Utterance] = []
     for part, (voices, sentences) in enumerate(counts):
         for number in range(voices):

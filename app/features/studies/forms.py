@@ -86,7 +86,7 @@ class StudyForm:
     title: str
     model: str
     sentences: str
-    """``harvard``, ``demo``, or the path of a file with one sentence a line."""
+    """``harvard``, ``unseen``, ``demo``, or the path of a file with one sentence a line."""
     count: int
     """The number of sentences to take from the start; 0 for all."""
     voices: tuple[Voice, ...]

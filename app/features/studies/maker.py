@@ -43,7 +43,7 @@ from engine.techniques import applying_to
 
 EVERY, SEARCH, LAYERS = "every", "search", "layers"
 """Choices of settings: every combination, a search, or the model without each of its layers."""
-_LISTS = (("Harvard sentences", "harvard"), ("Demonstration sentences", "demo"))
+_LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("Demonstration sentences", "demo"))
 _OWN = "own"
 _TEXT = "Text (*.txt)"
 TOML = "Study (*.toml)"

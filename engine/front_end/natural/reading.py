@@ -16,9 +16,13 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from engine.errors import SettingError
+from engine.front_end.alignment import Alignment
 from engine.front_end.chunking import chunks, sentences
 from engine.front_end.language import language_of
+from engine.front_end.natural.aligning import align_phones
 from engine.front_end.natural.lengths import SymbolLengths, default_lengths
 from engine.front_end.natural.pace import FRAME, Pace
 from engine.front_end.natural.phonemiser import NaturalPhonemiser, NaturalText
@@ -99,6 +103,15 @@ class NaturalReader:
             ended = any(one.endswith(piece) or piece.endswith(one) for one in whole_sentences)
             pieces.append(self._piece(piece, ended, speed, None if seed is None else (seed, number)))
         return tuple(pieces), whole.notes
+
+    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
+        """The phones of a recording (n,) at ``rate`` Hz.
+
+        Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.
+        """
+        said = self._phonemise(transcript).sentences
+        expected = [phone for phonemes in said for phone in Pace().spoken(phonemes, self._units, 1.0)]
+        return align_phones(samples, rate, expected)
 
     def text(self, text: str) -> NaturalText:
         """A text as it is read, without times. Raises :class:`TextError` when nothing in it can be spoken."""

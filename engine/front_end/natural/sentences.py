@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.front_end.natural.collocations import settled_reading, settled_tag
 from engine.front_end.natural.lexicon import Context, Lexicon
 from engine.front_end.natural.phones import CONSONANTS, PUNCTUATION, VOWELS
 from engine.front_end.natural.stress import PRIMARY, unstressed, weakened, weight
@@ -21,7 +22,8 @@ from engine.front_end.numbers import ONES, TENS
 _PAUSES = frozenset(PUNCTUATION) - frozenset('"“”()')
 _SOUNDS = frozenset((*VOWELS, *CONSONANTS)) - frozenset("ɐᵊT")
 """Sounds that decide how a small word before them is said."""
-_HUMPS = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-zß-öø-ÿ']+|[^\W\d_]+|\d+|'|[^\w\s]|_", re.ASCII)
+_RUNS = re.compile(r"'?[^\W\d_]+(?:'[^\W\d_]+)*|\d+|[^\w\s]|_")
+_HUMPS = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SILENT = frozenset("',-._/")
 _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _DIGITS = frozenset((*ONES, *TENS))
@@ -97,14 +99,19 @@ class SentenceReader:
     def _words(self, found: Sequence[Token]) -> list[_Word]:
         words: list[_Word] = []
         open_word = False
-        for token, tag in zip(found, self._tagger([token.text for token in found]), strict=True):
+        texts = [token.text for token in found]
+        for place, (token, tag) in enumerate(zip(found, self._tagger(texts), strict=True)):
             if token.mark is not None:
                 words.append(_Word([], token.blank, token.mark))
                 open_word = False
                 continue
             if not open_word:
                 words.append(_Word([]))
-            words[-1].parts += (_Part(text, tag) for text in _HUMPS.findall(token.text) or [token.text])
+            settled = settled_reading(texts, place)
+            if settled:
+                words[-1].parts.append(_Part(token.text, tag, settled))
+            else:
+                words[-1].parts += _parts(token.text, settled_tag(texts, place, tag))
             words[-1].blank = token.blank
             open_word = not token.blank
         return words
@@ -125,6 +132,8 @@ class SentenceReader:
 
     def _longest(self, parts: Sequence[_Part], context: Context) -> tuple[int, str | None]:
         """The first of the longest run of parts up to the last one that can be pronounced, and its phonemes."""
+        if parts[-1].phonemes is not None:
+            return len(parts) - 1, parts[-1].phonemes
         for start in range(len(parts)):
             run = parts[start:]
             tag = max(run, key=lambda part: sum(2 - (one == one.lower()) for one in part.text)).tag
@@ -143,6 +152,10 @@ class SentenceReader:
 
     def _by_spelling(self, text: str) -> str:
         return " ".join(filter(None, map(self._unknown, _LETTERS.findall(text))))
+
+
+def _parts(text: str, tag: str) -> list[_Part]:
+    return [_Part(part, tag) for run in _RUNS.findall(text) for part in _HUMPS.split(run)]
 
 
 def _joined(parts: Sequence[_Part]) -> str:

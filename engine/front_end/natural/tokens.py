@@ -27,6 +27,8 @@ _NOT = frozenset(
 _JOINED = {"cannot": 3, "gonna": 3, "gotta": 3}
 """Words that the tagger knows as two, with the length of the first."""
 _DOTTED = re.compile(r"(?:\w\.){2,}|[A-Za-z]\.", re.ASCII)
+_SECOND_DOT = re.compile(r"(?<=\b\w\.)\.$")
+"""Of an abbreviation at the end of a sentence."""
 
 
 @dataclass
@@ -45,6 +47,9 @@ def tokens(text: str) -> list[Token]:
     found: list[Token] = []
     quoted = False
     for chunk in text.split():
+        if chunk in _DASHES:
+            found.append(Token(chunk, True, "—"))
+            continue
         before, inside, after = _peeled(chunk)
         parts = [Token(mark, mark=_mark(mark)) for mark in before]
         quoted = quoted or "'" in before
@@ -71,6 +76,7 @@ def _peeled(chunk: str) -> tuple[list[str], str, list[str]]:
         before.append(match[0])
         chunk = chunk[match.end() :]
     while (match := _TRAILING.search(chunk)) and not _DOTTED.fullmatch(chunk):
+        match = _SECOND_DOT.search(chunk) or match
         after.append(match[0])
         chunk = chunk[: match.start()]
     return before, chunk, after[::-1]

@@ -21,7 +21,7 @@ from engine.front_end.numbers import MONTHS, REGNAL_NAMES, cardinal, ordinal, sp
 
 _PUNCTUATION = {one: one for one in "“”—…"} | {"―": "—", "•": " ", "·": " ", "×": " times ", "™": "", "®": ""}
 _FOLDED = {symbol: words for symbol, words in FOLDED.items() if not symbol.isalpha()} | _PUNCTUATION
-_KEPT = KEPT | frozenset(_PUNCTUATION)
+_KEPT = KEPT | frozenset(_PUNCTUATION) | {"¢"}
 
 _TITLES = (
     TITLES
@@ -39,7 +39,7 @@ _ENDINGS = (
     ENDINGS
     | {"Univ": "University", "Assn": "Association", "Govt": "Government", "Ln": "Lane"}
     | {
-        "etc": "etcetera",
+        "etc": "etc",
         "Bldg": "Building",
         "Pkwy": "Parkway",
         "Sat": "Saturday",
@@ -47,13 +47,21 @@ _ENDINGS = (
         "ed": "edition",
     }
 )
+
+
+def _numerals() -> list[str]:
+    """From I to XXXIX."""
+    ones = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
+    return [tens + one for tens in ("", "X", "XX", "XXX") for one in ones][1:]
+
+
 _MONTH_NAMES = [month.capitalize() for month in MONTHS]
 _MONTH_STARTS = {name[:3]: name for name in _MONTH_NAMES} | {"Sept": "September"}
 _MONTH = "|".join(sorted((*_MONTH_NAMES, *_MONTH_STARTS), key=len, reverse=True))
 _CODES = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "INR": "₹"}
 _COMMON_DENOMINATORS = frozenset((*range(2, 11), 12, 16, 20, 32, 64, 100))
 _DIVISIONS = "Chapter|Part|Act|Scene|Section|Volume|Book|Phase|Article|Level|Stage|Class|Grade|Episode|Round|Type|Mark"
-_SINGLE_ROMAN = {"I": 1, "V": 5, "X": 10}
+_ROMAN = {numeral: number for number, numeral in enumerate(_numerals(), 1)}
 _AFTER_REIGN = "was|is|had|of|and|ruled|reigned|became|died|came|ordered"
 
 Spell = Callable[[re.Match[str]], str] | str
@@ -88,6 +96,12 @@ def _mixed_half(match: re.Match[str]) -> str:
     return f"{match[1]} and a {'half' if match[2] == '2' else 'quarter'}"
 
 
+def _several(match: re.Match[str]) -> str:
+    """ "52s" is "fifty twos"."""
+    words = cardinal(int(match[1]))
+    return f" {words[:-1]}ies" if words.endswith("y") else f" {words}es" if words.endswith("x") else f" {words}s"
+
+
 _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(r"\b([eE])\.g\."), "E.G."),
     (re.compile(r"\b([iI])\.e\."), "I.E."),
@@ -105,7 +119,7 @@ _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(r"\b9/11\b"), "nine eleven"),
     (re.compile(r"\b(\d+) 1/([24])\b(?!/)"), _mixed_half),
     (re.compile(r"(?<![\d/.$£€])\b(\d{1,2})/(\d{1,2})\b(?![\d/.]\d|/)"), _month_and_day),
-    (re.compile(rf"\b(the )?(\d{{1,2}}) (?:of )?({_MONTH})\b\.?(?= |,|\.|$)"), _day_first),
+    (re.compile(rf"\b(the )?(\d{{1,2}}) (?:of )?({_MONTH})\b(?:\.(?= ))?"), _day_first),
     (
         re.compile(rf"\b({_MONTH})\.? (?=\d{{1,2}}(?:st|nd|rd|th)?\b(?![:%]))"),
         lambda match: f"{_month(match[1])} ",
@@ -116,10 +130,19 @@ _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(r"\b(\d+)'(\d{1,2})(?:\"|”|'')"), r"\1 foot \2"),
     (re.compile(r"\b(\d+) ?ft\.? (\d+) ?in\b\.?"), r"\1 feet \2 inches"),
     (re.compile(r"\b(\d+)[ -]?in\.(?= [a-z])"), r"\1 inches"),
-    (re.compile(rf"\b((?:{_DIVISIONS})) ([IVX])\b(?!')"), lambda match: f"{match[1]} {_SINGLE_ROMAN[match[2]]}"),
+    (re.compile(rf"\b({_DIVISIONS}) ([IVX])\b(?!')"), lambda match: f"{match[1]} {_ROMAN[match[2]]}"),
+    (
+        re.compile(rf"\b({_DIVISIONS.lower()}) ([VX]|I(?! [a-z]))\b(?!')"),
+        lambda match: f"{match[1]} {_ROMAN[match[2]]}",
+    ),
+    (
+        re.compile(rf"\b({'|'.join(sorted(REGNAL_NAMES))}) ([IVX]{{2,}})\b"),
+        lambda match: f"{match[1]} the {_day(_ROMAN[match[2]])}" if match[2] in _ROMAN else match[0],
+    ),
+    (re.compile(r"\b(\d[\d,.]*) ?ha\b"), lambda match: f"{match[1]} {'hectare' if match[1] == '1' else 'hectares'}"),
     (
         re.compile(rf"\b({'|'.join(sorted(REGNAL_NAMES))}) ([IVX])\b(?= (?:{_AFTER_REIGN})\b|[,.;:!?')]|$|'s)"),
-        lambda match: f"{match[1]} the {ordinal(_SINGLE_ROMAN[match[2]])}",
+        lambda match: f"{match[1]} the {ordinal(_ROMAN[match[2]])}",
     ),
     (
         re.compile(r"(?<![\w.,$£€¥₹-])([1-9]\d)00\b(?![.,]\d|-\d|–\d)"),
@@ -127,6 +150,11 @@ _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     ),
     (re.compile(r"#(?=[A-Za-z])"), " hashtag "),
     (re.compile(r"\b([A-Z])&([A-Z])\b"), r"\1 and \2"),
+    (re.compile(r"\b([CF])#"), r"\1 sharp"),
+    (re.compile(r"(?<!\S)\.(?=[A-Za-z])"), "dot "),
+    (re.compile(r"(?<=[A-Z])-?(\d+)s\b"), _several),
+    (re.compile(r"\b(\d+)-([a-z]+)-([a-z]+)\b"), r"\1 \2 \3"),
+    (re.compile(r"(?<=\b\d)-(?=[a-z]{3})|(?<=\b\d\d)-(?=[a-z]{3})"), " "),
 )
 """Before anything else: what the steps after it would read in another way."""
 
@@ -149,7 +177,7 @@ _LAST: tuple[tuple[re.Pattern[str], str], ...] = (
 _TITLE = re.compile(rf"\b({'|'.join(_TITLES)})\.(?=\s|-)|\b(vs|Mr|Ms)\b(?!\.)")
 _ENDING = re.compile(rf"\b({'|'.join(_ENDINGS)})\.(\s+[A-Z]|[”\"')]*\s*$)?")
 _SAINT = re.compile(r"\b(St|Dr)\.(?=(\s+[A-Z])?)")
-_DOTTED_LAST = re.compile(r"(?<!\w)((?:[A-Za-z]\.){2,})([”\"')]*)$")
+_DOTTED_LAST = re.compile(r"(?<![\w.'])((?:[A-Za-z]\.)+)([”\"')]*)$")
 
 
 def write_out(text: str) -> Normalised:

@@ -7,6 +7,7 @@ import pytest
 
 from engine.errors import CheckpointError, SettingError
 from engine.front_end.durations import TAIL_SECONDS, DurationTable, frames, labels, timed
+from engine.front_end.natural.phones import PHONES
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PhoneVocabulary
 from engine.paths import resource
@@ -79,3 +80,13 @@ def test_a_damaged_table_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_phone_without_any_entry_names_itself() -> None:
     with pytest.raises(CheckpointError, match="'zh'"):
         DurationTable({"one": {"aa": 0.1}}).seconds(["zh"], "one")
+
+
+def test_phones_of_natural_speech_are_a_vocabulary_too(tmp_path: Path) -> None:
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(PHONES), encoding="utf-8")
+    natural = PhoneVocabulary.load(path)
+    assert natural.natural and natural.phones == PHONES
+    path.write_text("\n".join((*PHONES, "aa")), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="'aa' is not a phone"):
+        PhoneVocabulary.load(path)

@@ -31,7 +31,7 @@ def test_english_and_chinese_are_told_apart(sentence: str, language: str) -> Non
     assert language_of(sentence, ABLE) == language
 
 
-@pytest.mark.parametrize("file", ["demo.txt", "harvard.txt"])
+@pytest.mark.parametrize("file", ["demo.txt", "harvard.txt", "unseen.txt"])
 def test_bundled_sentences_are_english(file: str) -> None:
     for sentence in resource("sentences", file).read_text(encoding="utf-8").splitlines():
         assert language_of(sentence, ABLE) == ENGLISH

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from engine.models.catalogue import harvard_sentences
+from engine.models.catalogue import harvard_sentences, judged_sentences, unseen_sentences
 from engine.training.everyday import (
     LONGEST,
     SHORTEST,
@@ -54,3 +54,15 @@ def test_a_corpus_has_all_kinds_and_no_run_of_words_of_a_test_sentence():
 
 def test_few_sentences_are_few():
     assert len(corpus_sentences(5)) == 5
+
+
+def test_sentences_that_models_are_judged_by_are_everyday_text_of_ordinary_length_and_in_no_corpus():
+    unseen = unseen_sentences()
+    assert len(set(unseen)) == len(set(harvard_sentences())) == 30
+    assert all(9 <= len(one.split()) <= 17 for one in unseen)
+    forbidden = {run for one in unseen for run in runs(one)}
+    assert forbidden.isdisjoint(run for one in written_sentences() for run in runs(one))
+    sentences = corpus_sentences(4_000, excluded=judged_sentences())
+    assert forbidden.isdisjoint(run for one in sentences for run in runs(one))
+    # No form of the grammar comes near them: leaving them out changes no corpus.
+    assert sentences == corpus_sentences(4_000, excluded=harvard_sentences())

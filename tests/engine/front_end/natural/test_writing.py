@@ -1,0 +1,41 @@
+"""Text in plain words, with capitals and punctuation."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.front_end.natural.writing import write_out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("It costs $3.50, not £2.", "It costs three dollars and fifty cents, not two pounds."),
+        ("See you at 6:45 p.m. on 3 March.", "See you at six forty-five P.M. on the third of March."),
+        ("On March 21, 2024, at 9:05", "On March twenty-first, twenty twenty four, at nine oh five"),
+        (
+            "3,500 of 3500, 4200 and 1900",
+            "three thousand five hundred of thirty five hundred, forty two hundred and nineteen hundred",
+        ),
+        ("2 1/2 cups and 3/4", "two and a half cups and three quarters"),
+        ("Due 7/4, open 24/7.", "Due July fourth, open twenty four seven."),
+        ("Dr. Li and Mrs. Day, 48 Main St.", "Doctor Li and Mrs Day, forty eight Main Street."),
+        ("Use herbs, e.g. thyme, etc.", "Use herbs, E.G. thyme, etc."),
+        ("Visit www.a-b.org or me@x.com.", "Visit WWW dot a dash b dot org or me at x dot com."),
+        ("Henry V and Louis XIV, Part V.", "Henry the fifth and Louis the fourteenth, Part five."),
+        ("I am 6'2\" or 6 ft 2 in tall", "I am six foot two or six feet two inches tall"),
+        ("AT&T, Q&A", "AT and T, Q and A"),
+        ("No. 5, nos. 3, pp. 4-6", "Number five, nos. three, pages four to six"),
+        ("500 USD, EUR 20, 5¢", "five hundred dollars, twenty euros, five cents"),
+        ("“Hi” — she’s (very) tired…", "“Hi” — she's (very) tired…"),
+        ("#fun, #3", "hashtag fun, number three"),
+        ("naïve café", "naïve café"),
+        ("a -5°C night", "a minus five degrees celsius night"),
+    ],
+)
+def test_what_people_type_is_written_out(text: str, words: str) -> None:
+    assert write_out(text).text == words
+
+
+def test_what_has_no_sound_is_reported():
+    assert write_out("So 🙂 what 漢?").dropped == ("🙂", "漢")
