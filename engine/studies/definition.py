@@ -164,7 +164,8 @@ class _Reader:
             except (OSError, UnicodeDecodeError) as error:
                 why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8 text"
                 raise StudyError(
-                    f"sentences is neither a list, 'harvard', 'unseen' nor 'demo', and {path} is no text file: {why}."
+                    f"sentences is neither a list, 'harvard', 'unseen' nor 'demo', and {path} is not a text file: "
+                    f"{why}."
                 ) from error
             texts = tuple(line.strip() for line in lines if line.strip())
         else:
