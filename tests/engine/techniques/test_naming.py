@@ -65,9 +65,10 @@ def named(tree: ast.AST, one: Technique) -> Iterator[tuple[int, str]]:
             elif distinctive and title.search(node.value):
                 yield line, f"says its title in {node.value!r}"
         elif distinctive:
-            identifier = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "name", None)
-            if isinstance(identifier, str) and one.name in identifier.lower():
-                yield line, f"is called {identifier}"
+            for field in ("id", "attr", "name", "asname", "arg"):
+                identifier = getattr(node, field, None)
+                if isinstance(identifier, str) and one.name in identifier.lower():
+                    yield line, f"is called {identifier}"
 
 
 def findings(top: str) -> list[str]:
@@ -103,6 +104,9 @@ def test_nobody_names_a_technique_but_itself() -> None:
         ("one = find('spade')", "says 'spade'"),
         ("text = f'Engage SPADE, then {x}.'", "says its title"),
         ("def train_spade(): pass", "is called train_spade"),
+        ("def train(spade_depth): pass", "is called spade_depth"),
+        ("train(with_spade=True)", "is called with_spade"),
+        ("from engine.techniques import find as find_spade", "is called find_spade"),
     ],
 )
 def test_the_test_would_see_it(source: str, how: str) -> None:
