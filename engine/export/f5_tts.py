@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.export import paretone_profile
 from engine.export.targets import exporting
-from engine.models.f5.checkpoint import F5Checkpoint
+from engine.models.f5.checkpoint import CHARACTERS, F5Checkpoint
 from engine.models.files.weight_sets import trained_guidance
 from engine.sampling.flow import sampling_grid
 from engine.setting.knobs import Values
@@ -83,7 +83,7 @@ def _options(profile: Profile, checkpoint: F5Checkpoint) -> Values:
 def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> str:
     options = _options(profile, checkpoint)
     weight_file = checkpoint.path.name if weights is None else weights.name
-    if checkpoint.text_front_end == "phones":
+    if checkpoint.text_front_end != CHARACTERS:
         use = (
             "from paretone_profile import apply, remove\n"
             'apply(cfm, "this folder")            # cfm: an f5_tts.model.CFM that holds the weights\n'

@@ -28,7 +28,7 @@ def record_tokens(
     """
     tokenizer, _ = folder.tokenizer(torch.device("cpu"))
     rows = read_manifest(manifest)
-    read = features.PhoneReader(folder.layout().vocabulary, folder.durations())
+    read = features.PhoneReader(folder.layout().vocabulary, features.TablePhones(folder.durations()))
     features.check_rows(manifest, rows, read)
     examples = features.prepare(manifest, rows, read, speech, progress)
     stride = tokenizer.config.stride

@@ -24,6 +24,8 @@ from engine.models.files.config_file import ConfigFile
 from engine.models.networks.shapes import without_weights
 
 SIDECAR = "model.yaml"
+CHARACTERS, PHONES, NATURAL_PHONES = "characters", "phones", "natural phones"
+"""Text front ends, as ``model.yaml`` names them."""
 RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
     **{name: (name, VOCOS) for name in VARIANTS},
     "F5TTS_v1_Base_no_zero_init": ("F5TTS_v1_Base", VOCOS),
@@ -69,7 +71,7 @@ class F5Checkpoint:
     mel_style: str = VOCOS
     tokenizer: str = "pinyin"
     """``pinyin``, ``char``, ``byte`` or ``custom``, as in official configuration files."""
-    text_front_end: str = "characters"
+    text_front_end: str = CHARACTERS
     """``characters``, or ``phones`` with one token a frame (bundled models)."""
 
     def with_weights(self, path: Path) -> F5Checkpoint:
@@ -91,7 +93,7 @@ class _Description:
     config: BackboneConfig
     mel_style: str = VOCOS
     tokenizer: str = "pinyin"
-    text_front_end: str = "characters"
+    text_front_end: str = CHARACTERS
 
 
 def find_checkpoint(place: Path) -> Path:
@@ -238,7 +240,7 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
         BackboneConfig.from_official(str(model.get("backbone")), arch, entries, str(sidecar)),
         mel_style,
         str(model.get("tokenizer", "pinyin")),
-        str(model.get("text_frontend", "characters")),
+        str(model.get("text_frontend", CHARACTERS)),
     )
 
 

@@ -13,11 +13,11 @@ from engine.errors import CheckpointError
 from engine.models.base import WeightSet
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.characters import CharacterFrontEnd
-from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.checkpoint import NATURAL_PHONES, PHONES, F5Checkpoint, read_f5_checkpoint
 from engine.models.f5.config import SAMPLE_RATE
 from engine.models.f5.dit import DiT
 from engine.models.f5.passages import TextFrontEnd
-from engine.models.f5.phones import PhoneFrontEnd
+from engine.models.f5.phones import FramePhones, NaturalFrontEnd, PhoneFrontEnd
 from engine.models.f5.prompts import PromptReader
 from engine.models.f5.text import Vocabulary
 from engine.models.f5.unett import UNetT
@@ -43,7 +43,7 @@ def load_f5(request: LoadRequest) -> F5Speech:
     backbone = _fused(checkpoint, target)
     request.check()
     front_end = _front_end(checkpoint)
-    reads_phones = isinstance(front_end, PhoneFrontEnd)
+    reads_phones = isinstance(front_end, FramePhones)
     digest = fingerprint(checkpoint.path, request.check)
     trained_weight = weight_sets.trained_guidance(checkpoint.path)
     places = weight_sets.folders(chosen.id, checkpoint.path)
@@ -78,8 +78,10 @@ def _fused(checkpoint: F5Checkpoint, device: torch.device) -> DiT | UNetT:
 
 def _front_end(checkpoint: F5Checkpoint) -> TextFrontEnd:
     folder = checkpoint.path.parent
-    if checkpoint.text_front_end == "phones":
+    if checkpoint.text_front_end == PHONES:
         return PhoneFrontEnd(folder)
+    if checkpoint.text_front_end == NATURAL_PHONES:
+        return NaturalFrontEnd(folder)
     if checkpoint.tokenizer == "byte":
         return CharacterFrontEnd(None, "byte")
     vocabulary = Vocabulary.read(folder / "vocab.txt")

@@ -1,4 +1,4 @@
-"""The bundled model's way of reading: phones, one token a mel frame, with durations from a table.
+"""The bundled models' ways of reading: phones, one token a mel frame.
 
 Why one token a frame: see ``resources/docs/bundled-models.md``.
 """
@@ -6,13 +6,16 @@ Why one token a frame: see ``resources/docs/bundled-models.md``.
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
 
 from engine.front_end.alignment import TABLE, Alignment
 from engine.front_end.durations import DurationTable, frames, labels
+from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.reading import ESTIMATED, PhoneReader
 from engine.models.f5.config import HOP, SAMPLE_RATE
@@ -23,23 +26,35 @@ VOCABULARY, DURATIONS = "vocab.txt", "durations.json"
 """Files in the model's folder."""
 
 
-class PhoneFrontEnd:
-    """Reads English with the lexicon and the duration table that lie in the model's folder."""
+class Aligner(Protocol):
+    """Finds the phones of recordings."""
 
-    def __init__(self, folder: Path) -> None:
+    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
+        """The phones of a recording (n,) at ``rate`` Hz."""
+
+
+class FramePhones(ABC):
+    """Reads English as one phone a mel frame; how texts are read is the front end's own."""
+
+    def __init__(self, folder: Path, aligner: Aligner) -> None:
         self._vocabulary = PhoneVocabulary.load(folder / VOCABULARY)
-        self._reader = PhoneReader(DurationTable.load(folder / DURATIONS))
+        self._aligner = aligner
         self._alignments: Remembered[Alignment] = Remembered(operator.is_)
+
+    @abstractmethod
+    def spoken(
+        self, text: str, voice: str, speed: float, quick_start: bool
+    ) -> tuple[list[tuple[str, np.ndarray]], tuple[str, ...]]:
+        """Pieces of ``text`` with the ids (frames,) of each, and notes; see :meth:`passages`."""
 
     def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
         """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
-        pieces, notes = self._reader.pieces(text, prompt.voice.id, speed, quick_start)
+        pieces, notes = self.spoken(text, prompt.voice.id, speed, quick_start)
         prompt_ids = self._prompt_ids(prompt)
         passages = []
-        for piece in pieces:
-            ids = frames(piece.phones, piece.seconds, self._vocabulary, SAMPLE_RATE, HOP)
-            ids = np.concatenate([prompt_ids, ids])
-            passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids)))
+        for piece, own in pieces:
+            ids = np.concatenate([prompt_ids, own])
+            passages.append(Passage(piece, torch.from_numpy(ids)[None], len(ids)))
         estimated = not prompt.voice.phones and self._aligned(prompt).method == TABLE
         return Passages(tuple(passages), (*notes, *((ESTIMATED,) if estimated else ())))
 
@@ -50,6 +65,38 @@ class PhoneFrontEnd:
 
     def _aligned(self, prompt: Prompt) -> Alignment:
         def hear() -> Alignment:
-            return self._reader.heard(prompt.samples.numpy(), SAMPLE_RATE, prompt.voice.transcript)
+            return self._aligner.heard(prompt.samples.numpy(), SAMPLE_RATE, prompt.voice.transcript)
 
         return self._alignments.of(prompt, hear)
+
+
+class PhoneFrontEnd(FramePhones):
+    """With the lexicon and the duration table that lie in the model's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._reader = PhoneReader(DurationTable.load(folder / DURATIONS))
+        super().__init__(folder, self._reader)
+
+    def spoken(
+        self, text: str, voice: str, speed: float, quick_start: bool
+    ) -> tuple[list[tuple[str, np.ndarray]], tuple[str, ...]]:
+        pieces, notes = self._reader.pieces(text, voice, speed, quick_start)
+        return [
+            (one.text, frames(one.phones, one.seconds, self._vocabulary, SAMPLE_RATE, HOP)) for one in pieces
+        ], notes
+
+
+class NaturalFrontEnd(FramePhones):
+    """With the phones and lengths of natural speech."""
+
+    def __init__(self, folder: Path) -> None:
+        self._reader = NaturalReader()
+        super().__init__(folder, self._reader)
+
+    def spoken(
+        self, text: str, voice: str, speed: float, quick_start: bool
+    ) -> tuple[list[tuple[str, np.ndarray]], tuple[str, ...]]:
+        pieces, notes = self._reader.pieces(text, speed, quick_start)
+        return [
+            (one.text, labels(one.phones, one.mel_frames, self._vocabulary, SAMPLE_RATE, HOP)) for one in pieces
+        ], notes

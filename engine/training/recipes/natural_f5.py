@@ -19,6 +19,7 @@ from engine.front_end.durations import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
+from engine.models.f5.checkpoint import NATURAL_PHONES
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.training.corpora import Corpus
@@ -142,7 +143,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     def export(self, folder: Path) -> None:
         """The official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""
         plain = self._normalisation.folded(self.average.module)
-        export_layout(folder, self.name, plain, VOCABULARY, self.steps)
+        export_layout(folder, self.name, plain, VOCABULARY, self.steps, NATURAL_PHONES)
 
 
 def _labels(phones: Sequence[TimedPhone], clip: NaturalClip) -> np.ndarray:

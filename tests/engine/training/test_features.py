@@ -14,7 +14,7 @@ from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.text import Vocabulary
 from engine.paths import resource
-from engine.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
+from engine.training.features import CharacterReader, PhoneReader, TablePhones, check_rows, prepare, reader
 from engine.training.manifest import ManifestRow, read_manifest
 from tests.disk import tiny_disk
 from tests.engine.training.toy_corpus import toy_corpus
@@ -57,7 +57,7 @@ def test_it_is_prepared_once_and_again_when_something_changed(tmp_path: Path, ma
             read.append(row.line)
             return super().read(row)
 
-    counting = Counting(phones._vocabulary, phones._durations)
+    counting = Counting(phones._vocabulary, phones._texts)
     rows = read_manifest(manifest)
     first = prepare(manifest, rows, counting, tmp_path / "work")
     again = prepare(manifest, rows, counting, tmp_path / "work")
@@ -88,7 +88,9 @@ def test_recordings_without_phones_are_aligned(tmp_path: Path):
     voice = resource("models", "f5-mini", "voices", "slt.wav")
     text = "We will meet at the old harbor, and talk about the weather."
     folder = resource("models", "f5-mini")
-    read = PhoneReader(PhoneVocabulary.load(folder / "vocab.txt"), DurationTable.load(folder / "durations.json"))
+    read = PhoneReader(
+        PhoneVocabulary.load(folder / "vocab.txt"), TablePhones(DurationTable.load(folder / "durations.json"))
+    )
     row = ManifestRow(2, Path(voice), text, voice="slt")
     read.check(row)
     ids, mel = read.read(row)

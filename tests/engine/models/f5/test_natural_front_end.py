@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.front_end.durations import labels
+from engine.front_end.natural.phones import PHONES
+from engine.front_end.natural.reading import NaturalReader
+from engine.front_end.phones import PhoneVocabulary
+from engine.models import load_model
+from engine.models.base import SpeechModel, Voice, run_to_completion
+from engine.models.catalogue import entry
+from engine.models.f5.checkpoint import NATURAL_PHONES
+from engine.models.silent_observer import SilentObserver
+from engine.setting.setting import Setting
+from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from tests.engine.training.toy_natural import toy_natural_corpus
+
+SMALL = replace(ARCHITECTURE, dim=64, depth=1, heads=1, dim_head=64, text_dim=32, conv_layers=1)
+SETTING = Setting("f5-mini", entry("f5-mini").options_with(steps=1))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
+    """A model as the recipe exports it, untrained."""
+    folder = tmp_path_factory.mktemp("natural")
+    NaturalF5(toy_natural_corpus(), torch.device("cpu"), NaturalF5Options(), SMALL).export(folder)
+    return load_model("f5-mini", folder=str(folder), device="cpu")
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A second of a tone that comes and goes."""
+    times = np.arange(24_000) / 24_000
+    path = tmp_path / "voice.wav"
+    soundfile.write(path, 0.2 * np.sin(2 * np.pi * 200 * times) * np.sin(np.pi * times), 24_000)
+    return path
+
+
+def test_text_is_read_as_the_phones_of_natural_speech(model: SpeechModel, recording: Path):
+    assert model.info.text_front_end == NATURAL_PHONES
+    text = "Is it 5:30 already?"
+    voice = Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 0.4), ("h", 0.4, 1.0)))
+    take = run_to_completion(model.synthesise(text, voice, SETTING, (), SilentObserver()))
+    (piece,), _ = NaturalReader().pieces(text)
+    assert len(take.samples) == pytest.approx(piece.seconds * 24_000, abs=512)
+    ids = labels(piece.phones, piece.mel_frames, PhoneVocabulary(PHONES))
+    assert len(set(ids.tolist())) > 8
+
+
+def test_the_phones_of_an_own_recording_are_found_in_it(model: SpeechModel, recording: Path):
+    voice = Voice("own", "Own", str(recording), "Hello there.")
+    take = run_to_completion(model.synthesise("Good morning.", voice, SETTING, (), SilentObserver()))
+    assert np.isfinite(take.samples).all()
+    assert len(take.samples) > 10_000
