@@ -32,7 +32,10 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
 OLDEST, NEWEST = (3, 11), (3, 13)
-EXTRAS = {"run": ("chinese", "download"), "test": ("chinese", "dev", "download")}
+EXTRAS = {"run": ("chinese", "download", "judge"), "test": ("chinese", "dev", "download", "judge")}
+JUDGES = ("distillmos", "resemblyzer")
+"""Packages whose weights the extra ``judge`` reads. They are installed without what they ask for: none of their code is
+imported."""
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's own index of builds without CUDA; asked only where no other place that pip knows has one."""
 LAST_FAILED = Path(".pytest_cache", "v", "cache", "lastfailed")
@@ -283,12 +286,14 @@ def answer(python: Path, code: str) -> str:
 def installations(extras: Sequence[str], python: Path) -> list[tuple[str, list[str]]]:
     """Installations in order: a line to show, and pip's arguments.
 
-    Paretone itself comes last and without build isolation: its build then uses the pinned setuptools.
+    Paretone itself is installed without build isolation: its build then uses the pinned setuptools.
     """
     torch, where = torch_build(python)
+    judges = ["--no-deps", *(f"{name}=={pinned(name)}" for name in JUDGES)]
     return [
         (f"Installing PyTorch ({torch}), the largest part", ["setuptools", *where, torch]),
         ("Installing Paretone and what it needs", ["--no-build-isolation", "--editable", f".[{','.join(extras)}]"]),
+        *([("Installing the judges' weights", judges)] if "judge" in extras else []),
     ]
 
 

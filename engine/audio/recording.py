@@ -32,11 +32,11 @@ class Recording:
         return len(self.samples) / self.sample_rate
 
 
-def read_recording(path: Path | str) -> Recording:
+def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Recording:
     """Read any file that libsndfile knows (WAV, FLAC, OGG, MP3, AIFF …), mixed to mono.
 
-    Raises :class:`AudioError` when it is missing, no audio, empty, shorter than 0.3 s, longer than 60 s, silent, or
-    holds values that are not numbers.
+    Raises :class:`AudioError` when it is missing, no audio, empty, shorter than 0.3 s, longer than ``longest`` seconds,
+    silent, or holds values that are not numbers.
     """
     import soundfile  # loads a shared library: only when a file is read
 
@@ -46,7 +46,7 @@ def read_recording(path: Path | str) -> Recording:
     try:
         with soundfile.SoundFile(path) as file:
             rate, frames = file.samplerate, file.frames
-            _require_length(path, frames, rate)
+            _require_length(path, frames, rate, longest)
             channels = file.read(dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, OSError) as error:
         reason = getattr(error, "error_string", None) or error
@@ -54,7 +54,7 @@ def read_recording(path: Path | str) -> Recording:
             f"{path} is not a recording that can be read ({str(reason).rstrip('.')}); "
             "choose a WAV, FLAC, OGG or MP3 file."
         ) from None
-    _require_length(path, len(channels), rate)
+    _require_length(path, len(channels), rate, longest)
     if not np.isfinite(channels).all():
         raise AudioError(f"The recording {path} holds values that are not numbers; export it again from your editor.")
     if np.abs(channels).max() < SILENT_PEAK:
@@ -73,13 +73,12 @@ def read_recording(path: Path | str) -> Recording:
     return Recording(np.ascontiguousarray(samples), rate, tuple(notes))
 
 
-def _require_length(path: Path, frames: int, rate: int) -> None:
+def _require_length(path: Path, frames: int, rate: int, longest: float) -> None:
     if frames <= 0:
         raise AudioError(f"The recording {path} is empty; choose another file.")
     seconds = frames / rate
     if seconds < SHORTEST_SECONDS:
         raise AudioError(f"The recording {path} lasts {seconds:.2f} s; at least {SHORTEST_SECONDS} s are needed.")
-    if seconds > LONGEST_SECONDS:
-        raise AudioError(
-            f"The recording {path} lasts {seconds:.0f} s; cut it to {LONGEST_SECONDS:.0f} s or less, best 5 to 12 s."
-        )
+    if seconds > longest:
+        advice = ", best 5 to 12 s" if longest == LONGEST_SECONDS else ""
+        raise AudioError(f"The recording {path} lasts {seconds:.0f} s; cut it to {longest:.0f} s or less{advice}.")

@@ -284,7 +284,7 @@ def _heard(
     # Imported on use: few comparisons are judged.
     from engine.device import choose
     from engine.measure.evaluation.references import reference_speech
-    from engine.studies.results import VERDICTS, estimate
+    from engine.measure.metrics import JUDGED, estimate
 
     found: dict[str, dict[str, dict[str, object] | None]] = {}
     texts = [one.text for one in measured]
@@ -296,13 +296,18 @@ def _heard(
         }
         with contextlib.suppress(PlainError):
             sounds["reference"] = [reference_speech(text, voice) for text in texts]
-        for wanted, (whose, of) in VERDICTS.items():
-            if whose != name:
+        said = {
+            side: [judge.hear(text, voice, *sound).figures for text, sound in zip(texts, recordings, strict=True)]
+            for side, recordings in sounds.items()
+        }
+        for one in JUDGED:
+            if one.judge != name or one.verdict is None:
                 continue
-            found[wanted] = {"a": None, "b": None, "reference": None}
-            for side, recordings in sounds.items():
-                verdicts = [judge.hear(text, voice, *sound) for text, sound in zip(texts, recordings, strict=True)]
-                found[wanted][side] = asdict(estimate(wanted, [of(one.figures) for one in verdicts]))
+            found[one.name] = {"a": None, "b": None, "reference": None}
+            for side, every in said.items():
+                values = [value for each in every if (value := one.verdict(each)) is not None]
+                if values:
+                    found[one.name][side] = asdict(estimate(one.name, values))
     return found
 
 

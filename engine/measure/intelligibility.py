@@ -147,5 +147,5 @@ def _required(package: str) -> ModuleType:
         return __import__(package)
     except ImportError as error:
         raise PlainError(
-            f"Measuring intelligibility needs {package}, which is not installed; run: pip install 'paretone[evaluate]'"
+            f"Measuring intelligibility needs {package}, which is not installed; run: pip install 'paretone[judge]'"
         ) from error

@@ -6,11 +6,14 @@ A front end builds axes, columns and reports from these declarations, so that al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.by_name import by_name
-from engine.measure.estimates import Statistic
+from engine.measure.estimates import Estimate, Statistic, estimates
+from engine.measure.melody import diversity
 from engine.setting.take import Measurements, Metrics
 
 LOWER, HIGHER, NEITHER = "lower", "higher", "neither"
@@ -32,6 +35,15 @@ class Metric:
     of: Callable[[Measurements, Metrics, float | None], float | None] | None = None
     """Its value for a single take, from measurements, metrics and log-mel distance; ``None`` for figures that only a
     study has."""
+    judge: str = ""
+    """The judge whose verdicts it follows from; see :mod:`engine.measure.evaluation.judges`."""
+    verdict: Callable[[Mapping[str, float]], complex | None] | None = None
+    """Its value for a single take, from what the judge says of it."""
+    across_seeds: Callable[[Sequence[np.ndarray]], float | None] | None = None
+    """Its value for takes of one sentence and voice with different seeds, from the curves (frames,) that the judge
+    heard in each; for figures that no single take has."""
+    percent: bool = False
+    """Whether sentences give it in percent."""
     relative: bool = False
     """Whether it is measured against the baseline, which has none itself."""
 
@@ -43,6 +55,10 @@ class Metric:
 
 def _measured(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
     return lambda measured, heard, distance: getattr(measured, name)
+
+
+def _said(name: str) -> Callable[[Mapping[str, float]], complex | None]:
+    return lambda figures: figures.get(name)
 
 
 def _heard(name: str) -> Callable[[Measurements, Metrics, float | None], float | None]:
@@ -191,12 +207,59 @@ METRICS: tuple[Metric, ...] = (
         "the same judge's rate on the reference speech.",
         LOWER,
         statistic="rate",
+        judge="words",
+        verdict=lambda figures: complex(figures["edits"], figures["words"]),
+        percent=True,
+    ),
+    Metric(
+        "naturalness",
+        "Naturalness",
+        "Mean opinion score, 1 to 5, that DistillMOS predicts of listeners, without silence at the ends. It does not "
+        "fall when speech turns flat: see pitch range and diversity.",
+        HIGHER,
+        "MOS",
+        of=_heard("naturalness"),
+        judge="naturalness",
+        verdict=_said("naturalness"),
+    ),
+    Metric(
+        "voice_similarity",
+        "Voice similarity",
+        "Cosine between the speaker embeddings (Resemblyzer) of the take and of the voice's recording; not comparable "
+        "with SIM-o.",
+        HIGHER,
+        of=_heard("voice_similarity"),
+        judge="voice",
+        verdict=_said("voice_similarity"),
+    ),
+    Metric(
+        "pitch_range",
+        "Pitch range",
+        "Standard deviation of the natural logarithm of the fundamental frequency over a take's voiced frames.",
+        HIGHER,
+        "nat. log",
+        of=_heard("pitch_range"),
+        judge="melody",
+        verdict=_said("pitch_range"),
+    ),
+    Metric(
+        "diversity",
+        "Diversity",
+        "Standard deviation of the natural logarithm of the fundamental frequency over takes of one sentence with "
+        "different seeds, mean over the frames that are voiced in all of them.",
+        HIGHER,
+        "nat. log",
+        judge="melody",
+        across_seeds=diversity,
     ),
     Metric(
         "whisper_word_error_rate",
         "Word error rate (Whisper)",
         "Mean over takes of each one's word error rate by Whisper-large-v3 with the text normalisation of Seed-TTS.",
         LOWER,
+        judge="whisper",
+        verdict=lambda figures: figures["edits"] / figures["words"],
+        percent=True,
     ),
     Metric(
         "speaker_similarity",
@@ -204,12 +267,16 @@ METRICS: tuple[Metric, ...] = (
         "Cosine between the speaker embeddings (WavLM-large, fine-tuned for speaker verification) of the take and of "
         "the voice's recording.",
         HIGHER,
+        judge="similarity",
+        verdict=_said("similarity"),
     ),
     Metric(
         "utmos",
         "UTMOS",
         "Naturalness from 1 to 5, predicted by UTMOS22 (strong learner).",
         HIGHER,
+        judge="utmos",
+        verdict=_said("utmos"),
     ),
     Metric("loudness", "Loudness", "Integrated loudness, ITU-R BS.1770-5.", NEITHER, "LUFS", of=_heard("loudness")),
     Metric("clipping", "Clipping", "Share of samples at full scale or beyond.", LOWER, of=_heard("clipping")),
@@ -219,7 +286,16 @@ METRICS: tuple[Metric, ...] = (
     Metric("audio_seconds", "Length", "Seconds of new audio.", NEITHER, "s", of=_measured("audio_seconds")),
 )
 
+JUDGED = tuple(one for one in METRICS if one.judge)
+"""Those that judges give."""
+
 
 def metric(name: str) -> Metric:
     """The metric called ``name``. Raises :class:`SettingError` that lists the known ones."""
     return by_name(name, {one.name: one for one in METRICS}, "metric", "metrics")
+
+
+def estimate(name: str, values: Sequence[complex]) -> Estimate:
+    """Estimate of the metric called ``name`` from single recordings of different sentences."""
+    one, matrix = metric(name), np.array(values)[:, None]
+    return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]

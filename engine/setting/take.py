@@ -64,7 +64,7 @@ class Metrics:
     ``None``: not measured, or not measurable.
 
     What each one is, exactly: :mod:`engine.measure.signal`, :mod:`engine.measure.distortion`,
-    :mod:`engine.measure.pitch`.
+    :mod:`engine.measure.pitch`; of those below the line, which judges give, :mod:`engine.measure.evaluation`.
     """
 
     loudness: float | None = None
@@ -83,6 +83,12 @@ class Metrics:
     """Share of frames of which only one of the two is voiced."""
     timbre_distance: float | None = None
     """dB between the long-term spectral envelopes, to the baseline."""
+    naturalness: float | None = None
+    """Predicted mean opinion score, 1 to 5."""
+    voice_similarity: float | None = None
+    """Cosine between the speaker embeddings of the take and of its voice's recording."""
+    pitch_range: float | None = None
+    """Standard deviation of the natural logarithm of the fundamental frequency where voiced."""
 
 
 ACCEPTED, DECODED, RESAMPLED, BONUS = "accepted", "decoded", "resampled", "bonus"

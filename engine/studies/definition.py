@@ -16,6 +16,7 @@ from engine.errors import PlainError, StudyError
 from engine.fields import Fields
 from engine.measure.evaluation import manifests
 from engine.measure.evaluation.judges import judge_named
+from engine.measure.metrics import metric
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
@@ -112,7 +113,7 @@ class _Reader:
             utterances=utterances,
             seeds=seeds,
             rounds=rounds,
-            judges=tuple(judge_named(name).name for name in fields.texts("judges")),
+            judges=self._judges(search, seeds),
             calibration=self._calibration(utterances),
             search=search,
             folder=self._folder,
@@ -123,6 +124,15 @@ class _Reader:
         )
         fields.require_known()
         return study
+
+    def _judges(self, search: Search | None, seeds: Sequence[int]) -> tuple[str, ...]:
+        """Those that the study names."""
+        for one in map(metric, search.metrics if search else ()):
+            if one.across_seeds is not None and len(seeds) < 2:
+                raise StudyError(
+                    f"the search asks for {one.title}, which compares takes of different seeds; give two seeds or more."
+                )
+        return tuple(judge_named(name).name for name in self._fields.texts("judges"))
 
     # --- What is spoken -----------------------------------------------------------------------------------------------
     def _seeds(self) -> tuple[int, ...]:

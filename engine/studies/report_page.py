@@ -19,7 +19,7 @@ from engine.figures import svg
 from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
-from engine.measure.metrics import metric
+from engine.measure.metrics import JUDGED, metric
 from engine.studies.report_tables import to_csv, to_latex
 from engine.studies.results import Heard, Results
 from engine.studies.search import answer
@@ -33,7 +33,7 @@ AUDIO_BYTES = 30 * 2**20
 """Most FLAC in a page."""
 SPEEDS = ("speed_up", "real_time_factor")
 """Metrics for x, the first one that was measured."""
-QUALITIES = ("word_error_rate", "whisper_word_error_rate", "speaker_similarity", "utmos", "log_mel_distance")
+QUALITIES = (*(one.name for one in JUDGED), "log_mel_distance")
 """Metrics for y: one figure for each that was measured."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light

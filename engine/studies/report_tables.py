@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS, Metric
-from engine.studies.results import VERDICTS, Results
+from engine.studies.results import Results, value_of
 from engine.studies.store import Store
 from engine.studies.wording import REFERENCE, setting_title
 
@@ -42,15 +42,13 @@ def takes_csv(results: Results) -> str:
     """One row a finished take, as measured."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    own = {one.name: one.of for one in METRICS if one.of is not None}
+    own = {one.name: one for one in METRICS if one.of is not None}
     head = ["setting", "text", "voice", "seed", "round", "audio", *own, "clock_seconds", "clock"]
     writer.writerow([*head, "verdicts", "machine", "created"])
     with Store(results.folder, read_only=True) as store:
         for take in store.takes():
-            values = [of(take.measurements, take.metrics, take.log_mel_distance) for of in own.values()]
-            verdicts = json.dumps(
-                [[one.judge, dict(one.figures), one.heard] for one in take.verdicts], ensure_ascii=False
-            )
+            values = [value_of(one, take) for one in own.values()]
+            verdicts = json.dumps([one.to_json() for one in take.verdicts], ensure_ascii=False)
             writer.writerow(
                 [
                     take.cell.setting,
@@ -92,7 +90,7 @@ def to_latex(results: Results) -> str:
 
 def _varies(results: Results, one: Metric) -> bool:
     """Whether the settings differ in it at all: a column of zeros says nothing in a paper, unless a judge said so."""
-    return one.name in VERDICTS or len({setting.value(one.name) for setting in results.settings} - {None}) > 1
+    return bool(one.judge) or len({setting.value(one.name) for setting in results.settings} - {None}) > 1
 
 
 def _arrow(one: Metric) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,20 +17,14 @@ from typing import Any
 import numpy as np
 
 from engine.measure.estimates import Estimate, estimates
-from engine.measure.metrics import METRICS, Metric, metric
+from engine.measure.evaluation.judges import Verdict
+from engine.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
 from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
 from engine.studies.store import Store, audio_path
 from engine.studies.stored import StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import BASELINE, Cell
 
-VERDICTS: Mapping[str, tuple[str, Callable[[Mapping[str, float]], complex]]] = {
-    "word_error_rate": ("words", lambda figures: complex(figures["edits"], figures["words"])),
-    "whisper_word_error_rate": ("whisper", lambda figures: figures["edits"] / figures["words"]),
-    "speaker_similarity": ("similarity", lambda figures: figures["similarity"]),
-    "utmos": ("utmos", lambda figures: figures["utmos"]),
-}
-"""Metrics that come from judges: whose they are, and their value from what the judge says of one take."""
 _OF_A_BASELINE = {"speed_up": 1.0}
 """Values of relative metrics for the baseline itself, by definition; 0 for all others."""
 
@@ -283,12 +277,15 @@ def _figures(
         values: list[complex | None]
         if one.name == "speed_up":
             values = [ratios.get(take.cell) for take in clusters.takes]
+        elif one.across_seeds is not None:
+            shared = _across_seeds(one, clusters.takes)
+            values = [shared.get(take.cell) for take in clusters.takes]
         else:
-            values = [_value(one, take) for take in clusters.takes]
+            values = [value_of(one, take) for take in clusters.takes]
         kind = complex if one.statistic == "rate" else float
         matrix = np.array([np.nan if value is None else value for value in values], kind)
-        for key, estimate in clusters.estimated(matrix, one).items():
-            found[key][one.name] = estimate
+        for key, figure in clusters.estimated(matrix, one).items():
+            found[key][one.name] = figure
         if one.relative:
             value = _OF_A_BASELINE.get(one.name, 0.0)
             for setting in settings:
@@ -299,12 +296,34 @@ def _figures(
     return found
 
 
-def _value(one: Metric, take: StoredTake) -> complex | None:
+def value_of(one: Metric, take: StoredTake) -> complex | None:
     """A take's value, or ``None`` if it has none."""
-    if one.name in VERDICTS:
-        judge, of = VERDICTS[one.name]
-        return next((of(said.figures) for said in take.verdicts if said.judge == judge), None)
-    return None if one.of is None else one.of(take.measurements, take.metrics, take.log_mel_distance)
+    judged = _judged(one, take.verdicts)
+    if judged is not None or one.of is None:
+        return judged
+    return one.of(take.measurements, take.metrics, take.log_mel_distance)
+
+
+def _judged(one: Metric, verdicts: Iterable[Verdict]) -> complex | None:
+    """The value of a recording by what judges say of it."""
+    if one.verdict is None:
+        return None
+    return next((one.verdict(said.figures) for said in verdicts if said.judge == one.judge), None)
+
+
+def _across_seeds(one: Metric, takes: Sequence[StoredTake]) -> dict[Cell, float]:
+    """The value of takes that differ in nothing but their seeds, for each of them."""
+    groups: dict[tuple[str, str], list[tuple[Cell, np.ndarray]]] = defaultdict(list)
+    for take in takes:
+        curve = next((said.curve for said in take.verdicts if said.judge == one.judge), ())
+        if curve:
+            groups[take.cell.setting, take.cell.utterance].append((take.cell, np.array(curve)))
+    found: dict[Cell, float] = {}
+    for group in groups.values():
+        value = one.across_seeds([curve for _, curve in group]) if one.across_seeds is not None else None
+        if value is not None:
+            found |= {cell: value for cell, _ in group}
+    return found
 
 
 def _speed_ups(settings: Sequence[StoredSetting], by_setting: Mapping[str, Sequence[StoredTake]]) -> dict[Cell, float]:
@@ -329,17 +348,12 @@ def _references(store: Store) -> tuple[dict[str, Estimate], str]:
     found = store.references()
     why_not = next((why for _, why in found.values() if why), "")
     figures: dict[str, Estimate] = {}
-    for name, (judge, of) in VERDICTS.items():
-        values = [of(one.figures) for verdicts, _ in found.values() for one in verdicts if one.judge == judge]
+    for one in JUDGED:
+        said = (_judged(one, verdicts) for verdicts, _ in found.values())
+        values = [value for value in said if value is not None]
         if values:
-            figures[name] = estimate(name, values)
+            figures[one.name] = estimate(one.name, values)
     return figures, why_not
-
-
-def estimate(name: str, values: Sequence[complex]) -> Estimate:
-    """Estimate of the metric called ``name`` from single recordings of different sentences."""
-    one, matrix = metric(name), np.array(values)[:, None]
-    return estimates(matrix if one.statistic == "rate" else matrix.real, one.statistic, [len(values)])[0]
 
 
 def _number(value: float | None) -> float:

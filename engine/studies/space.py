@@ -99,6 +99,11 @@ class Search:
     seed: int = 0
 
     @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of its objectives and constraints, each once."""
+        return tuple(dict.fromkeys([*self.objectives, *(one.metric for one in self.constraints)]))
+
+    @property
     def words(self) -> str:
         """Goal of the search, as a sentence."""
         goals = " and ".join(

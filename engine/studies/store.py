@@ -150,7 +150,7 @@ class Store(Database):
             made.clock_seconds,
             made.clock,
             made.busy_seconds,
-            json_text([[one.judge, dict(one.figures), one.heard] for one in made.verdicts]),
+            json_text([one.to_json() for one in made.verdicts]),
             json_text(take.notes),
             take.machine,
         )
@@ -246,7 +246,7 @@ class Store(Database):
 
     def add_reference(self, referred: ReferenceMeasured) -> None:
         """Keep what the judges heard in the reference speech of an utterance."""
-        verdicts = json_text([[one.judge, dict(one.figures), one.heard] for one in referred.verdicts])
+        verdicts = json_text([one.to_json() for one in referred.verdicts])
         with self._problems("written"), self._writing():
             self._open_connection().execute(
                 "INSERT OR REPLACE INTO refs VALUES (?, ?, ?)", (referred.task.spoken.key, verdicts, referred.why_not)
@@ -332,7 +332,7 @@ def _take(row: tuple) -> StoredTake:
 
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:
-    return tuple(Verdict(judge, figures, heard) for judge, figures, heard in json.loads(text))
+    return tuple(map(Verdict.from_json, json.loads(text)))
 
 
 def _artefact(name: str, content: str) -> Artefact:

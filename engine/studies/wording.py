@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engine.measure.estimates import Estimate
-from engine.measure.metrics import Metric, metric
+from engine.measure.metrics import JUDGED, Metric, metric
 from engine.models import catalogue
 from engine.setting.knobs import Choice, Knob
 from engine.setting.setting import Engaged, Setting
-from engine.studies.results import VERDICTS, Results, SettingResult
+from engine.studies.results import Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of
 from engine.studies.stored import StoredTrial
@@ -16,16 +16,14 @@ from engine.techniques import technique
 
 _SHOWN = ("real_time_factor", "speed_up", "ops_ratio", "log_mel_distance", "mel_cepstral_distortion", "pitch_error")
 """Metrics in short tables, in addition to those of judges."""
-_RATES = ("word_error_rate", "whisper_word_error_rate")
-"""Metrics of judges that are said in percent."""
 REFERENCE = "Reference speech"
 """Title of the row with the judges' scores of the reference speech."""
 
 
 def shown(results: Results) -> tuple[Metric, ...]:
     """The metrics that short tables have: speed, fidelity and what judges said, as far as they were measured."""
-    names = [name for name in (*_SHOWN, *VERDICTS) if any(name in one.figures for one in results.settings)]
-    return tuple(metric(name) for name in names)
+    wanted = (*map(metric, _SHOWN), *JUDGED)
+    return tuple(one for one in wanted if any(one.name in found.figures for found in results.settings))
 
 
 def figure_text(figure: Estimate | None) -> str:
@@ -57,7 +55,7 @@ def answer_lines(search: Search, results: Results) -> list[str]:
 def reference_lines(results: Results) -> list[str]:
     """The judges' scores of the reference speech, or why there are none, in sentences."""
     lines = [
-        f"{metric(name).title} of the same judge on the reference speech: {_rate(figure, name)}; below that, "
+        f"{metric(name).title} of the same judge on the reference speech: {_rate(figure, name)}; beyond that, "
         "settings cannot be told apart."
         for name, figure in results.references.items()
     ]
@@ -67,7 +65,7 @@ def reference_lines(results: Results) -> list[str]:
 
 
 def _rate(figure: Estimate, name: str) -> str:
-    shown = "{:.2%}".format if name in _RATES else "{:.4g}".format
+    shown = "{:.2%}".format if metric(name).percent else "{:.4g}".format
     interval = f"{shown(figure.low)}–{shown(figure.high)}, " if figure.spreads else ""
     over = f", {figure.over}" if figure.over else ""
     return f"{shown(figure.value)} ({interval}{figure.n} recording{'' if figure.n == 1 else 's'}{over})"

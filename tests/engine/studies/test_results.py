@@ -161,6 +161,37 @@ def test_reference_speech_is_shown_with_the_settings(folder: Path) -> None:
     assert [base64.b64decode(one).decode() for one in inside] == [to_csv(found), to_latex(found)]
 
 
+def test_diversity_is_over_the_seeds_of_each_utterance(folder: Path) -> None:
+    """Curves a known way apart, in one setting wider than in the others; later rounds have none."""
+    with sqlite3.connect(folder / DATABASE) as direct:
+        rows = direct.execute("SELECT setting, utterance, seed, round FROM takes").fetchall()
+        keys = [key for (key,) in direct.execute("SELECT key FROM settings ORDER BY place")]
+        for key, utterance, seed, turn in rows:
+            curve = tuple([5.0 + seed * 0.1 * (keys.index(key) + 1)] * 30)
+            said = [Verdict("melody", {"pitch_range": 0.2}, curve=curve).to_json()] if turn == 0 else []
+            direct.execute(
+                "UPDATE takes SET verdicts = ? WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?",
+                (json.dumps(said), key, utterance, seed, turn),
+            )
+    direct.close()
+    found = read(folder)
+    for place, one in enumerate(found.settings, start=1):
+        diversity = one.figures["diversity"]
+        assert diversity.value == pytest.approx(0.1 * place / np.sqrt(2))
+        assert (diversity.n, diversity.clusters) == (6, 3)
+        assert one.figures["pitch_range"].value == pytest.approx(0.2)
+    assert {"pitch_range", "diversity"} <= {one.name for one in found.metrics}
+    assert "Diversity" in to_latex(found)
+    assert "Diversity against Speed-up" in to_html(found)
+    assert found.front(("speed_up", "diversity")) == {found.settings[-1].key}
+
+
+def test_a_verdict_is_read_as_it_was_written() -> None:
+    for one in (Verdict("words", {"edits": 1.0}, "one two"), Verdict("melody", {}, curve=(5.1, 0.0))):
+        assert Verdict.from_json(json.loads(json.dumps(one.to_json()))) == one
+    assert Verdict("words", {"edits": 1.0}, "one").to_json() == ["words", {"edits": 1.0}, "one"]
+
+
 def test_as_json(folder: Path) -> None:
     data = json.loads(json.dumps(to_json(read(folder)), allow_nan=False))
     assert data["settings"][1]["figures"]["speed_up"]["value"] == pytest.approx(2.0)

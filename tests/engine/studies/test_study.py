@@ -152,7 +152,7 @@ def test_a_search_is_read() -> None:
         ({"voices": ["nobody"]}, "There is no voice named 'nobody'; known voices: slt, rms"),
         ({"voices": [{"audio": "nowhere.wav"}]}, "there is no recording nowhere.wav"),
         ({"model": "F6"}, "There is no model named 'F6'"),
-        ({"judges": ["ear"]}, "There is no judge named 'ear'; known judges: words, whisper"),
+        ({"judges": ["ear"]}, "There is no judge named 'ear'; known judges: words, naturalness"),
         ({"seeds": []}, "seeds must be whole numbers from 0"),
         ({"seeds": [1, 1]}, "seeds has one twice"),
         ({"seeds": [True]}, "True is not"),
@@ -178,6 +178,10 @@ def test_a_search_is_read() -> None:
             "needs exactly one of at_most",
         ),
         ({"manifest": "list.lst"}, "manifest has its own sentences and voices"),
+        (
+            {"search": {"space": {"steps.steps": [4]}, "objectives": ["diversity"]}},
+            "the search asks for Diversity, which compares takes of different seeds; give two seeds",
+        ),
     ],
 )
 def test_a_study_that_makes_no_sense(changes: dict, sentence: str) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from app.features.tradeoff.model.points import LISTENING, PUBLISHED, TAKE, Point
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
-from engine.studies.results import VERDICTS
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that already are ratios to the baseline."""
@@ -36,6 +35,8 @@ class Axis:
     """Whether it is measured against the baseline, whose own value says nothing."""
     studied: bool = False
     """Whether only studies have it."""
+    judged: bool = False
+    """Whether a judge gives it."""
 
     @property
     def listened(self) -> bool:
@@ -92,10 +93,12 @@ class Axis:
         if point.kind == TAKE:
             if self.studied:
                 return f"only studies measure {self.title}"
+            if self.judged:
+                return f"{self.title} of the take was not judged"
             return f"{self.title} was not measured: no baseline take from the same noise"
         if not point.finished:
             return "no take is finished yet"
-        if self.name in VERDICTS:
+        if self.judged:
             return f"{self.title} was not judged in the study; put its judge into the study’s file"
         return f"{self.title} could not be measured for this model"
 
@@ -112,7 +115,10 @@ _METHODS = {
     "preference": ("Preference", "Mean preference over the unaccelerated output, -1 to 1.", HIGHER, ""),
 }
 AXES: tuple[Axis, ...] = (
-    *(Axis(one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None) for one in METRICS),
+    *(
+        Axis(one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None, bool(one.judge))
+        for one in METRICS
+    ),
     *(
         Axis(LISTENING + method, title + _BY_EAR, definition, better, unit)
         for method, (title, definition, better, unit) in _METHODS.items()

@@ -15,7 +15,6 @@ from app.features.tradeoff.model.axes import AXES, TIMES, Axis, axis, values
 from app.features.tradeoff.model.points import PUBLISHED, Point, in_order
 from engine.measure.metrics import NEITHER
 from engine.studies.front import costs_of, front
-from engine.studies.results import VERDICTS
 
 BASELINE = ""
 """Stands for "no technique" among techniques."""
@@ -283,7 +282,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
 
 def _floors(points: Sequence[Point], one: Axis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
     """Judges' scores of the reference speech for ``points``, each once, ascending."""
-    if one.name not in VERDICTS:
+    if not one.judged:
         return ()
     found = {floor.value for point in points if (floor := one.floor(point, ratios)) is not None}
     return tuple(sorted(value for value in found if value > 0.0 or not logarithmic))

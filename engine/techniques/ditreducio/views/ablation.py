@@ -184,7 +184,7 @@ def _caption(
     ]
     words = f"At δ = {largest:g}: {'; '.join(parts)}. "
     words += " ".join(filter(None, (_against_full(name, row, points[FULL.title]) for name, row in points.items())))
-    heard = "." if judged else "; word error rates need pip install 'paretone[evaluate]'."
+    heard = "." if judged else "; word error rates need pip install 'paretone[judge]'."
     exact = all(one.exact == len(one.tables) for one in calibrations)
     tables = "every table calibrated at its threshold" if exact else "tables predicted from one calibration a variant"
     return f"{words} Means over {sentences} sentences that were not calibrated on, {tables}{heard}"

@@ -146,7 +146,7 @@ def _caption(
             words += f"; word error rate {rates[CFG_FREE][index][0]:.1%} against {rates[GUIDED][index][0]:.1%} guided"
         parts.append(f"{words}.")
     absent = ", ".join(f"{one:g}" for one in missing(sets))
-    heard = "" if judged else " Word error rates need pip install 'paretone[evaluate]'."
+    heard = "" if judged else " Word error rates need pip install 'paretone[judge]'."
     return (
         f"{' '.join(parts)} One branch instead of two. {sentences} sentences; bands are 95 % bootstrap intervals."
         f"{heard} {info.title} has no checkpoint for w = {absent}."

@@ -254,7 +254,7 @@ def _caption(
             f"{rates[last]:.1%} at β = {last:g}. "
         )
     else:
-        words += "Word error rates need pip install 'paretone[evaluate]'. "
+        words += "Word error rates need pip install 'paretone[judge]'. "
     plural = "" if sentences == 1 else "s"
     return (
         f"{words}Predicted is E / (1 + K·c); the paper's figures are CosyVoice 2's on an A100. {sentences} "

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.errors import AudioError
+from engine.measure.evaluation.judged_speech import MARGIN_SECONDS, RATE, speech_in
+
+OTHER_RATE = 24_000
+
+
+def tone(seconds: float = 1.0, rate: int = OTHER_RATE) -> np.ndarray:
+    return (0.1 * np.sin(2 * np.pi * 200 * np.arange(round(seconds * rate)) / rate + 0.1)).astype(np.float32)
+
+
+def test_silence_at_the_ends_changes_nothing() -> None:
+    plain = speech_in(tone(), OTHER_RATE)
+    # Whole samples of both rates, so that the conversion meets the same places.
+    around = np.concatenate([np.zeros(3 * 1001, np.float32), tone(), np.zeros(OTHER_RATE, np.float32)])
+    np.testing.assert_allclose(speech_in(around, OTHER_RATE), plain, atol=1e-6)
+    assert len(plain) == pytest.approx((1.0 + 2 * MARGIN_SECONDS) * RATE, abs=20)
+
+
+def test_a_noise_floor_below_a_hundredth_is_silence() -> None:
+    floor = 5e-4 * np.random.default_rng(0).uniform(-1, 1, OTHER_RATE).astype(np.float32)
+    assert len(speech_in(np.concatenate([floor, tone(), floor]), OTHER_RATE)) == len(speech_in(tone(), OTHER_RATE))
+
+
+@pytest.mark.parametrize(
+    ("samples", "sentence"),
+    [
+        (np.zeros(0), "is empty"),
+        (np.zeros(OTHER_RATE), "is silent"),
+        (tone(0.1), r"has 0\.10 s of speech; judging takes at least 0\.4 s"),
+        (np.r_[np.zeros(OTHER_RATE), 1.0, np.zeros(OTHER_RATE)], r"has 0\.00 s of speech"),
+        (np.r_[tone(), np.nan], "values that are not numbers"),
+        (np.r_[tone(), np.inf], "values that are not numbers"),
+    ],
+)
+def test_what_is_no_speech_is_refused(samples: np.ndarray, sentence: str) -> None:
+    with pytest.raises(AudioError, match=sentence):
+        speech_in(samples, OTHER_RATE)
