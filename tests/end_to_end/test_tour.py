@@ -11,7 +11,9 @@ import pytest
 
 from engine.setting.profile import Profile
 from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.workload import workload
 
+STEPS = workload(4, 3)
 PATIENCE_SECONDS = 600
 """When the test gives up; never what it measures."""
 
@@ -20,7 +22,7 @@ PATIENCE_SECONDS = 600
 @pytest.mark.timeout(900)
 def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
     folder, data = tmp_path / "tour", tmp_path / "data"
-    command = [sys.executable, "-m", "app", "--headless-tour", str(folder), "--steps", "4"]
+    command = [sys.executable, "-m", "app", "--headless-tour", str(folder), "--steps", str(STEPS)]
     command += ["--data", str(data), "--settings", str(tmp_path / "window.ini")]
     environment = os.environ | null_sink.environment | {"QT_QPA_PLATFORM": "offscreen"}
     with null_sink.recording() as recording:

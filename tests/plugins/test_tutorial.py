@@ -23,8 +23,15 @@ from engine.bench.official import python_of
 from engine.session.engine_thread import EngineThread
 from engine.studies.study import results_folder
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.workload import workload
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "resources" / "docs" / "your-own-technique.md"
+SHORTER = (
+    ('sentences = "harvard"\ncount = 6\n', 'sentences = ["Rice."]\n'),
+    ('spacing = "uniform"\n', 'spacing = "uniform"\nsteps = 3\n'),
+    ("[4, 6, 8, 12]", "[2]"),
+)
+"""What the study has, and what is enough for points."""
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -65,10 +72,10 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     found.package.mkdir()
     (found.package / "pyproject.toml").write_text(project, encoding="utf-8")
     (found.package / "paretone_adams_bashforth.py").write_text("\n\n".join(blocks("python")), encoding="utf-8")
-    # One sentence instead of six and one grid instead of four are enough for points.
-    shorter = study.replace("count = 6", "count = 1").replace("[4, 6, 8, 12]", "[4]")
-    assert "count = 1\n" in shorter and "[4]\n" in shorter
-    found.study.write_text(shorter, encoding="utf-8")
+    for printed, short in SHORTER:
+        assert printed in study
+        study = study.replace(printed, workload(printed, short))
+    found.study.write_text(study, encoding="utf-8")
     variables = {**os.environ, "PARETONE_DATA": str(folder / "data"), "OMP_NUM_THREADS": "1"}
     for line in "".join(blocks("")).splitlines():
         program, *words = shlex.split(line)
@@ -79,6 +86,8 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
         if words[0] == "install":
             words += ["--no-index", "--disable-pip-version-check"]
         elif words[0] == "compare":
+            assert words[1] == "baseline" and words[2].startswith("steps=8,")
+            words[1:3] = workload(words[1:3], ["steps=3", words[2].replace("=8,", "=2,")])
             words += ["--repeats", "1"]
         module = "pip" if program == "pip" else "engine"
         command = [str(python), "-m", module, *words]

@@ -18,7 +18,7 @@ class ColourScale(QWidget):
         super().__init__()
         self.setAccessibleName(name)
         self._texts = ("", "", "")
-        self._map = pg.colormap.get("magma")
+        self._colours = _colours_of(pg.colormap.get("magma"))
         self._text = QColor()
         metrics = self.fontMetrics()
         self._strip = max(6, metrics.height() // 2)
@@ -26,7 +26,7 @@ class ColourScale(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)
 
     def set_map(self, colours: pg.ColorMap, theme: Colours) -> None:
-        self._map, self._text = colours, QColor(theme.muted)
+        self._colours, self._text = _colours_of(colours), QColor(theme.muted)
         self.update()
 
     def set_ends(self, top: str, unit: str, bottom: str) -> None:
@@ -37,8 +37,7 @@ class ColourScale(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         with QPainter(self) as painter:
             gradient = QLinearGradient(0, self.height(), 0, 0)
-            for share in np.linspace(0, 1, 24):
-                gradient.setColorAt(float(share), self._map.map(float(share), mode="qcolor"))
+            gradient.setStops(self._colours)
             painter.fillRect(0, 0, self._strip, self.height(), gradient)
             painter.setPen(self._text)
             font = painter.font()
@@ -50,3 +49,9 @@ class ColourScale(QWidget):
                 if where is Qt.AlignmentFlag.AlignVCenter and self.height() < 3 * painter.fontMetrics().height():
                     continue
                 painter.drawText(area, where | Qt.AlignmentFlag.AlignLeft, text)
+
+
+def _colours_of(colours: pg.ColorMap) -> list[tuple[float, QColor]]:
+    """Some of the map's colours, from its lower end (0) to its upper one (1)."""
+    shares = np.linspace(0, 1, 24)
+    return list(zip(shares.tolist(), colours.map(shares, mode="qcolor"), strict=True))

@@ -254,7 +254,7 @@ def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWind
 @pytest.mark.timeout(900)
 def test_closing_during_calibration_again_and_again(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
     before = threading.active_count()
-    for _ in range(workload(50, 5)):
+    for _ in range(workload(50, 3)):
         window = make_window()
         window.show()
         # The model is ready a moment before its loading has ended, and only then can anything else begin.
@@ -294,7 +294,7 @@ def test_a_closed_window_leaves_no_widget_to_the_collector(
 def test_the_theme_can_change_after_many_closed_windows(
     make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
 ) -> None:
-    for _ in range(workload(30, 4)):
+    for _ in range(workload(30, 3)):
         _open_and_close(make_window(), qtbot)
     for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 2):
         theme.apply(scheme)

@@ -170,7 +170,7 @@ def random_weights(place: Path, results: dict) -> None:
         folder = place / version
         path = small_release(folder, version)
         model = official_model(path)
-        untouched = theirs(model, prompt, ids)
+        untouched, briefly = theirs(model, prompt, ids), theirs(model, prompt, ids, steps=3)
         for name, options in cases.items():
             profile = profile_of(path, **options)
             module = exported(profile, folder, place / f"{version} {name}")
@@ -182,7 +182,7 @@ def random_weights(place: Path, results: dict) -> None:
                 both = list(pool.map(theirs, (model, model), (prompt, prompt), (ids, ids)))
             results["threads"] &= all(torch.equal(one, given) for one in both)
             module.remove(model)
-            results["restored"] &= torch.equal(theirs(model, prompt, ids), untouched)
+            results["restored"] &= torch.equal(theirs(model, prompt, ids, steps=3), briefly)
             results["restored"] &= not any(
                 "forward" in one.__dict__ or "sample" in one.__dict__ for one in model.modules()
             )

@@ -16,8 +16,10 @@ from engine.models.catalogue import entry, harvard_sentences, voice
 from engine.models.networks.vocos import Vocos
 from engine.setting.setting import Setting
 from engine.training.corpora import speak
+from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = [
+    pytest.mark.usefixtures("short_prompts"),
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed"),
 ]

@@ -25,8 +25,8 @@ from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.workload import workload
 
 pytest.importorskip("accelerate")
-SHORT = workload(0.1, 0.04)
-"""Minutes of the processor: some dozen steps of the toy model."""
+SHORT = workload(0.1, 0.02)
+"""Minutes of the processor: a dozen steps of the toy model."""
 
 
 @pytest.fixture
