@@ -41,6 +41,7 @@ from engine.techniques.ditreducio.requests import Calibrated, Similarities
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate, measure_transfer
 from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder, is_of
+from tests.engine.running import running
 from tests.engine.small_speech import VOICE, setting
 from tests.workload import workload
 
@@ -64,12 +65,8 @@ def recorder() -> Recorder:
 @pytest.fixture
 def engine(recorder: Recorder) -> Iterator[EngineThread]:
     """A started engine with the small model; what it posted is checked when the test is over."""
-    engine = EngineThread(recorder.post, small_speech.load)
-    engine.start()
-    yield engine
-    recorder.react = lambda event: None
-    engine.submit(ShutDown(0))
-    assert engine.join(PATIENCE_SECONDS)
+    with running(recorder, small_speech.load) as engine:
+        yield engine
     for job in {event.job for event in recorder.events} - {0}:
         assert sum(isinstance(event, ENDS) for event in recorder.of(job)) == 1, f"job {job} must end exactly once"
         assert isinstance(recorder.of(job)[-1], ENDS), f"nothing may follow the end of job {job}"

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.commands import DownloadModel, ShutDown
+from engine.session.commands import DownloadModel
 from engine.session.engine_thread import EngineThread
 from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, Progress
 from tests.engine import small_speech
 from tests.engine.models.hub import Hub, assert_complete
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.recorder import Recorder
+from tests.engine.running import running
 
 constants = pytest.importorskip("huggingface_hub.constants")
 
@@ -30,11 +31,8 @@ def engine(recorder: Recorder, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Ite
     """An engine for which the Hub is the server on this machine, as ``HF_ENDPOINT`` would say."""
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    engine = EngineThread(recorder.post, small_speech.load)
-    engine.start()
-    yield engine
-    engine.submit(ShutDown(99))
-    assert engine.join(PATIENCE_SECONDS)
+    with running(recorder, small_speech.load) as engine:
+        yield engine
 
 
 def test_cancelled_download_is_resumed(engine: EngineThread, recorder: Recorder, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from engine.techniques.ditreducio.record import Trial
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.running import running
 from tests.engine.small_speech import VOICE, setting
 
 CALIBRATION = calibrate(2, (Utterance("One sentence.", VOICE),), setting(4).with_technique(Engaged("ditreducio")))
@@ -31,14 +32,8 @@ def recorder() -> Recorder:
 @pytest.fixture
 def engine(recorder: Recorder) -> Iterator[EngineThread]:
     """An engine with the small model loaded."""
-    engine = EngineThread(recorder.post, small_speech.load)
-    engine.start()
-    engine.submit(LoadModel(1, "small"))
-    assert isinstance(recorder.end_of(1), JobFinished)
-    yield engine
-    recorder.react = lambda event: None
-    engine.submit(ShutDown(0))
-    assert engine.join(PATIENCE_SECONDS)
+    with running(recorder, small_speech.load, LoadModel(1, "small")) as engine:
+        yield engine
 
 
 def held_in_the_middle(engine: EngineThread, recorder: Recorder) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
-from engine.session.commands import Cancel, CaptureAttention, ComputeView, LoadModel, ShutDown, Synthesise
+from engine.session.commands import Cancel, CaptureAttention, ComputeView, LoadModel, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import (
     AudioReady,
@@ -27,7 +27,8 @@ from engine.setting.library import Library
 from engine.setting.setting import Engaged
 from engine.techniques import ditreducio
 from tests.engine.preparing import calibrate
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.recorder import Recorder
+from tests.engine.running import running
 from tests.engine.speaking import LONG, TEXT, drafted, setting, write_all
 
 
@@ -40,13 +41,8 @@ def recorder() -> Recorder:
 def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineThread]:
     """An engine in which the small language model is loaded by the job 1."""
     root = write_all(tmp_path_factory.mktemp("worker") / "model")
-    running = EngineThread(recorder.post)
-    running.start()
-    running.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))
-    assert isinstance(recorder.end_of(1), JobFinished)
-    yield running
-    running.submit(ShutDown(99))
-    assert running.join(PATIENCE_SECONDS)
+    with running(recorder, model=LoadModel(1, "lm-mini", str(root), device="cpu")) as engine:
+        yield engine
 
 
 def test_a_loaded_model_says_what_was_trained_of_it(engine: EngineThread, recorder: Recorder) -> None:

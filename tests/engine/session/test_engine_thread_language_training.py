@@ -12,7 +12,7 @@ from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.layer_importance import COSINE, DIVERGENCE
-from engine.session.commands import LoadModel, Prepare, ShutDown
+from engine.session.commands import LoadModel, Prepare
 from engine.session.engine_thread import EngineThread
 from engine.session.events import JobCancelled, JobFailed, JobFinished, Prepared, Progress
 from engine.techniques import spade, speculative
@@ -21,7 +21,8 @@ from engine.techniques.speculative.requests import DraftRequest
 from engine.training.requests import TrainingProgress
 from engine.training.session import CHECKPOINT
 from engine.training.spoken_tokens import write_tokens
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder, is_of
+from tests.engine.recorder import Recorder, is_of
+from tests.engine.running import running
 from tests.engine.small_language import write_model
 from tests.engine.speaking import setting
 from tests.engine.training.test_companions import SENTENCES, utterances
@@ -40,13 +41,8 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def engine(recorder: Recorder, root: Path) -> Iterator[EngineThread]:
-    running = EngineThread(recorder.post)
-    running.start()
-    running.submit(LoadModel(1, "lm-mini", str(root), device="cpu"))
-    assert isinstance(recorder.end_of(1), JobFinished)
-    yield running
-    running.submit(ShutDown(99))
-    assert running.join(PATIENCE_SECONDS)
+    with running(recorder, model=LoadModel(1, "lm-mini", str(root), device="cpu")) as engine:
+        yield engine
 
 
 def work_folder(root: Path, folder: Path) -> str:

@@ -18,7 +18,6 @@ from engine.session.commands import (
     ComputeView,
     DecodePartial,
     LoadModel,
-    ShutDown,
     Synthesise,
 )
 from engine.session.engine_thread import EngineThread
@@ -37,7 +36,8 @@ from engine.setting.library import Library
 from engine.techniques import ditreducio
 from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, setting, write_release
 from tests.engine.preparing import calibrate
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.recorder import Recorder
+from tests.engine.running import running
 
 BLOCKS = engaged("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
 
@@ -51,13 +51,8 @@ def recorder() -> Recorder:
 def engine(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineThread]:
     """An engine in which the small release is loaded by the job 1."""
     root = write_release(tmp_path_factory.mktemp("worker") / "model")
-    running = EngineThread(recorder.post)
-    running.start()
-    running.submit(LoadModel(1, "OmniVoice", str(root), device="cpu"))
-    assert isinstance(recorder.end_of(1), JobFinished)
-    yield running
-    running.submit(ShutDown(99))
-    assert running.join(PATIENCE_SECONDS)
+    with running(recorder, model=LoadModel(1, "OmniVoice", str(root), device="cpu")) as engine:
+        yield engine
 
 
 def test_a_loaded_model_says_what_it_is(engine: EngineThread, recorder: Recorder) -> None:

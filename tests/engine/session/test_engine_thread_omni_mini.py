@@ -10,11 +10,12 @@ import pytest
 
 from engine.measure.intelligibility import Judge
 from engine.models.catalogue import entry, harvard_sentences, voice
-from engine.session.commands import LoadModel, ShutDown, Synthesise
+from engine.session.commands import LoadModel, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import JobFinished, ModelLoaded, TakeReady
 from engine.setting.setting import Setting
-from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.engine.recorder import Recorder
+from tests.engine.running import running
 
 MODEL = "omni-mini"
 
@@ -26,11 +27,8 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def engine(recorder: Recorder) -> Iterator[EngineThread]:
-    running = EngineThread(recorder.post)
-    running.start()
-    yield running
-    running.submit(ShutDown(99))
-    assert running.join(PATIENCE_SECONDS)
+    with running(recorder) as engine:
+        yield engine
 
 
 @pytest.mark.slow

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.session.commands import Cancel, PauseStudy, RunStudy, ShutDown
+from engine.session.commands import Cancel, PauseStudy, RunStudy
 from engine.session.engine_thread import EngineThread
 from engine.session.events import JobCancelled, JobFailed, JobFinished, Progress, StudyBegun, StudyEnded, StudyTakeDone
 from engine.studies.results import read
-from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.recorder import Gate, Recorder
+from tests.engine.running import running
 from tests.engine.studies import small
 
 STUDY = """
@@ -33,12 +34,8 @@ def recorder() -> Recorder:
 
 @pytest.fixture
 def engine(recorder: Recorder) -> Iterator[EngineThread]:
-    engine = EngineThread(recorder.post, small.load)
-    engine.start()
-    yield engine
-    recorder.react = lambda event: None
-    engine.submit(ShutDown(0))
-    assert engine.join(PATIENCE_SECONDS)
+    with running(recorder, small.load) as engine:
+        yield engine
 
 
 @pytest.fixture

@@ -1,0 +1,28 @@
+"""An engine thread for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from engine.models.base import SpeechModel
+from engine.session.commands import LoadModel, ShutDown
+from engine.session.engine_thread import EngineThread
+from engine.session.events import JobFinished
+from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+
+
+@contextmanager
+def running(
+    recorder: Recorder, load: Callable[..., SpeechModel] | None = None, model: LoadModel | None = None
+) -> Iterator[EngineThread]:
+    """A started engine that posts to ``recorder``, with ``model`` loaded; shut down at the end."""
+    engine = EngineThread(recorder.post, load)
+    engine.start()
+    if model is not None:
+        engine.submit(model)
+        assert isinstance(recorder.end_of(model.job), JobFinished)
+    yield engine
+    recorder.react = lambda event: None
+    engine.submit(ShutDown(0))
+    assert engine.join(PATIENCE_SECONDS)
