@@ -1,14 +1,11 @@
-"""The engine thread: the order of events, cancelling, failures, shutting down."""
+"""The engine thread: what jobs post and in which order, shutting down, what it imports."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +14,14 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.sampling.actions import SkipAction
-from engine.session.commands import Cancel, CaptureAttention, Command, LoadModel, Prepare, ShutDown, Synthesise
+from engine.session.commands import CaptureAttention, Command, LoadModel, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import (
     AttentionCaptured,
     AudioReady,
     EngineReady,
     EngineStatus,
-    Event,
     JobCancelled,
-    JobFailed,
     JobFinished,
     ModelLoaded,
     Prepared,
@@ -35,60 +30,15 @@ from engine.session.events import (
     Telemetry,
 )
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Engaged
 from engine.techniques.ditreducio.record import Trial
 from engine.techniques.ditreducio.requests import Calibrated, Similarities
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate, measure_transfer
-from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder, is_of
-from tests.engine.running import running
+from tests.engine.recorder import ENDS, PATIENCE_SECONDS, Gate, Recorder
+from tests.engine.session.small_jobs import LOAD, ONE, calibration, loaded, synthesis
 from tests.engine.small_speech import VOICE, setting
 from tests.workload import workload
-
-LOAD = LoadModel(1, "small")
-ONE = Utterance("One sentence.", VOICE)
-
-
-def synthesis(job: int, text: str = "One sentence.", chosen: Setting | None = None) -> Synthesise:
-    return Synthesise(job, text, VOICE, chosen or setting())
-
-
-def calibration(job: int, steps: int = 4) -> Prepare:
-    return calibrate(job, (ONE,), setting(steps).with_technique(Engaged("ditreducio")))
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def engine(recorder: Recorder) -> Iterator[EngineThread]:
-    """A started engine with the small model; what it posted is checked when the test is over."""
-    with running(recorder, small_speech.load) as engine:
-        yield engine
-    for job in {event.job for event in recorder.events} - {0}:
-        assert sum(isinstance(event, ENDS) for event in recorder.of(job)) == 1, f"job {job} must end exactly once"
-        assert isinstance(recorder.of(job)[-1], ENDS), f"nothing may follow the end of job {job}"
-    for event in recorder.events:
-        assert_equal(pickle.loads(pickle.dumps(event)), event)
-
-
-def assert_equal(left: object, right: object) -> None:
-    """Equality of events, arrays included (which dataclasses leave out or cannot compare)."""
-    assert type(left) is type(right)
-    if dataclasses.is_dataclass(left):
-        for one in dataclasses.fields(left):
-            assert_equal(getattr(left, one.name), getattr(right, one.name))
-    elif isinstance(left, np.ndarray):
-        np.testing.assert_array_equal(left, right)
-    else:
-        assert left == right
-
-
-def loaded(engine: EngineThread, recorder: Recorder) -> None:
-    engine.submit(LOAD)
-    assert isinstance(recorder.end_of(1), JobFinished)
 
 
 # --- What jobs post --------------------------------------------------------------------------------------------------
@@ -248,188 +198,6 @@ def test_jobs_run_in_order_on_one_thread(engine: EngineThread, recorder: Recorde
     recorder.end_of(6)
     assert [event.job for event in recorder.events if isinstance(event, ENDS)] == [1, 2, 3, 4, 5, 6]
     assert recorder.threads == {"engine"}
-
-
-# --- Cancelling ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("command", "kind"),
-    [
-        (synthesis(2, chosen=setting(steps=100)), Progress),
-        (synthesis(2, text="A. " * 100), AudioReady),
-        (calibration(2, steps=30), Trial),
-        (calibration(2, steps=30), Similarities),
-        (CaptureAttention(2, "One.", VOICE, setting(steps=100), layer=0, step=99), Progress),
-    ],
-    ids=["step", "chunk", "trial", "check phase", "attention"],
-)
-def test_cancel_takes_effect_within_one_step(
-    engine: EngineThread, recorder: Recorder, command: Command, kind: type
-) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, kind)
-    engine.submit(command)
-    gate.reached()
-    engine.submit(Cancel(0, 2))
-    gate.open()
-    assert isinstance(recorder.end_of(2), JobCancelled)
-    seen = [event for event in recorder.of(2) if is_of(event, kind)]
-    assert len(seen) == 1, "the step at which it was cancelled is the last"
-    assert not recorder.of(2, TakeReady)
-    assert not recorder.of(2, Prepared)
-
-
-def test_cancel_from_another_thread_while_steps_go_on(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    engine.submit(synthesis(2, text="A. " * 500, chosen=setting(steps=128)))
-    recorder.wait_for(lambda event: isinstance(event, Progress) and event.done >= 20)
-    engine.cancel(2)
-    seen = len(recorder.of(2, Progress))
-    assert isinstance(recorder.end_of(2), JobCancelled)
-    assert len(recorder.of(2, Progress)) - seen <= 1
-
-
-def test_cancel_while_loading(engine: EngineThread, recorder: Recorder) -> None:
-    recorder.wait_for_kind(EngineReady)
-    gate = Gate(recorder, EngineStatus)
-    engine.submit(LOAD)
-    gate.reached()
-    engine.cancel(1)
-    gate.open()
-    assert isinstance(recorder.end_of(1), JobCancelled)
-    engine.submit(synthesis(2))
-    assert "No model is loaded" in recorder.end_of(2).sentence
-
-
-def test_cancel_while_waiting(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, Progress)
-    for job in (2, 3, 4):
-        engine.submit(synthesis(job))
-    gate.reached()
-    engine.submit(Cancel(0, 3))
-    assert recorder.of(3) == [JobCancelled(3)], "a waiting job is cancelled at once, not when its turn comes"
-    gate.open()
-    assert isinstance(recorder.end_of(4), JobFinished)
-    assert recorder.of(3) == [JobCancelled(3)]
-    assert isinstance(recorder.end_of(2), JobFinished)
-
-
-def test_cancel_after_the_end_is_harmless(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    engine.submit(synthesis(2))
-    recorder.end_of(2)
-    for target in (1, 2, 99):
-        engine.submit(Cancel(0, target))
-    engine.submit(synthesis(3))
-    assert isinstance(recorder.end_of(3), JobFinished)
-
-
-def test_cancel_twice_ends_once(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-    gate = Gate(recorder, Progress)
-    engine.submit(synthesis(2))
-    gate.reached()
-    engine.cancel(2)
-    engine.cancel(2)
-    gate.open()
-    recorder.end_of(2)
-    engine.submit(synthesis(3))
-    assert isinstance(recorder.end_of(3), JobFinished), "a cancelled job must not take the next one with it"
-
-
-# --- Failures --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        (synthesis(2, chosen=Setting("other")), ("'other'", "'small' is loaded", "load 'other' first")),
-        (synthesis(2, chosen=setting(steps=0)), ("Steps", "between 1 and 128")),
-        (synthesis(2, text=small_speech.ENDLESS), ("ran out of memory while synthesising", "shorter text")),
-        (
-            calibrate(2, (Utterance(small_speech.ENDLESS, VOICE),), setting()),
-            ("ran out of memory while calibrating", "shorter"),
-        ),
-        (LoadModel(2, "small", folder="/nowhere"), ("/nowhere/weights is missing", "choose another")),
-        (LoadModel(2, "small", variant="huge"), ("ran out of memory while loading", "unload the current model first")),
-        (LoadModel(2, "small", device="abacus"), ("no device named 'abacus'", "auto, cuda, mps, cpu")),
-        (LoadModel(2, "small", variant="strange"), ("unexpected went wrong while loading the model: KeyError", "log")),
-        (CaptureAttention(2, "One.", VOICE, setting(), layer=99, step=0), ("no layer 100",)),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Command) else "",
-)
-def test_failure_says_what_to_do_and_the_engine_goes_on(
-    engine: EngineThread, recorder: Recorder, command: Command, words: tuple[str, ...]
-) -> None:
-    loaded(engine, recorder)
-    engine.submit(command)
-    engine.submit(synthesis(3))
-    failed = recorder.end_of(2)
-    assert isinstance(failed, JobFailed)
-    for word in words:
-        assert word in failed.sentence
-    assert "\n" not in failed.sentence
-    assert failed.sentence.endswith(".")
-    assert isinstance(recorder.end_of(3), JobFinished), "the model loaded before is still there"
-
-
-def test_unforeseen_error_leaves_its_traceback(engine: EngineThread, recorder: Recorder) -> None:
-    engine.submit(LoadModel(1, "small", variant="strange"))
-    failed = recorder.end_of(1)
-    assert "Traceback" in failed.details
-    assert "an error that nobody foresaw" in failed.details
-
-
-def test_foreseen_error_has_no_traceback(engine: EngineThread, recorder: Recorder) -> None:
-    engine.submit(synthesis(1))
-    assert recorder.end_of(1).details == ""
-
-
-@pytest.mark.parametrize("command", [synthesis(2), calibration(2)], ids=["synthesis", "calibration"])
-def test_weights_that_are_not_numbers(engine: EngineThread, recorder: Recorder, command: Command) -> None:
-    engine.submit(LoadModel(1, "small", variant="damaged"))
-    engine.submit(command)
-    failed = recorder.end_of(2)
-    assert isinstance(failed, JobFailed)
-    assert failed.details == ""
-    assert "precision" in failed.sentence
-    assert not recorder.of(2, AudioReady), "noise must not be played"
-
-
-def test_every_piece_is_checked_whatever_the_adapter_does(engine: EngineThread, recorder: Recorder) -> None:
-    engine.submit(LoadModel(1, "small", variant="careless"))
-    engine.submit(synthesis(2))
-    assert recorder.end_of(2).sentence == (
-        "The model produced invalid numbers (NaN) for piece 1 at 4 steps in float32; "
-        "try more steps or less guidance, or download the checkpoint again."
-    )
-    assert not recorder.of(2, AudioReady)
-
-
-def test_front_end_that_fails_does_not_stop_the_engine(engine: EngineThread, recorder: Recorder) -> None:
-    loaded(engine, recorder)
-
-    def fail(event: Event) -> None:
-        raise RuntimeError("the window is gone")
-
-    recorder.react = fail
-    engine.submit(synthesis(2))
-    assert isinstance(recorder.end_of(2), JobFinished)
-
-
-def test_commands_that_cannot_be_taken(engine: EngineThread, recorder: Recorder) -> None:
-    with pytest.raises(TypeError, match="Command is not a command that can be carried out"):
-        engine.submit(Command(7))
-    with pytest.raises(ValueError, match="numbered from 1"):
-        engine.submit(LoadModel(0, "small"))
-    loaded(engine, recorder)
-    gate = Gate(recorder, Progress)
-    engine.submit(synthesis(2))
-    engine.submit(synthesis(3))
-    gate.reached()
-    for taken in (2, 3):
-        with pytest.raises(ValueError, match=f"{taken} is taken"):
-            engine.submit(synthesis(taken))
-    gate.open()
-    assert isinstance(recorder.end_of(3), JobFinished)
 
 
 # --- Shutting down ---------------------------------------------------------------------------------------------------

@@ -22,11 +22,6 @@ LICENCE = "CC-BY-NC-4.0"
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
 def engine(recorder: Recorder, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineThread]:
     """An engine for which the Hub is the server on this machine, as ``HF_ENDPOINT`` would say."""
     template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"

@@ -5,19 +5,12 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
-import pytest
-
 from engine.session.commands import ExportProfile, ShutDown
 from engine.session.engine_thread import EngineThread
 from engine.session.events import EngineStatus, JobCancelled, JobFailed, JobFinished, ProfileExported, Progress
 from engine.setting.profile import Profile
 from tests.engine.export.test_f5_tts import profile
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
 
 
 def test_exporting_is_a_job(recorder: Recorder, tmp_path: Path) -> None:

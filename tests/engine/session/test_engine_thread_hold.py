@@ -25,11 +25,6 @@ SYNTHESIS = Synthesise(2, "One sentence.", VOICE, setting(4))
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
 def engine(recorder: Recorder) -> Iterator[EngineThread]:
     """An engine with the small model loaded."""
     with running(recorder, small_speech.load, LoadModel(1, "small")) as engine:

@@ -35,11 +35,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
 def engine(recorder: Recorder, root: Path) -> Iterator[EngineThread]:
     with running(recorder, model=LoadModel(1, "lm-mini", str(root), device="cpu")) as engine:
         yield engine

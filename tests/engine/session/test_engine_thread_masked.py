@@ -12,14 +12,7 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.catalogue import voice
 from engine.models.kernels.fused_masked import MaskedRun
-from engine.session.commands import (
-    Cancel,
-    CaptureAttention,
-    ComputeView,
-    DecodePartial,
-    LoadModel,
-    Synthesise,
-)
+from engine.session.commands import Cancel, CaptureAttention, ComputeView, DecodePartial, LoadModel, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import (
     AudioReady,

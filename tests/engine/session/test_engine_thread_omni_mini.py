@@ -21,11 +21,6 @@ MODEL = "omni-mini"
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
 def engine(recorder: Recorder) -> Iterator[EngineThread]:
     with running(recorder) as engine:
         yield engine

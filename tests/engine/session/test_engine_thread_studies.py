@@ -28,11 +28,6 @@ steps.steps = ["off", 2, 3]
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
 def engine(recorder: Recorder) -> Iterator[EngineThread]:
     with running(recorder, small.load) as engine:
         yield engine

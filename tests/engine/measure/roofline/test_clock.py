@@ -13,14 +13,7 @@ from engine.errors import Cancelled
 from engine.measure.roofline import clock as clock_module
 from engine.measure.roofline.clock import Clock, Part, Stage
 from engine.measure.roofline.counts import Work
-from engine.measure.roofline.report import (
-    FEED_FORWARD,
-    HEAD,
-    PROJECTIONS,
-    REST,
-    SAVED_TOGETHER,
-    WITHIN_NOISE,
-)
+from engine.measure.roofline.report import FEED_FORWARD, HEAD, PROJECTIONS, REST, SAVED_TOGETHER, WITHIN_NOISE
 from tests.engine.measure.roofline.known import ceilings
 
 CPU = torch.device("cpu")

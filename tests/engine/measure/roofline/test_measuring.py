@@ -13,15 +13,7 @@ from engine.errors import SettingError
 from engine.measure.roofline import counts
 from engine.measure.roofline.launches import write_chrome_trace
 from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
-from engine.measure.roofline.report import (
-    ATTENTION,
-    FEED_FORWARD,
-    HEAD,
-    JOINS,
-    PROJECTIONS,
-    TITLES,
-    RooflineReport,
-)
+from engine.measure.roofline.report import ATTENTION, FEED_FORWARD, HEAD, JOINS, PROJECTIONS, TITLES, RooflineReport
 from engine.models import load_model
 from engine.models.base import FLOW, Utterance
 from engine.models.catalogue import entry, voice

@@ -10,16 +10,7 @@ import pytest
 
 from engine.measure.roofline.ceilings import COMPUTE, LAUNCH
 from engine.measure.roofline.counts import Work
-from engine.measure.roofline.report import (
-    ATTENTION,
-    HEAD,
-    NORMS,
-    REST,
-    Component,
-    Phase,
-    RooflineReport,
-    shares,
-)
+from engine.measure.roofline.report import ATTENTION, HEAD, NORMS, REST, Component, Phase, RooflineReport, shares
 from engine.setting.setting import Setting
 from tests.engine.measure.roofline.known import ceilings
 

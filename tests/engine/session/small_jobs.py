@@ -1,0 +1,28 @@
+"""Commands for an engine with the small flow model."""
+
+from __future__ import annotations
+
+from engine.models.base import Utterance
+from engine.session.commands import LoadModel, Prepare, Synthesise
+from engine.session.engine_thread import EngineThread
+from engine.session.events import JobFinished
+from engine.setting.setting import Engaged, Setting
+from tests.engine.preparing import calibrate
+from tests.engine.recorder import Recorder
+from tests.engine.small_speech import VOICE, setting
+
+LOAD = LoadModel(1, "small")
+ONE = Utterance("One sentence.", VOICE)
+
+
+def synthesis(job: int, text: str = "One sentence.", chosen: Setting | None = None) -> Synthesise:
+    return Synthesise(job, text, VOICE, chosen or setting())
+
+
+def calibration(job: int, steps: int = 4) -> Prepare:
+    return calibrate(job, (ONE,), setting(steps).with_technique(Engaged("ditreducio")))
+
+
+def loaded(engine: EngineThread, recorder: Recorder) -> None:
+    engine.submit(LOAD)
+    assert isinstance(recorder.end_of(1), JobFinished)
