@@ -39,6 +39,8 @@ LONGEST_FILES = (
     "app/shell/test_window.py",
     "end_to_end/test_listening_lab.py",
     "app/features/studies/test_presenter.py",
+    "app/features/studies/test_damage.py",
+    "app/features/studies/test_making.py",
     "engine/test_cli_flow.py",
     "end_to_end/test_audio_sink.py",
     "app/features/lab/test_panel.py",

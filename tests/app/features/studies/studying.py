@@ -1,0 +1,71 @@
+"""A study in the window: its file, opening it, and the end of its job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from app.features.studies.panel import StudiesPanel
+from app.shell.window import MainWindow
+from app.state.jobs import Kind, Outcome
+from engine.studies.store import Store
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.engine.studies import small
+
+MANY = 40
+"""Sentences of a study that is still running when somebody says stop."""
+
+
+def write(folder: Path, name: str = "small", sentences: int = 2, more: str = "", grid: str = "") -> Path:
+    """A study's file: three settings on so many sentences."""
+    texts = ", ".join(f'"This is sentence {number}."' for number in range(sentences))
+    path = folder / f"{name}.toml"
+    path.write_text(
+        f'title = "Small"\nsentences = [{texts}]\n{more}\n[options]\nsteps = 4\ncross_fade = 0.0\n'
+        f"[grid]\n{grid or 'steps.steps = [2, 3]'}\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def opened(window: MainWindow, place: Path, qtbot: QtBot) -> StudiesPanel:
+    """The panel with the study at ``place``."""
+    folder = place if place.is_dir() else place.with_suffix(".study")
+    window.features["studies"].open(place)
+    qtbot.waitUntil(
+        lambda: window.features["studies"].summary is not None and window.features["studies"].summary.folder == folder,
+        timeout=PATIENCE_MILLISECONDS,
+    )
+    return window.panels["studies"]
+
+
+def ended(
+    window: MainWindow, begin: Callable[[], object], qtbot: QtBot, patience: int = PATIENCE_MILLISECONDS
+) -> tuple[Outcome, str]:
+    """Outcome and message of the study that ``begin`` starts, once its results are shown."""
+    with qtbot.waitSignal(window.jobs.ended, timeout=patience) as blocker:
+        begin()
+    assert blocker.args[0].kind is Kind.STUDY
+    shown(window, qtbot)
+    return blocker.args[1], blocker.args[2]
+
+
+def shown(window: MainWindow, qtbot: QtBot) -> None:
+    """Wait until all that the thread was asked for is shown."""
+    done: list[bool] = []
+    window.features["studies"]._background.run(lambda: None, lambda _: done.append(True))
+    qtbot.waitUntil(lambda: bool(done), timeout=PATIENCE_MILLISECONDS)
+
+
+def created(folder: Path) -> dict[object, str]:
+    with Store(folder, read_only=True) as store:
+        return {one.cell: one.created for one in store.takes()}
+
+
+def run_once(folder: Path) -> Path:
+    """A finished study's file."""
+    file = write(folder)
+    small.finished(file.with_suffix(".study"), small.study(sentences=["This is sentence 0."]))
+    return file

@@ -1,0 +1,177 @@
+"""Studies in the window on the real engine: new ones, searches, and the use of their settings."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.features.studies.forms import Bound, Varied
+from app.features.studies.panel import CLUSTER, StudiesPanel
+from app.shell.window import MainWindow
+from app.state.jobs import Outcome
+from engine.studies.store import Store
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.features.studies.studying import ended, opened, run_once, write
+
+
+# --- Making -----------------------------------------------------------------------------------------------------------
+def verdict(window: MainWindow, words: str, qtbot: QtBot) -> str:
+    """The dialog's verdict, once it contains ``words``."""
+    maker = window.features["studies"].maker
+    qtbot.waitUntil(lambda: words in maker.verdict.text(), timeout=PATIENCE_MILLISECONDS)
+    return maker.verdict.text()
+
+
+def test_a_study_is_made_counted_saved_and_started(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    window.state.selection.set_option("steps", 4)
+    window.state.selection.set_option("cross_fade", 0.0)
+    window.state.synthesis.synthesise_baseline()
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    panel.new_button.click()
+    maker = window.features["studies"].maker
+    maker.title.setText("Steps of the small one")
+    assert maker.path.text().endswith("studies/steps-of-the-small-one.toml")
+    for box in maker.judges.values():
+        box.setChecked(False)
+    maker.count.setValue(2)
+    maker.seeds.setText("0..1")
+    maker.axes.lines[0].choose(Varied("steps", "steps", "2, 3"))
+    said = verdict(window, "12 takes: 3 settings × 2 sentences × 1 voice × 2 seeds × 1 round", qtbot)
+    assert "About" in said
+    path = Path(maker.path.text())
+    outcome, sentence = ended(window, maker.start_button.click, qtbot)
+    assert outcome is Outcome.FINISHED, sentence
+    assert tomllib.loads(path.read_text(encoding="utf-8")) == {
+        "title": "Steps of the small one",
+        "model": "f5-mini",
+        "sentences": "harvard",
+        "count": 2,
+        "voices": ["slt"],
+        "seeds": [0, 1],
+        "options": {"cross_fade": 0.0, "steps": 4},
+        "grid": {"steps": {"steps": [2, 3]}},
+    }
+    assert window.features["studies"].summary.made == 12
+    assert window.features["studies"].maker is None
+
+
+def test_ten_million_combinations_are_refused_with_count_and_estimate(
+    panel: StudiesPanel, window: MainWindow, qtbot: QtBot
+) -> None:
+    window.action.new_study.trigger()
+    maker = window.features["studies"].maker
+    maker.axes.lines[0].choose(Varied("first_block", "threshold", "0.0001..0.9999 by 0.0001"))
+    maker.axes.add(Varied("ditreducio", "threshold", "0.001..1 by 0.001"))
+    said = verdict(window, "takes (", qtbot)
+    assert "this would be 49,995,000 takes (9,999,000 settings × 5 utterances)" in said
+    assert "years" in said or "days" in said
+    assert not maker.start_button.isEnabled()
+    maker.axes.lines[0].values.setText("nonsense")
+    verdict(window, "not “nonsense”", qtbot)
+    maker.reject()
+
+
+def test_how_long_it_takes_is_known_from_studies_as_well(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    opened(window, run_once(tmp_path), qtbot)
+    assert window.state.comparison.take_a is None
+    window.action.new_study.trigger()
+    assert "judging by takes without techniques" in verdict(window, "20 takes: 4 settings", qtbot)
+    window.features["studies"].maker.reject()
+
+
+def test_a_file_that_is_there_is_not_replaced_unasked(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    window.action.new_study.trigger()
+    maker = window.features["studies"].maker
+    path = write(tmp_path)
+    before = path.read_bytes()
+    maker.path.setText(str(path))
+    qtbot.waitUntil(maker.save_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    maker.save_button.click()
+    assert "exists; type another name" in maker.verdict.text()
+    assert path.read_bytes() == before
+    maker.path.setText(str(tmp_path / "none" / "such" / "x.json"))
+    qtbot.waitUntil(maker.save_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    maker.save_button.click()
+    assert "must end in .toml" in maker.verdict.text()
+    maker.reject()
+
+
+# --- Searching --------------------------------------------------------------------------------------------------------
+def test_a_search_is_set_up_run_and_its_answer_used(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    pytest.importorskip("optuna")
+    window.state.selection.set_option("steps", 4)
+    window.action.new_study.trigger()
+    maker = window.features["studies"].maker
+    maker.kind.setCurrentIndex(1)
+    for line in list(maker.goals.bounds):
+        line.remove.click()
+    for box in maker.judges.values():
+        box.setChecked(False)
+    maker.goals.goals[0].setCurrentIndex(maker.goals.goals[0].findData("ops_ratio"))
+    maker.goals.add(Bound("log_mel_distance", "at_least", 0.0))
+    maker.goals.trials.setValue(3)
+    maker.count.setValue(1)
+    maker.axes.lines[0].choose(Varied("steps", "steps", "1..3"))
+    maker.path.setText(str(tmp_path / "found.toml"))
+    verdict(window, "4 takes: 4 settings", qtbot)
+    outcome, sentence = ended(window, maker.start_button.click, qtbot)
+    assert outcome is Outcome.FINISHED, sentence
+    found = panel.found.toPlainText()
+    assert "The setting with the lowest Ops ratio whose Log-mel distance is at least 0." in found
+    assert "of computing" in found
+    (answer,) = [one for one in window.features["studies"].summary.rows if one.answer]
+    assert window.features["studies"].summary.left == 0
+    panel.table.choose(answer.key)
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
+    qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
+    assert window.state.selection.is_engaged("steps")
+    assert window.state.selection.knobs("steps") == answer.setting.engaged("steps").knobs
+    assert not window.state.selection.is_engaged("ditreducio")
+    assert "Ctrl+E exports a profile" in window.notices.banner.text
+
+
+def test_a_setting_is_used_with_its_strategy_table(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    opened(window, write(tmp_path, sentences=1, grid="ditreducio.threshold = [1.5]"), qtbot)
+    outcome, sentence = ended(window, panel.run_button.click, qtbot)
+    assert outcome is Outcome.FINISHED, sentence
+    window.features["studies"].use(window.features["studies"].summary.rows[1].key)
+    with Store(tmp_path / "small.study", read_only=True) as store:
+        (table,) = store.artefacts().values()
+    assert window.features["strategy"].state.table == table
+    assert window.features["strategy"].state.threshold == 1.5
+    assert window.state.availability.why_not_accelerate() == ""
+    assert window.action.export_profile.isEnabled()
+
+
+def test_what_is_not_installed_is_said_where_it_would_be_used(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.studies.extras.find_spec", lambda name: None)
+    search = "[search]\ntrials = 2\n[search.space]\nsteps.steps = [2, 3]\n"
+    path = tmp_path / "search.toml"
+    path.write_text(f'sentences = ["One."]\n{search}', encoding="utf-8")
+    opened(window, path, qtbot)
+    assert not panel.run_button.isEnabled()
+    assert "pip install 'paretone[search]'" in panel.run_button.toolTip()
+    item = panel.where.model().item(panel.where.findData(CLUSTER))
+    assert not item.isEnabled()
+    assert "pip install 'paretone[cluster]'" in panel.where.toolTip()
+    window.action.new_study.trigger()
+    assert not window.features["studies"].maker.kind.model().item(1).isEnabled()
+    assert "paretone[search]" in window.features["studies"].maker.no_search.text()
+    window.features["studies"].maker.reject()
