@@ -1,0 +1,29 @@
+"""Shared by tests of the trade-off panel."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.features.tradeoff.model.points import published_points
+from app.features.tradeoff.model.scene import PlotOptions
+from app.features.tradeoff.panel import TradeoffPanel
+from app.shell.theme import LIGHT
+from engine.studies.published import published
+from tests.app.features.tradeoff.using import POINTS
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> TradeoffPanel:
+    made = TradeoffPanel(LIGHT, published_points(published()))
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.set_options(PlotOptions())
+    made.show_points(POINTS)
+    made.set_reasons("", "", "")
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    made.plot.setFocus()
+    qtbot.waitUntil(made.plot.hasFocus)
+    return made

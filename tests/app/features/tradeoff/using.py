@@ -1,0 +1,72 @@
+"""Four points in the trade-off panel, and a user's mouse on its plot."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from app.features.tradeoff.model.points import Sound
+from app.features.tradeoff.panel import TradeoffPanel
+from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
+
+KEY, NO, CONTROL, SHIFT = (
+    Qt.Key,
+    Qt.KeyboardModifier.NoModifier,
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+)
+SOUNDS = (Sound("1" * 32, "One sentence.", "slt", 0), Sound("2" * 32, "Another one.", "rms", 0))
+POINTS = (
+    point("a", 1.0, 4.0, sounds=SOUNDS, techniques=("ditreducio",), setting=FAST.bare),
+    point("b", 2.0, 2.0, sounds=SOUNDS[:1], techniques=("ditreducio", "steps")),
+    point("c", 4.0, 1.0, sounds=SOUNDS, setting=PLAIN.bare),
+    point("d", 3.0, 4.0, sounds=(), techniques=("steps",)),
+)
+
+
+def place_of(panel: TradeoffPanel, key: str) -> QPoint:
+    return panel.plot.drawn.place(panel.scene.index[key]).toPoint()
+
+
+def click(panel: TradeoffPanel, key: str, modifier: Qt.KeyboardModifier = NO) -> None:
+    QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, modifier, place_of(panel, key))
+
+
+def drag(
+    panel: TradeoffPanel,
+    start: QPoint,
+    end: QPoint,
+    modifier: Qt.KeyboardModifier = NO,
+    button: Qt.MouseButton = Qt.MouseButton.LeftButton,
+) -> None:
+    def send(kind: QEvent.Type, place: QPoint, held: Qt.MouseButton) -> None:
+        at = QPointF(place)
+        event = QMouseEvent(kind, at, panel.plot.mapToGlobal(at), button, held, modifier)
+        QApplication.sendEvent(panel.plot, event)
+
+    send(QEvent.Type.MouseButtonPress, start, button)
+    send(QEvent.Type.MouseMove, (start + end) / 2, button)
+    send(QEvent.Type.MouseMove, end, button)
+    panel.plot.grab()
+    send(QEvent.Type.MouseButtonRelease, end, Qt.MouseButton.NoButton)
+
+
+def current(panel: TradeoffPanel) -> str:
+    return panel.plot.current.key if panel.plot.current is not None else ""
+
+
+def wheel(panel: TradeoffPanel, place: QPoint, notches: int) -> None:
+    at = QPointF(place)
+    event = QWheelEvent(
+        at,
+        panel.plot.mapToGlobal(at),
+        QPoint(),
+        QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton,
+        NO,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(panel.plot, event)
