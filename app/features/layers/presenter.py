@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.layers.model import LayerChoice
+from app.features.layers.state import LayerChoice
 from app.features.presenter import Presenter, Services, built
 from app.features.studies.presenter import StudiesPresenter
 from app.features.training.presenter import TrainingPresenter

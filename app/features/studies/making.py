@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.layers.model import layers_of
+from app.features.layers.state import layers_of
 from app.features.presenter import built
 from app.shell.background import Background
 from app.shell.notices import Notices

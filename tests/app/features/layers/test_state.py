@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.layers.model import LayerChoice
+from app.features.layers.state import LayerChoice
 from app.state.app_state import AppState
 from app.state.jobs import Jobs
 from engine.errors import SettingError
