@@ -13,17 +13,11 @@ from PySide6.QtCore import QObject, Signal
 from app.state.app_state import AppState
 from app.state.undo import ALONE, Edit
 from engine.errors import PlainError, SettingError
-from engine.models.base import ModelInfo
 from engine.models.files.layer_importance import ImportanceRecord, read_record
 from engine.paths import data_folder
 from engine.techniques import spade
 
 _DEPTH_EDIT = 2
-
-
-def layers_of(info: ModelInfo | None) -> int:
-    """Number of layers of a model whose layers can be removed; else 0."""
-    return info.layers if info is not None and info.family in spade.TECHNIQUE.families else 0
 
 
 class LayerChoice(QObject):
@@ -43,7 +37,8 @@ class LayerChoice(QObject):
     @property
     def layers(self) -> int:
         """Number of layers of the loaded model if they can be removed; else 0."""
-        return layers_of(self._state.selection.info)
+        info = self._state.selection.info
+        return info.layers if info is not None and info.family in spade.TECHNIQUE.families else 0
 
     @property
     def depth(self) -> int:

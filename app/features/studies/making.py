@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.layers.state import layers_of
 from app.features.presenter import built
 from app.shell.background import Background
 from app.shell.notices import Notices
 from app.state.app_state import AppState
 from engine import files
 from engine.errors import PlainError
+from engine.models.base import LANGUAGE
 from engine.studies.extras import why_no_search
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class StudyMaking(QObject):
         from app.features.studies.maker import StudyMaker
 
         state = self._state
-        count = layers_of(state.selection.info) if state.selection.ready else 0
+        info = state.selection.info if state.selection.ready else None
+        count = info.layers if info is not None and info.family == LANGUAGE else 0
         layers = Layers(count, state.selection.model_folder, state.selection.model_variant) if count > 1 else None
         maker = StudyMaker(
             state.selection.setting, state.selection.own_voices, self._folder, why_no_search(), layers, self._window

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import engine
+from app.features.registry import FEATURES
 from engine.models import catalogue
 from engine.models.base import ModelInfo
 from engine.techniques import Technique, techniques
@@ -92,6 +93,22 @@ def findings(top: str) -> list[str]:
 
 def test_nobody_names_a_technique_but_itself() -> None:
     found = [*findings("engine"), *findings("app")]
+    assert not found, "\n".join(found)
+
+
+def test_only_features_of_a_technique_import_each_other() -> None:
+    of = {feature.name: feature.technique for feature in FEATURES}
+    found = []
+    for path in sorted((ROOT / "app").rglob("*.py")):
+        parts = path.relative_to(ROOT / "app").with_suffix("").parts
+        if parts[:2] == ("features", "registry"):
+            continue
+        mine = of.get(parts[1], "") if parts[0] == "features" else ""
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("app.features."):
+                theirs = of.get(str(node.module).split(".")[2], "")
+                if theirs not in ("", mine):
+                    found.append(f"{path.relative_to(ROOT).as_posix()}:{node.lineno}: imports {node.module}")
     assert not found, "\n".join(found)
 
 
