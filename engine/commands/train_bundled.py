@@ -27,11 +27,18 @@ SUMMARIES = {
     "voice-f5": "Make an F5-TTS that speaks naturally from a voice-corpus.",
     "voice-megatts3": "Make a MegaTTS 3 that speaks naturally from a voice-corpus.",
     "voice-tokenizer": "Make the tokenizer of a language model that speaks naturally from a voice-corpus.",
+    "voice-lm": "Make a speech language model that speaks naturally from a voice-corpus, through a voice-tokenizer.",
+    "voice-omni": "Make a masked-diffusion model that speaks naturally from a voice-corpus, through a voice-codec.",
     "voice-codec": "Make the codec of a masked-diffusion model that speaks naturally from a voice-corpus.",
 }
 """By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
-THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini")
-NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec")
+THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini", "voice-lm", "voice-omni")
+CODECS = {
+    "voice-lm": "voice-tokenizer/export next to the work folder",
+    "voice-omni": "voice-codec/export next to the work folder",
+}
+"""Where recipes look for their codec, unless it is the bundled one."""
+NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec", "voice-lm", "voice-omni")
 
 
 def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
@@ -48,7 +55,10 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
         )
     if recipe in THROUGH_A_CODEC:
         parser.add_argument(
-            "--codec", type=Path, metavar="DIR", help="exported codec to speak through (default: bundled)"
+            "--codec",
+            type=Path,
+            metavar="DIR",
+            help=f"exported codec to speak through (default: {CODECS.get(recipe, 'bundled')})",
         )
     if recipe == "vocos-mini":
         parser.add_argument("--initial", type=Path, metavar="DIR", help="official folder with the initial weights")

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -19,7 +20,8 @@ from engine import files
 from engine.errors import TrainingError
 from engine.models.families.training_layout import IGNORED, TrainingRow
 from engine.models.minis.lm_mini.layout import Layout, positions
-from engine.training.corpora import Clip, Corpus
+from engine.training.batch_queue import QueuedClip
+from engine.training.corpora import Corpus
 from engine.training.moving import moved
 
 FRAMES = (60, 420)
@@ -96,14 +98,17 @@ def read_tokens(path: Path) -> tuple[SpokenTokens, ...]:
     )
 
 
-def corpus_tokens(
-    corpus: Corpus, encode: Callable[[Clip], SpokenTokens], kept: Path
-) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
-    """All clips of usable length through ``encode``, those to train on and those held out; they are kept in the folder
-    ``kept``, which must belong to corpus and codec."""
+Spoken = TypeVar("Spoken", bound=QueuedClip)
 
-    def tokens(clips: Sequence[Clip], path: Path) -> tuple[SpokenTokens, ...]:
-        usable = (clip for clip in clips if FRAMES[0] <= clip.frames <= FRAMES[1])
+
+def corpus_tokens(
+    corpus: Corpus[Spoken], encode: Callable[[Spoken], SpokenTokens], kept: Path, longest: int = FRAMES[1]
+) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
+    """All clips of usable length, at most ``longest`` mel frames, through ``encode``, those to train on and those held
+    out; they are kept in the folder ``kept``, which must belong to corpus and codec."""
+
+    def tokens(clips: Sequence[Spoken], path: Path) -> tuple[SpokenTokens, ...]:
+        usable = (clip for clip in clips if FRAMES[0] <= clip.frames <= longest)
         return kept_tokens(path, lambda: [encode(clip) for clip in usable])
 
     return tokens(corpus.training, kept / "training.npz"), tokens(corpus.held_out, kept / "held-out.npz")

@@ -26,11 +26,12 @@ from engine.training.recipes.mega_recipe import MegaOptions
 from engine.training.recipes.megatts3_mini import MegaMini
 from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
+from engine.training.recipes.natural_language import NaturalLm, NaturalOmni
 from engine.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
 from engine.training.recipes.natural_tokens import NaturalCodec, NaturalTokenizer, NaturalTokenOptions
 from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
 from engine.training.recipes.omni_mini import OmniMini, OmniMiniOptions
-from engine.training.recipes.running import BundledModel, run_recipe
+from engine.training.recipes.running import EXPORT, BundledModel, run_recipe
 from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
 from engine.training.session import Budget, check_place
@@ -150,6 +151,16 @@ def _natural_codec(job: BundledTraining, corpus: Corpus, device: torch.device) -
     return NaturalCodec(corpus, device, NaturalTokenOptions(**job.common))
 
 
+def _natural_lm(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    tokenizer = job.codec or job.work.parent / NaturalTokenizer.name / EXPORT
+    return NaturalLm(corpus, tokenizer, job.work, device, LmMiniOptions(**job.common))
+
+
+def _natural_omni(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
+    codec = job.codec or job.work.parent / NaturalCodec.name / EXPORT
+    return NaturalOmni(corpus, codec, job.work, device, OmniMiniOptions(**job.common))
+
+
 RECIPES: Mapping[str, Make] = {
     "vocos-mini": _vocos_mini,
     "f5-mini": _f5_mini,
@@ -164,7 +175,9 @@ RECIPES: Mapping[str, Make] = {
     "voice-megatts3": _natural_megatts3,
     "voice-tokenizer": _natural_tokenizer,
     "voice-codec": _natural_codec,
+    "voice-lm": _natural_lm,
+    "voice-omni": _natural_omni,
 }
 """In the order in which they need each other."""
-NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec")
+NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec", "voice-lm", "voice-omni")
 """Those that learn from natural speech."""

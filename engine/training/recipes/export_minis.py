@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors.torch import save
 from torch import Tensor
 
 from engine.files import write_atomically
-from engine.front_end.phones import PhoneVocabulary
-from engine.models.minis.folder import CONFIG, DURATIONS, LAYOUT_FILE, WEIGHTS
+from engine.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
 from engine.models.networks.causal import CausalConfig
-from engine.training.corpora import Clip
-from engine.training.recipes.durations import write_duration_tables
 
 LONGEST_POSITION = 4_096
 
@@ -26,15 +23,12 @@ def write_mini(
     steps: int,
     config: Mapping[str, object],
     layout: Mapping[str, object],
-    clips: Sequence[Clip],
-    vocabulary: PhoneVocabulary,
 ) -> None:
-    """Write the weights with what describes them, and the durations of the phones in ``clips``."""
+    """Write the weights with what describes them."""
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / WEIGHTS, save(dict(weights), {"format": "pt", "steps": str(steps)}))
     for name, content in ((CONFIG, config), (LAYOUT_FILE, layout)):
         (folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    write_duration_tables(folder / DURATIONS, clips, vocabulary.phones)
 
 
 def copy_codec(codec: Path, place: Path) -> None:

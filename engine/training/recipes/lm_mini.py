@@ -10,26 +10,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.front_end.durations import labels
+from engine.front_end.phones import PhoneVocabulary
 from engine.models.families.training_layout import HuggingFaceNames
 from engine.models.files.checkpoints import fingerprint
+from engine.models.minis.folder import DURATIONS
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.models.minis.lm_mini.layout import Layout
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
-from engine.training.corpora import Clip, Corpus
+from engine.training.corpora import Corpus
 from engine.training.losses import cross_entropy
+from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.initialising import begin_as_nothing
 from engine.training.recipes.mel_excerpts import VOCABULARY
-from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens
+from engine.training.spoken_tokens import FRAMES, SpokenTokens, TokenBatch, collate, corpus_tokens
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe
 
@@ -60,6 +64,9 @@ class LmMini(TokenRecipe):
     """Trains a language model from random weights; see :class:`engine.training.recipe.Recipe`."""
 
     name = "lm-mini"
+    vocabulary: ClassVar[PhoneVocabulary] = VOCABULARY
+    longest: ClassVar[int] = FRAMES[1]
+    """Mel frames of the longest clips that are used."""
 
     def __init__(
         self,
@@ -74,12 +81,20 @@ class LmMini(TokenRecipe):
         self.corpus, self.tokenizer = corpus, tokenizer
         model, _ = read_quantised_mel(tokenizer, SpeechTokenizer, device)
         kept = work / f"tokens-{fingerprint(tokenizer / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
-        training, held_out = corpus_tokens(corpus, lambda clip: _tokens(clip, model), kept)
-        data = TokenData(training, held_out, f"flite, {corpus.seconds / 3600:.2f} h")
-        self.layout = layout_of(model.config.codes)
+        training, held_out = corpus_tokens(corpus, lambda clip: self.encoded(clip, model), kept, self.longest)
+        data = TokenData(training, held_out, f"{corpus.source}, {corpus.seconds / 3600:.2f} h")
+        self.layout = layout_of(self.vocabulary, model.config.codes)
         torch.manual_seed(options.seed)
         network = untrained(architecture, self.layout)
         super().__init__(None, network, "random", data, partial(collate, layout=self.layout), device, options)
+
+    @torch.inference_mode()
+    def encoded(self, clip: Any, tokenizer: SpeechTokenizer) -> SpokenTokens:
+        """Tokens of a clip of the corpus, with the phones that sound in them."""
+        mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(tokenizer.mel_mean.device)
+        phones = token_phones(labels(clip.phones, clip.frames, self.vocabulary), tokenizer.config.stride)
+        codes = tokenizer.encode(mel)[0].cpu().numpy()
+        return SpokenTokens(clip.voice, phones.astype(np.int16), codes.astype(np.int16))
 
     @property
     def retained(self) -> tuple[int, ...]:
@@ -103,15 +118,19 @@ class LmMini(TokenRecipe):
         """Write a folder that :class:`engine.models.minis.lm_mini.checkpoint.LmMiniFolder` and transformers read."""
         network, layout = self.average.module, self.layout
         config = _described(network.transformer.config, layout)
-        clips, listed = self.corpus.training, _listed(layout)
-        write_mini(folder, network.tensors(), self.steps, config, listed, clips, VOCABULARY)
+        write_mini(folder, network.tensors(), self.steps, config, _listed(layout))
         copy_codec(self.tokenizer, folder / TOKENIZER)
+        self.export_durations(folder)
+
+    def export_durations(self, folder: Path) -> None:
+        """Write the mean durations of phones, which stand in for an alignment at synthesis."""
+        write_duration_tables(folder / DURATIONS, self.corpus.training, self.vocabulary.phones)
 
 
-def layout_of(codes: int) -> Layout:
+def layout_of(vocabulary: PhoneVocabulary, codes: int) -> Layout:
     """Phones first, then the end of text, the codes, and where speech begins and ends."""
-    text = len(VOCABULARY.phones) + 1
-    return Layout(VOCABULARY, text - 1, text, codes, text + codes, text + codes + 1)
+    text = len(vocabulary.phones) + 1
+    return Layout(vocabulary, text - 1, text, codes, text + codes, text + codes + 1)
 
 
 @torch.no_grad()
@@ -122,13 +141,6 @@ def untrained(architecture: CausalConfig, layout: Layout) -> TokenNetwork:
     table = 0.5 * torch.randn(layout.ids, architecture.hidden)
     head = torch.empty_like(table).uniform_(-1, 1) * architecture.hidden**-0.5
     return TokenNetwork(transformer, table, head[layout.rows], HuggingFaceNames(layout.rows))
-
-
-@torch.inference_mode()
-def _tokens(clip: Clip, tokenizer: SpeechTokenizer) -> SpokenTokens:
-    mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(tokenizer.mel_mean.device)
-    phones = token_phones(labels(clip.phones, clip.frames, VOCABULARY), tokenizer.config.stride)
-    return SpokenTokens(clip.voice, phones.astype(np.int16), tokenizer.encode(mel)[0].cpu().numpy().astype(np.int16))
 
 
 def _described(config: CausalConfig, layout: Layout) -> dict[str, object]:

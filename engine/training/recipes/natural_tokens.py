@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import random
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -111,7 +111,7 @@ class NaturalTokens(LearningRecipe[NaturalTokenOptions, Trained[Codec]]):
         super().__init__(Learner.by(model, LAYER_MATRICES, options), device, options)
         self.corpus = corpus
         self._clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
-        self._voices = _voices(corpus.training)
+        self._voices = voices_of(corpus.training)
         self._decoder = NaturalDecoder.load(device=device)
         self._draw = random.Random(options.seed)
         self._generator = torch.Generator().manual_seed(options.seed)
@@ -275,7 +275,7 @@ def frame_phones(clip: NaturalClip) -> np.ndarray:
     return labels(clip.phones, len(clip.latents), VOCABULARY, SAMPLE_RATE, HOP)
 
 
-def _voices(clips: tuple[NaturalClip, ...]) -> dict[str, NaturalVoice]:
+def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
     """Every voice, over all its clips."""
     frames: dict[str, list[Tensor]] = {}
     for clip in clips:

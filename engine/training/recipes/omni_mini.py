@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from engine.front_end.durations import labels
 from engine.models.files.checkpoints import fingerprint
+from engine.models.minis.folder import DURATIONS
 from engine.models.minis.omni_mini.checkpoint import CODEC
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
@@ -26,14 +27,15 @@ from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from engine.training.batch_queue import held_out_pairs
-from engine.training.corpora import Clip, Corpus
+from engine.training.corpora import Corpus
 from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
+from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.initialising import begin_as_nothing
 from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
 from engine.training.recipes.mel_excerpts import VOCABULARY
-from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
+from engine.training.spoken_tokens import FRAMES, SpokenTokens, corpus_tokens
 
 ARCHITECTURE = Qwen3Config(
     hidden=256,
@@ -85,6 +87,9 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
     """Trains a masked model from random weights; see :class:`engine.training.recipe.Recipe`."""
 
     name, term = "omni-mini", "loss"
+    layout: ClassVar[Layout] = LAYOUT
+    longest: ClassVar[int] = FRAMES[1]
+    """Mel frames of the longest clips that are used."""
 
     def __init__(
         self,
@@ -96,17 +101,25 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
         architecture: Qwen3Config = ARCHITECTURE,
     ) -> None:
         """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
-        self.codec = codec
+        self.corpus, self.codec = corpus, codec
         self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
         model, _ = read_quantised_mel(codec, ResidualCodec, device)
         kept = work / f"codes-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
-        clips, self._held_out = corpus_tokens(corpus, lambda clip: _codes(clip, model), kept)
+        clips, self._held_out = corpus_tokens(corpus, lambda clip: self.encoded(clip, model), kept, self.longest)
         sizes = model.config
         weights = torch.tensor(CODEBOOK_WEIGHTS[: sizes.codebooks], dtype=torch.float32, device=device)
         self._weights = weights / weights.sum()
         torch.manual_seed(options.seed)
-        network = untrained(MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1))
+        config = MaskedConfig(architecture, self.layout.tokens, sizes.codebooks, sizes.codes + 1)
+        network = untrained(config, self.layout)
         super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
+
+    @torch.inference_mode()
+    def encoded(self, clip: Any, codec: ResidualCodec) -> SpokenTokens:
+        """Codes of a clip of the corpus, with the text tokens that lie beside them."""
+        mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(codec.mel_mean.device)
+        text = self.layout.text(labels(clip.phones, clip.frames, self.layout.vocabulary), codec.config.stride)
+        return SpokenTokens(clip.voice, text.astype(np.int16), codec.encode(mel)[0].cpu().numpy().astype(np.int16))
 
     def describe(self) -> dict[str, Any]:
         frames = sum(one.frames for one in self.clips)
@@ -152,16 +165,21 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
     def export(self, folder: Path) -> None:
         """Write a folder that :class:`engine.models.minis.omni_mini.checkpoint.OmniMiniFolder` reads."""
         network = self.average.module
-        config, clips = _described(network.config), self.corpus.training
-        write_mini(folder, official_tensors(network), self.steps, config, LAYOUT.as_dict(), clips, VOCABULARY)
+        config = _described(network.config)
+        write_mini(folder, official_tensors(network), self.steps, config, self.layout.as_dict())
         copy_codec(self.codec, folder / CODEC)
+        self.export_durations(folder)
+
+    def export_durations(self, folder: Path) -> None:
+        """Write the mean durations of phones, which stand in for an alignment at synthesis."""
+        write_duration_tables(folder / DURATIONS, self.corpus.training, self.layout.vocabulary.phones)
 
 
 @torch.no_grad()
-def untrained(config: MaskedConfig) -> MaskedNetwork:
+def untrained(config: MaskedConfig, layout: Layout) -> MaskedNetwork:
     """Random weights; the output projections of every layer are zero, so that depth costs no warm-up."""
     network = MaskedNetwork(config)
-    width, phones = config.transformer.hidden, len(LAYOUT.vocabulary.phones)
+    width, phones = config.transformer.hidden, len(layout.vocabulary.phones)
     pairs = PhonePairs(phones, width)
     network.llm.set_submodule("embed_tokens", pairs)
     for table in (pairs.first, pairs.second):
@@ -181,13 +199,6 @@ def official_tensors(network: MaskedNetwork) -> dict[str, Tensor]:
         name: (value.half() if value.is_floating_point() else value).cpu().contiguous()
         for name, value in tensors.items()
     }
-
-
-@torch.inference_mode()
-def _codes(clip: Clip, codec: ResidualCodec) -> SpokenTokens:
-    mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(codec.mel_mean.device)
-    text = LAYOUT.text(labels(clip.phones, clip.frames, VOCABULARY), codec.config.stride)
-    return SpokenTokens(clip.voice, text.astype(np.int16), codec.encode(mel)[0].cpu().numpy().astype(np.int16))
 
 
 def _described(config: MaskedConfig) -> dict[str, object]:

@@ -11,6 +11,7 @@ import torch
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizerConfig
 from engine.training.recipes.lm_mini import ARCHITECTURE, LmMini, LmMiniOptions, layout_of
+from engine.training.recipes.mel_excerpts import VOCABULARY
 from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
@@ -72,7 +73,7 @@ def test_the_export_is_a_folder_that_the_engine_and_transformers_load(tokenizer:
     run.export(tmp_path / "export")
     folder = LmMiniFolder(tmp_path / "export")
     layout = folder.layout()
-    assert layout == layout_of(1920)
+    assert layout == layout_of(VOCABULARY, 1920)
     assert folder.config() == SMALL
     assert folder.tokenizer(CPU)[0].config == TOKENIZER
     assert folder.durations()

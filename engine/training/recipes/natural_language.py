@@ -1,0 +1,83 @@
+"""The recipes of models that speak naturally by tokens: ``voice-lm``, a language model over those of
+``voice-tokenizer``, and ``voice-omni``, a masked model over those of ``voice-codec``
+(:mod:`engine.training.recipes.natural_tokens`).
+
+They are those of ``lm-mini`` and ``omni-mini`` with the phones of natural speech. How long phones last is not in their
+folders: the text front end of natural speech knows it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.models.minis.frames import token_phones
+from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
+from engine.models.minis.natural.said import NaturalVoice
+from engine.models.minis.omni_mini.codec import ResidualCodec
+from engine.models.minis.omni_mini.layout import Layout
+from engine.models.networks.quantised_mel import QuantisedMel
+from engine.training.corpora import Corpus
+from engine.training.natural_corpus import NaturalClip
+from engine.training.natural_frames import voice_frames
+from engine.training.recipes.lm_mini import LmMini
+from engine.training.recipes.natural_tokens import VOCABULARY, frame_phones, voices_of
+from engine.training.recipes.omni_mini import OmniMini
+from engine.training.spoken_tokens import SpokenTokens
+
+LONGEST = 700
+"""Mel frames of the longest clips: all of them."""
+
+
+class NaturalLm(LmMini):
+    """Trains the language model."""
+
+    name = "voice-lm"
+    vocabulary, longest = VOCABULARY, LONGEST
+
+    @cached_property
+    def _voices(self) -> dict[str, NaturalVoice]:
+        return _voices(self.corpus)
+
+    @torch.inference_mode()
+    def encoded(self, clip: NaturalClip, tokenizer: SpeechTokenizer) -> SpokenTokens:
+        codes = _codes(clip, self._voices[clip.voice], tokenizer)
+        phones = token_phones(frame_phones(clip), tokenizer.config.stride)
+        return SpokenTokens(clip.voice, phones.astype(np.int16), codes)
+
+    def export_durations(self, folder: Path) -> None:
+        """Nothing: see above."""
+
+
+class NaturalOmni(OmniMini):
+    """Trains the masked model."""
+
+    name = "voice-omni"
+    layout, longest = Layout(VOCABULARY), LONGEST
+
+    @cached_property
+    def _voices(self) -> dict[str, NaturalVoice]:
+        return _voices(self.corpus)
+
+    @torch.inference_mode()
+    def encoded(self, clip: NaturalClip, codec: ResidualCodec) -> SpokenTokens:
+        codes = _codes(clip, self._voices[clip.voice], codec)
+        text = self.layout.text(frame_phones(clip), codec.config.stride)
+        return SpokenTokens(clip.voice, text.astype(np.int16), codes)
+
+    def export_durations(self, folder: Path) -> None:
+        """Nothing: see above."""
+
+
+def _voices(corpus: Corpus[NaturalClip]) -> dict[str, NaturalVoice]:
+    return voices_of((*corpus.training, *corpus.held_out))
+
+
+def _codes(clip: NaturalClip, voice: NaturalVoice, codec: QuantisedMel) -> np.ndarray:
+    """(n, …) int16."""
+    said: Tensor = voice.said(voice_frames(clip))
+    return codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy().astype(np.int16)
