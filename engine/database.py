@@ -14,13 +14,11 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 from engine import files
 from engine.errors import PlainError, SettingError
-from engine.setting.setting import Setting
 
 AUDIO = "audio"
 """Folder of a database's recordings."""
@@ -218,12 +216,6 @@ _OPERATIONAL = {
     sqlite3.SQLITE_IOERR: "the disk is full or failing; free some space or choose another folder",
     sqlite3.SQLITE_READONLY: "you may not write there; choose another folder",
 }
-
-
-@lru_cache(maxsize=4096)
-def setting_of(text: str) -> Setting:
-    """The setting that a row holds. Takes share theirs: reading each only once makes long histories open quickly."""
-    return Setting.from_json(json.loads(text))
 
 
 def json_text(data: object) -> str:

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from engine import files
-from engine.database import AUDIO, AUDIO_NAME, Database, json_text, setting_of
+from engine.database import AUDIO, AUDIO_NAME, Database, json_text
 from engine.errors import LibraryError
-from engine.setting.setting import Setting
+from engine.setting.setting import Setting, setting_of
 from engine.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace
 
 DATABASE = "takes.sqlite"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from engine.errors import SettingError
 from engine.fields import exact
@@ -123,3 +124,10 @@ class Setting:
 
 def _shown(value: object) -> str:
     return "absent" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@lru_cache(maxsize=4096)
+def setting_of(text: str) -> Setting:
+    """The setting that a row of a database holds, as JSON. Takes share theirs: reading each only once makes long
+    histories open quickly."""
+    return Setting.from_json(json.loads(text))

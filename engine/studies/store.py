@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from engine import files
-from engine.database import AUDIO, Database, json_text, setting_of
+from engine.database import AUDIO, Database, json_text
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
 from engine.setting.artefact import Artefact
+from engine.setting.setting import setting_of
 from engine.setting.take import Measurements, Metrics
 from engine.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import Candidate, Cell, Study
