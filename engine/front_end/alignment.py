@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -44,6 +44,14 @@ class Alignment:
     phones: tuple[TimedPhone, ...]
     method: str
     """``pocketsphinx`` or ``duration table``."""
+
+
+class Aligner(Protocol):
+    """A text front end that finds its phones in recordings."""
+
+    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
+        """The phones of a recording (n,) at ``rate`` Hz. Raises :class:`AudioError` and
+        :class:`engine.errors.TextError`."""
 
 
 def align(samples: np.ndarray, rate: int, transcript: PhoneText, table: DurationTable, voice: str = "") -> Alignment:

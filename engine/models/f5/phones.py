@@ -8,12 +8,11 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
 
-from engine.front_end.alignment import TABLE, Alignment
+from engine.front_end.alignment import TABLE, Aligner, Alignment
 from engine.front_end.durations import DurationTable, frames, labels
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
@@ -24,13 +23,6 @@ from engine.models.families.voices import Remembered
 
 VOCABULARY, DURATIONS = "vocab.txt", "durations.json"
 """Files in the model's folder."""
-
-
-class Aligner(Protocol):
-    """Finds the phones of recordings."""
-
-    def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
-        """The phones of a recording (n,) at ``rate`` Hz."""
 
 
 class FramePhones(ABC):

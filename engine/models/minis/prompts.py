@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.front_end.alignment import TABLE
-from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.front_end.alignment import TABLE, Aligner
+from engine.front_end.reading import ESTIMATED
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.passages import Prompt
 from engine.models.minis.frames import SAMPLE_RATE
 
 
-def phones_of_prompt(read: Prompt, reader: PhoneReader) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
+def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, ...], tuple[str, ...]]:
     """The phones that come with the recording, or else those that are found in it; and what the user should know.
 
     Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.

@@ -17,8 +17,10 @@ from torch import Tensor
 
 from engine.front_end.natural.phones import PHONES
 from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
+from engine.models.minis.megatts3_mini.checkpoint import VOCABULARY
+from engine.models.minis.megatts3_mini.natural_front_end import DURATION_HOP
 from engine.models.minis.megatts3_mini.phones import phones_of_frames
-from engine.models.minis.natural.grouped import GROUP, GROUP_HOP, GROUPED, grouped
+from engine.models.minis.natural.grouped import GROUP, GROUPED, grouped
 from engine.models.minis.natural.layout import SAMPLE_RATE
 from engine.training.corpora import Corpus
 from engine.training.natural_alignment import Alignment, AlignmentOptions, drawn_alignment
@@ -38,8 +40,6 @@ ARCHITECTURE = DiTConfig(
     phone_heads=4,
     phone_ff_hidden=512,
 )
-DURATION_HOP = GROUP_HOP // LATENT_STRIDE
-"""Samples of a frame of the duration clock."""
 NUMBERS = {phone: number for number, phone in enumerate(PHONES, start=1)}
 """Rows of the phone table; zero is padding."""
 
@@ -96,7 +96,7 @@ class NaturalMega(MegaRecipe[NaturalMegaOptions, GroupedClip]):
         """``diffusion_transformer/`` (float16, official keys) and ``vocab.txt``, whose phones have the numbers of their
         lines."""
         export_transformer(folder, self.average.module, DURATION_HOP, LATENT_STRIDE)
-        (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in PHONES), encoding="utf-8")
+        (folder / VOCABULARY).write_text("".join(phone + "\n" for phone in PHONES), encoding="utf-8")
 
 
 def latent_clip(clip: NaturalClip, aligned: Alignment = tuple) -> LatentClip:

@@ -5,6 +5,8 @@
 ``wavvae``                   ``config.yaml``, ``mel_codec.safetensors``; see :class:`.mel_codec.MelCodec`
 ``durations.json``           mean durations of phones, in place of the official duration model
 =========================  ===========================================================================
+
+A model over latents of natural speech has neither of the last two, but ``vocab.txt``, its phones.
 """
 
 from __future__ import annotations
@@ -14,12 +16,15 @@ from pathlib import Path
 
 import torch
 
+from engine.front_end.phones import PhoneVocabulary
 from engine.models.files.checkpoints import load_strictly, read_float_weights
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.minis.folder import WEIGHTS, MiniFolder
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
+
+VOCABULARY = "vocab.txt"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,16 @@ class MegaMiniFolder(MiniFolder):
     @property
     def weights_path(self) -> Path:
         return self.root / TRANSFORMER / WEIGHTS
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the latents are those of natural speech: the folder then says which phones there are, and has no
+        codec."""
+        return (self.root / VOCABULARY).is_file()
+
+    def vocabulary(self) -> PhoneVocabulary:
+        """The phones of a model of natural speech."""
+        return PhoneVocabulary.load(self.root / VOCABULARY)
 
     def backbone(self) -> MegaDiT:
         """The diffusion transformer, float32."""

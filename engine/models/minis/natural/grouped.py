@@ -49,7 +49,8 @@ class GroupedCodec:
     @torch.inference_mode()
     def encode(self, mel: Tensor) -> Tensor:
         """Log mel (B, frames, bands) at the level of a prompt to groups (B, n, 70)."""
-        return grouped(self._vocoder.reader(mel.mT.float()))
+        device = self._vocoder.reader.mel_mean.device
+        return grouped(self._vocoder.reader(mel.mT.float().to(device)))
 
     def __call__(self, latents: Tensor, prompt_frames: int) -> Decoded:
         """The speech of ``latents`` (1, n, 70) after the first ``prompt_frames`` of them."""

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from safetensors.torch import save_file
+
+from engine.errors import CheckpointError, TextError
+from engine.front_end.natural.reading import NaturalReader
+from engine.models import load_model
+from engine.models.base import SpeechModel, Voice, run_to_completion
+from engine.models.catalogue import entry
+from engine.models.minis.natural.grouped import GROUP_HOP
+from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from engine.models.silent_observer import SilentObserver
+from engine.setting.setting import Setting
+from engine.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
+from tests.engine.training.toy_natural import toy_natural_corpus
+
+MODEL = entry("megatts3-mini")
+SMALL = replace(
+    ARCHITECTURE,
+    dim=64,
+    layers=1,
+    heads=1,
+    ff_hidden=96,
+    local_cond=32,
+    phone_layers=1,
+    phone_heads=2,
+    phone_ff_hidden=64,
+)
+READER = MelReaderConfig(width=16, inner_width=24, layers=1)
+SETTING = Setting(MODEL.id, MODEL.options_with(steps=1))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model as the recipe exports it, untrained, with a vocoder next to it."""
+    root = tmp_path_factory.mktemp("natural")
+    NaturalMega(toy_natural_corpus(), torch.device("cpu"), NaturalMegaOptions(), SMALL).export(root / "model")
+    vocoder = root / MODEL.vocoder
+    vocoder.mkdir()
+    (vocoder / "config.json").write_text(json.dumps({"mel_reader": asdict(READER)}), encoding="utf-8")
+    save_file(MelReader(READER).state_dict(), vocoder / "model.safetensors")
+    return root / "model"
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> SpeechModel:
+    return load_model(MODEL.id, folder=str(folder), device="cpu")
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A second of a tone that comes and goes."""
+    times = np.arange(24_000) / 24_000
+    path = tmp_path / "voice.wav"
+    soundfile.write(path, 0.2 * np.sin(2 * np.pi * 200 * times) * np.sin(np.pi * times), 24_000)
+    return path
+
+
+def spoken(model: SpeechModel, text: str, voice: Voice) -> np.ndarray:
+    return run_to_completion(model.synthesise(text, voice, SETTING, (), SilentObserver())).samples
+
+
+def test_text_lasts_as_long_as_natural_speech(model: SpeechModel, recording: Path):
+    text = "Is it 5:30 already?"
+    voice = Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 0.4), ("h", 0.4, 1.0)))
+    samples = spoken(model, text, voice)
+    (piece,), _ = NaturalReader().pieces(text)
+    assert len(samples) == pytest.approx(piece.seconds * 24_000, abs=2 * GROUP_HOP)
+    assert np.isfinite(samples).all()
+
+
+def test_the_phones_of_an_own_recording_are_found_in_it(model: SpeechModel, recording: Path):
+    assert len(spoken(model, "Good morning.", Voice("own", "Own", str(recording), "Hello there."))) > 10_000
+
+
+def test_a_phone_that_the_model_does_not_have_is_named(model: SpeechModel, recording: Path):
+    voice = Voice("toy", "Toy", str(recording), "Hello.", (("hh", 0.0, 1.0),))
+    with pytest.raises(TextError, match="'hh'"):
+        spoken(model, "Hello.", voice)
+
+
+def test_without_the_vocoder_of_natural_speech_it_says_what_is_missing(folder: Path, tmp_path: Path):
+    alone = tmp_path / "model"
+    alone.symlink_to(folder)
+    with pytest.raises(CheckpointError, match="natural speech"):
+        load_model(MODEL.id, folder=str(alone), device="cpu")
