@@ -31,6 +31,8 @@ from engine.front_end.reading import FIRST_PIECE_SECONDS, PIECE_SECONDS
 from engine.front_end.timed_phone import TimedPhone
 
 MEL_FRAMES_PER_SECOND = 24000 / 256
+LONG, SYMBOL_SECONDS = 600, 0.07
+"""Symbols of a sentence that is cut in any case, and what one takes about."""
 
 
 @dataclass(frozen=True)
@@ -130,5 +132,9 @@ class NaturalReader:
         return NaturalPiece(text, said, tuple(phones))
 
     def _mean_seconds(self, text: str, speed: float) -> float:
-        said = self._read(text).sentences
-        return sum(Pace().spoken(phonemes, self._units, speed)[-1][2] for phonemes in said)
+        return sum(self._sentence_seconds(phonemes, speed) for phonemes in self._read(text).sentences)
+
+    def _sentence_seconds(self, phonemes: str, speed: float) -> float:
+        if len(phonemes) > LONG:
+            return len(phonemes) * SYMBOL_SECONDS / speed
+        return Pace().spoken(phonemes, self._units, speed)[-1][2]

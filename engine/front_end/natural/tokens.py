@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_QUOTES = frozenset("\"'“”‘’«»")
-"""Not heard: the teacher reads over them."""
+from engine.front_end.natural.phones import PUNCTUATION
+
+_HEARD = frozenset(PUNCTUATION) - frozenset('"“”')
+"""The teacher reads over quotation marks."""
 _DASHES = ("-", "–", "—", "--", "---")
 _BRACKETS = {"(": "(", "[": "(", "{": "(", ")": ")", "]": ")", "}": ")"}
 _LEADING = re.compile(r"\.{2,}|-{2,}|[\"“”«»'‘(\[{)\]}.,;:!?…—–]")
@@ -103,10 +105,10 @@ def _split_contraction(word: str) -> Iterator[str]:
 
 def _inner(part: str) -> str | None:
     """The mark that ``part`` is inside of a word, where a hyphen is none."""
-    return None if part in ("-", "~", "/") or part[0].isalnum() or part[0] == "'" else _mark(part)
+    return None if part in ("-", "~", "/", "'") or any(one.isalnum() for one in part) else _mark(part)
 
 
 def _mark(mark: str) -> str:
-    if mark in _QUOTES:
-        return ""
-    return "—" if mark in _DASHES else _BRACKETS.get(mark, mark)
+    """How ``mark`` is heard; empty if it is not."""
+    heard = "—" if mark in _DASHES else _BRACKETS.get(mark, mark)
+    return heard if set(heard) <= _HEARD else ""

@@ -19,9 +19,14 @@ from engine.front_end.abbreviations import ENDINGS, TITLES, saint_or_street, spe
 from engine.front_end.normalisation import FOLDED, KEPT, LONGEST_WORD, SYMBOLS, Normalised, fold_characters
 from engine.front_end.numbers import MONTHS, REGNAL_NAMES, cardinal, ordinal, spell_numbers
 
-_PUNCTUATION = {one: one for one in "“”—…"} | {"―": "—", "•": " ", "·": " ", "×": " times ", "™": "", "®": ""}
-_FOLDED = {symbol: words for symbol, words in FOLDED.items() if not symbol.isalpha()} | _PUNCTUATION
-_KEPT = KEPT | frozenset(_PUNCTUATION) | {"¢"}
+_HEARD = frozenset("“”—…")
+_FOLDED = {symbol: words for symbol, words in FOLDED.items() if not symbol.isalpha() and symbol not in _HEARD} | {
+    "―": "—",
+    "•": " ",
+    "·": " ",
+    "¢": " cents ",
+}
+_KEPT = KEPT | _HEARD
 
 _TITLES = (
     TITLES
@@ -126,7 +131,10 @@ _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     ),
     (re.compile(rf"\b({'|'.join(_CODES)}) ?(?=\d)"), lambda match: _CODES[match[1]]),
     (re.compile(rf"(\d[\d,.]*) ?({'|'.join(_CODES)})\b"), lambda match: _CODES[match[2]] + match[1]),
-    (re.compile(r"(\d+(?:\.\d+)?) ?(?:¢|ct\b)"), lambda match: f"{match[1]} {'cent' if match[1] == '1' else 'cents'}"),
+    (
+        re.compile(r"(\d+(?:\.\d+)?) ?(?: cents |ct\b)"),
+        lambda match: f"{match[1]} {'cent' if match[1] == '1' else 'cents'}",
+    ),
     (re.compile(r"\b(\d+)'(\d{1,2})(?:\"|”|'')"), r"\1 foot \2"),
     (re.compile(r"\b(\d+) ?ft\.? (\d+) ?in\b\.?"), r"\1 feet \2 inches"),
     (re.compile(r"\b(\d+)[ -]?in\.(?= [a-z])"), r"\1 inches"),

@@ -80,3 +80,17 @@ def test_what_cannot_be_read_is_said(reader: NaturalReader) -> None:
         "Left out, because the model has no sound for it: 🙂 (slightly smiling face).",
         "Read by rule, not in the lexicon: zorblax.",
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["a ×·™ b", "see /b #x", "¢ ® (", "'-PCF \\ ]", "{f: 99/99}", "@@ ~[x]> ^y", "\x0b/j?3B…", "go -- #"]
+)
+def test_whatever_is_typed_becomes_phones_that_models_know(reader: NaturalReader, text: str) -> None:
+    pieces, _ = reader.pieces(text, seed=2)
+    assert {name for piece in pieces for name, _, _ in piece.phones} <= set(PHONES)
+
+
+def test_noise_of_thousands_of_characters_is_cut_into_short_pieces(reader: NaturalReader) -> None:
+    for text in ("a" * 900, "@" * 500, "x.y." * 100):
+        pieces, _ = reader.pieces(text)
+        assert max(piece.seconds for piece in pieces) < PIECE_SECONDS + 1

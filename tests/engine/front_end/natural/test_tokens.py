@@ -41,5 +41,15 @@ def test_marks_are_what_is_heard_of_punctuation():
     ]
 
 
+def test_signs_without_a_sound_are_no_words():
+    assert [(one.text, one.mark) for one in tokens("x # /b © 1")] == [
+        ("x", None),
+        ("#", ""),
+        ("/b", None),
+        ("©", ""),
+        ("1", None),
+    ]
+
+
 def test_nothing_is_no_token():
     assert tokens("   ") == []
