@@ -36,6 +36,7 @@ LONGEST_FILES = (
     "engine/studies/test_cluster.py",
     "engine/training/test_command_line.py",
     "engine/models/kernels/test_compiled.py",
+    "app/shell/test_closing.py",
     "app/shell/test_window.py",
     "end_to_end/test_listening_lab.py",
     "app/features/studies/test_presenter.py",

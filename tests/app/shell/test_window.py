@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -10,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QByteArray, QCoreApplication, QEvent, QObject, Qt
-from PySide6.QtGui import QAction, QColor, QPalette, QUndoCommand
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QUndoCommand
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
@@ -28,29 +27,17 @@ from shiboken6 import createdByPython
 
 from app.__main__ import catch_exceptions
 from app.shell.docks import Coloured
-from app.shell.theme import DARK, Scheme, Theme
+from app.shell.theme import Scheme
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
-from engine.models.base import SpeechModel
-from engine.models.f5.checkpoint import VariantUnknown
 from engine.session.events import Progress
 from engine.setting.library import DATABASE
-from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil
 from tests.app.holding import Posts
+from tests.app.shell.running import run
 from tests.disk import tiny_disk  # noqa: F401
-from tests.engine import small_speech
 from tests.sound import NullSink, null_sink  # noqa: F401
-from tests.workload import workload
-
-
-def run(window: MainWindow, action, qtbot: QtBot) -> Outcome:
-    """Trigger ``action`` and wait for its job; how it ended."""
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-        action.trigger()
-    return blocker.args[1]
 
 
 def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot) -> None:
@@ -241,77 +228,6 @@ def test_tab_goes_through_everything(window: MainWindow) -> None:
         assert own and not lost, place.name
 
 
-def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.selection.set_option("steps", 128)
-    window.action.calibrate.trigger()
-    window.close()
-    window.close()
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
-    assert window._engine.join(0)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_closing_during_calibration_again_and_again(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
-    before = threading.active_count()
-    for _ in range(workload(50, 3)):
-        window = make_window()
-        window.show()
-        # The model is ready a moment before its loading has ended, and only then can anything else begin.
-        qtbot.waitUntil(
-            lambda window=window: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
-        )
-        window.state.selection.set_option("steps", 128)
-        window.action.calibrate.trigger()
-        assert isinstance(window.jobs.running[-1].command.request, CalibrationRequest)
-        close(window, qtbot)
-    qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)
-
-
-def _open_and_close(window: MainWindow, qtbot: QtBot) -> None:
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built, timeout=PATIENCE_MILLISECONDS)
-    close(window, qtbot)
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-def test_a_closed_window_leaves_no_widget_to_the_collector(
-    make_window: Callable[..., MainWindow], qtbot: QtBot
-) -> None:
-    gc.collect()
-    before = set(QApplication.allWidgets())
-    gc.disable()
-    try:
-        _open_and_close(make_window(), qtbot)
-        left = [one for one in QApplication.allWidgets() if one not in before]
-    finally:
-        gc.enable()
-    assert not left, "the collector would destroy them on the engine's thread"
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_theme_can_change_after_many_closed_windows(
-    make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
-) -> None:
-    for _ in range(workload(30, 3)):
-        _open_and_close(make_window(), qtbot)
-    for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 2):
-        theme.apply(scheme)
-        gc.collect()
-    window = make_window()
-    window.show()
-    theme.apply(Scheme.DARK)
-    assert window.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window)
-    close(window, qtbot)
-
-
-def test_closing_before_the_first_paint_needs_no_engine(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
-    window = make_window()
-    close(window, qtbot)
-    assert window._engine is None
-
-
 @pytest.mark.parametrize("readable", [False, True], ids=["unreadable", "readable in part"])
 def test_a_damaged_library_is_replaced_when_the_user_says_so(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, readable: bool
@@ -399,15 +315,6 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
     qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
 
 
-def test_models_without_weights_offer_folder_and_download(window: MainWindow, qtbot: QtBot) -> None:
-    index = window.panels["setup"].model.findData("E2TTS_Base")
-    window.panels["setup"].model.setCurrentIndex(index)
-    window.panels["setup"].model.activated.emit(index)
-    assert window.panels["setup"]._download.isVisibleTo(window.panels["setup"])
-    assert "CC-BY-NC-4.0" in window.panels["setup"]._model_note.text()
-    assert window.state.selection.model_id == "f5-mini"
-
-
 @pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
 def test_nothing_is_cut_off(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
     window.resize(*size)
@@ -420,75 +327,6 @@ def test_nothing_is_cut_off(window: MainWindow, qtbot: QtBot, size: tuple[int, i
         return [name for name, panel in seen if panel.width() < panel.minimumSizeHint().width()]
 
     qtbot.waitUntil(lambda: not cut_off() and window.minimumSizeHint().width() <= size[0])
-
-
-def _undecided(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-    """Loads the small model, from a folder only once it is told which architecture lies there."""
-    if folder and not variant:
-        raise VariantUnknown(Path(folder) / "model.safetensors", ("F5TTS_v1_Base", "F5TTS_Base"))
-    return small_speech.load(model, "", variant, device, status, check)
-
-
-def test_an_architecture_that_nothing_says_is_asked_for_and_never_guessed(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
-) -> None:
-    window = make_window(_undecided)
-    window.show()
-    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
-    window.state.loading.load_model("F5TTS_v1_Base", str(tmp_path))
-    qtbot.waitUntil(lambda: bool(window.notices.banner.answers), timeout=PATIENCE_MILLISECONDS)
-    assert QApplication.activeModalWidget() is None
-    assert "F5TTS_v1_Base and F5TTS_Base alike" in window.notices.banner.text
-    assert window.state.selection.model_id == "f5-mini"
-    assert window.state.selection.ready, "the model from before goes on until the answer"
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    qtbot.keyClick(window, Qt.Key.Key_F6)
-    qtbot.waitUntil(lambda: QApplication.focusWidget() is window.notices.banner.answers[0])
-    first = QApplication.focusWidget()
-    qtbot.keyClick(first, Qt.Key.Key_Tab)
-    assert QApplication.focusWidget().text() == "F5TTS_Base"
-    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
-    assert not window.notices.banner.isVisible()
-    command = window.jobs.running[-1].command
-    assert (command.model, command.folder, command.variant) == ("F5TTS_v1_Base", str(tmp_path), "F5TTS_Base")
-    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert (window.state.selection.model_id, window.state.selection.model_variant) == ("F5TTS_v1_Base", "F5TTS_Base")
-    close(window, qtbot)
-
-
-def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow, qtbot: QtBot) -> None:
-    strategy = window.features["strategy"].state
-    state = window.state
-    state.selection.set_option("steps", 5)
-    run(window, window.action.baseline, qtbot)
-    run(window, window.action.calibrate, qtbot)
-    info, table, operations = state.selection.info, strategy.table, state.cost.operations
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-        state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")
-    assert blocker.args[1] is Outcome.FAILED
-    assert window.notices.banner.text.endswith("Small stays loaded.")
-    assert (state.selection.model_id, state.selection.model_variant, state.selection.device_wanted) == (
-        "f5-mini",
-        "",
-        "auto",
-    )
-    assert (state.selection.info, strategy.table, state.cost.operations, state.selection.options["steps"]) == (
-        info,
-        table,
-        operations,
-        5,
-    )
-    assert window.panels["setup"].model.currentData() == "f5-mini"
-    assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
-
-
-def test_a_load_that_is_cancelled_by_another_does_not_bring_the_first_back(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.loading.load_model("F5TTS_Base")
-    window.state.loading.load_model("F5TTS_v1_Base")
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert window.state.selection.ready
-    assert window.state.selection.model_id == "F5TTS_v1_Base"
 
 
 def test_the_device_is_named_as_the_engine_names_it(window: MainWindow) -> None:
