@@ -1,7 +1,7 @@
-"""What the recipes of small MegaTTS 3 models have in common: a DiT of the official layout over latents of some kind.
+"""Common part of the recipes of small MegaTTS 3 models: a DiT of the official layout over latents of some kind.
 
-MegaTTS 3 gets the duration of every phone, so what a small model cannot learn, the alignment, is given away by its
-design: the corpus's own phone times in training, a table of mean durations at synthesis.
+MegaTTS 3 gets the duration of every phone, so the alignment is given: the corpus's phone times in training, a table of
+mean durations at synthesis.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Clips = TypeVar("Clips", bound=QueuedClip)
 
 
 class MegaRecipe(BundledRecipe[Options, Clips, MegaDiT]):
-    """Trains a small MegaTTS 3; see :class:`engine.training.session.Recipe`."""
+    """Trains a small MegaTTS 3; see :class:`engine.training.recipe.Recipe`."""
 
     term = "flow"
 
