@@ -96,6 +96,17 @@ class Jobs(QObject):
         self.began.emit(job)
         return job
 
+    def in_background(self, command: Callable[[int], Command]) -> int:
+        """Submit ``command(number)`` as work that nobody waits for, and that is no job: nothing says that it runs. Its
+        number."""
+        self._last += 1
+        self._submit(command(self._last))
+        return self._last
+
+    def cancel_background(self, number: int) -> None:
+        """Cancel what :meth:`in_background` submitted."""
+        self._submit(Cancel(0, number))
+
     def hold(self) -> None:
         """Let nothing compute until :meth:`release`: running jobs pause, new ones wait. A take that is being made
         is finished first; then :attr:`paused` is emitted."""

@@ -8,8 +8,10 @@ chosen by the sender; every event that a command causes carries it, and exactly 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from engine.models.base import Utterance, Voice
 from engine.setting.artefact import Artefact
@@ -107,6 +109,20 @@ class DecodePartial(Command):
     step: int
     voice: Voice
     setting: Setting
+
+
+@dataclass(frozen=True)
+class JudgeTake(Command):
+    """Ask the judges what they say of the ``take`` with this id: mono ``samples`` (n,) at ``sample_rate`` Hz.
+    ``prompt`` is the file of its voice's recording, or ``""``."""
+
+    activity = "judging a take"
+    carried_out_by = "engine.session.jobs.judging:judge_take"
+
+    take: str
+    samples: np.ndarray = field(repr=False, compare=False)
+    sample_rate: int
+    prompt: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@ dataclasses that can be pickled."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,15 @@ class TakeReady(Event):
 
     take: Take
     operations: OperationCounts | None = None
+
+
+@dataclass(frozen=True)
+class TakeJudged(Event):
+    """What the judges say of a ``take``, by the names of :class:`engine.setting.take.Metrics`; without judges that are
+    not installed or could not measure it."""
+
+    take: str
+    figures: Mapping[str, float]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ and hence never meets a take that is being saved.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -223,6 +224,12 @@ class Library(Database):
     def label(self, take: str, label: str) -> None:
         """Name the take ``take``."""
         self._change(take, "label = ?", label)
+
+    def measure(self, take: str, figures: Mapping[str, float]) -> TakeSummary:
+        """Keep further ``figures`` of the take ``take``, by the names of :class:`Metrics`."""
+        metrics = replace(self.summary(take).metrics, **figures)
+        self._change(take, "metrics = ?", json_text(asdict(metrics)))
+        return self.summary(take)
 
     def delete(self, take: str) -> None:
         """Forget the take ``take``, audio included."""

@@ -155,6 +155,10 @@ class TakesPanel(QWidget):
         """Show a take that was just kept."""
         self._model.add(take)
 
+    def replace(self, take: TakeSummary) -> None:
+        """Show what is known of a take now."""
+        self._model.replace(take)
+
     def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
         """Mark which takes are A and B."""
         self._a = take_a

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from app.features.presenter import Presenter, Services
+from app.features.takes.judging import TakeJudging
 from app.features.takes.panel import TakesPanel
 from app.features.takes.table import FailedTake
 from app.shell import file_dialogs
@@ -17,6 +19,7 @@ from app.state.take_library import open_library, replace_damaged
 from engine.errors import PlainError
 from engine.files import write_wav
 from engine.session.commands import Synthesise
+from engine.session.events import Event
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
 
@@ -38,6 +41,8 @@ class TakesPresenter(Presenter):
         self.takes.rerun_wanted.connect(self._rerun)
         self.takes.problem.connect(services.notices.warn)
         self.takes.changed.connect(self.takes_changed)
+        self.judging = TakeJudging(state.jobs, self)
+        self.judging.judged.connect(self._keep_figures)
         services.docks.put("takes", self.takes)
         actions.bind(actions.swap, self._swap)
         actions.bind(actions.save_wav, self._ask_where_to_save)
@@ -66,6 +71,7 @@ class TakesPresenter(Presenter):
 
     def shut_down(self) -> None:
         """Close the library."""
+        self.judging.shut_down()
         self.library.close()
 
     @Slot(object)
@@ -76,6 +82,20 @@ class TakesPresenter(Presenter):
             self.takes.add(self.library.add(take))
         except PlainError as error:
             self._offer_replacement(str(error), "error")
+            return
+        self.judging.add(take)
+
+    def follow(self, event: Event) -> None:
+        self.judging.follow(event)
+
+    @Slot(str, object)
+    def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
+        if take not in self.library:
+            return  # Deleted meanwhile.
+        try:
+            self.takes.replace(self.library.measure(take, figures))
+        except PlainError as error:
+            self._notices.warn(str(error))
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:

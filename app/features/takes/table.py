@@ -12,6 +12,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
 from app.state.differences import STREAMING_MEANING, streaming_text, technique_text
+from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import metric
 from engine.session.commands import Synthesise
 from engine.setting.library import TakeSummary
@@ -68,6 +69,8 @@ def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
     if of is None:
         raise ValueError(f"Takes have no {one.title}; only studies have.")
     absent = " Needs a baseline with the same words, timing and noise." if one.relative else ""
+    if one.judge:
+        absent = f" {judge_named(one.judge).problem() or 'Measured in the background.'}"
 
     def value(take: TakeSummary) -> float | None:
         if isinstance(take, FailedTake):
@@ -112,6 +115,9 @@ COLUMNS = (
     _figure("pitch_error", "{:.2f} st", "F0"),
     _figure("voicing_error", "{:.1%}", "Voicing"),
     _figure("timbre_distance", "{:.2f} dB", "Timbre"),
+    _figure("naturalness", "{:.2f}", width=11),
+    _figure("voice_similarity", "{:.2f}", "Voice"),
+    _figure("pitch_range", "{:.3f}", "Range"),
     _figure("loudness", "{:.1f} LUFS", width=12),
     _figure("clipping", "{:.2%}"),
     _figure("silence", "{:.0%}"),
@@ -172,6 +178,19 @@ class TakesModel(QAbstractTableModel):
             self.beginInsertRows(QModelIndex(), row, row)
             self._shown = arranged
             self.endInsertRows()
+        self.changed.emit()
+
+    def replace(self, take: TakeSummary) -> None:
+        """Show ``take`` in the place of what was known of it."""
+        known = next((place for place, one in enumerate(self._takes) if one.id == take.id), None)
+        if known is None:
+            return
+        before, self._takes[known] = self._takes[known], take
+        if self._key(before) != self._key(take):
+            self._arrange()
+        for row in self.rows_of((take.id,)):
+            self._shown[row] = take
+            self.dataChanged.emit(self.index(row, 0), self.index(row, len(COLUMNS) - 1))
         self.changed.emit()
 
     @property

@@ -8,13 +8,14 @@ import threading
 from dataclasses import dataclass
 from importlib import import_module
 
+import numpy as np
 import pytest
 
-from engine.errors import SettingError
+from engine.errors import Cancelled, SettingError
 from engine.session import commands
-from engine.session.commands import Command, LoadModel, Synthesise
+from engine.session.commands import Command, JudgeTake, LoadModel, Synthesise
 from engine.session.engine_thread import EngineThread
-from engine.session.events import Event, ModelLoaded, TakeReady
+from engine.session.events import Event, ModelLoaded, TakeJudged, TakeReady
 from engine.session.executor import Executor
 from engine.setting.plan import imported
 from engine.techniques import Technique, techniques
@@ -92,3 +93,16 @@ def test_without_a_model_there_is_no_speech() -> None:
         Executor(small_speech.load).carry_out(
             Synthesise(1, "One.", VOICE, setting()), lambda event: None, threading.Event()
         )
+
+
+def test_a_take_is_judged_without_a_model() -> None:
+    told: list[Event] = []
+    samples = np.zeros(24_000, np.float32)
+    executor = Executor(lambda *names, **options: pytest.fail("no model is needed"))
+    result = executor.carry_out(JudgeTake(3, "a" * 32, samples, 24_000), told.append, threading.Event())
+    assert result == TakeJudged(3, "a" * 32, {}), "silence has no figures"
+    assert told == [result]
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(Cancelled):
+        executor.carry_out(JudgeTake(4, "a" * 32, samples, 24_000), told.append, cancelled)

@@ -248,3 +248,18 @@ def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: Takes
     panel.findChild(QMessageBox).accept()
     assert not any(one.startswith("Failed") for one in shown(panel, "Label"))
     assert len(library) == 4
+
+
+def test_figures_that_come_later_are_shown_and_kept(panel: TakesPanel, library: Library) -> None:
+    (newest, *_) = library.summaries()
+    assert shown(panel, "Naturalness") == ["–"] * 4
+    panel.table.sortByColumn(column("Naturalness"), Qt.SortOrder.AscendingOrder)
+    panel.replace(library.measure(newest.id, {"naturalness": 4.25, "pitch_range": 0.15}))
+    assert sorted(shown(panel, "Naturalness")) == ["4.25", "–", "–", "–"]
+    assert shown(panel, "Naturalness")[0] == "4.25", "sorted anew"
+    assert shown(panel, "Range")[0] == "0.150"
+    with Library(library.folder) as again:
+        found = again.summary(newest.id)
+    assert (found.metrics.naturalness, found.metrics.pitch_range) == (4.25, 0.15)
+    assert found.metrics.loudness == newest.metrics.loudness
+    panel.replace(replace(newest, id="f" * 32))

@@ -1,0 +1,101 @@
+"""Takes are judged while nothing else is to be done, and give way to everything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.features.takes import judging
+from app.features.takes.judging import TakeJudging, prompt_of
+from app.state.jobs import Jobs, Kind
+from engine.models.catalogue import OWN_VOICE, voice
+from engine.session.commands import Cancel, Command, JudgeTake, LoadModel
+from engine.session.events import JobCancelled, JobFailed, JobFinished, TakeJudged
+from tests.app.features.takes.test_panel import take
+
+SUBMITTED = list[Command]
+
+
+@pytest.fixture
+def submitted(monkeypatch: pytest.MonkeyPatch) -> SUBMITTED:
+    monkeypatch.setattr(judging, "IDLE_MILLISECONDS", 10)
+    return []
+
+
+@pytest.fixture
+def jobs(submitted: SUBMITTED, qtbot: QtBot) -> Jobs:
+    return Jobs(submitted.append)
+
+
+@pytest.fixture
+def judged(jobs: Jobs) -> TakeJudging:
+    made = TakeJudging(jobs)
+    yield made
+    made.shut_down()
+
+
+def test_takes_are_judged_one_after_the_other(judged: TakeJudging, submitted: SUBMITTED, qtbot: QtBot) -> None:
+    said: list[tuple[str, dict]] = []
+    judged.judged.connect(lambda one, figures: said.append((one, figures)))
+    for index in range(2):
+        judged.add(take(index))
+    for index in range(2):
+        qtbot.waitUntil(lambda index=index: len(submitted) == index + 1)
+        command = submitted[index]
+        assert isinstance(command, JudgeTake)
+        assert command.take == take(index).id
+        np.testing.assert_array_equal(command.samples, take(index).samples)
+        judged.follow(TakeJudged(command.job, command.take, {"naturalness": 4.0}))
+        judged.follow(JobFinished(command.job))
+    assert said == [(take(index).id, {"naturalness": 4.0}) for index in range(2)]
+
+
+def test_judging_is_no_job(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
+    judged.add(take(0))
+    qtbot.waitUntil(lambda: bool(submitted))
+    assert not jobs.busy
+    assert jobs.why_wait == ""
+
+
+def test_a_job_that_begins_goes_first(judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot) -> None:
+    judged.add(take(0))
+    qtbot.waitUntil(lambda: bool(submitted))
+    first = submitted[0].job
+    job = jobs.start(Kind.LOAD, lambda number: LoadModel(number, "f5-mini"))
+    assert [type(one) for one in submitted[1:]] == [LoadModel, Cancel]
+    assert submitted[-1].target == first
+    judged.follow(JobCancelled(first))
+    qtbot.wait(50)
+    assert len(submitted) == 3, "the job still runs"
+    jobs.handle(JobFinished(job.number))
+    qtbot.waitUntil(lambda: len(submitted) == 4)
+    assert submitted[-1].take == take(0).id
+
+
+def test_nothing_is_judged_while_somebody_listens(
+    judged: TakeJudging, jobs: Jobs, submitted: SUBMITTED, qtbot: QtBot
+) -> None:
+    jobs.hold()
+    judged.add(take(0))
+    qtbot.wait(50)
+    assert not any(isinstance(one, JudgeTake) for one in submitted)
+    jobs.release()
+    qtbot.waitUntil(lambda: isinstance(submitted[-1], JudgeTake))
+
+
+def test_what_fails_once_is_not_tried_with_every_take(judged: TakeJudging, submitted: SUBMITTED, qtbot: QtBot) -> None:
+    for index in range(3):
+        judged.add(take(index))
+    qtbot.waitUntil(lambda: bool(submitted))
+    judged.follow(JobFailed(submitted[0].job, "The file of weights is damaged."))
+    qtbot.wait(50)
+    assert len(submitted) == 1
+
+
+def test_the_prompt_is_the_voices_recording() -> None:
+    assert prompt_of(replace(take(0), voice="slt")) == voice("slt", "f5-mini").audio
+    assert prompt_of(replace(take(0), voice=f"{OWN_VOICE}/home/me.wav")) == "/home/me.wav"
+    assert prompt_of(replace(take(0), voice="gone")) == ""
