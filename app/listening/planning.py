@@ -48,7 +48,7 @@ _PEEKING_FROM, _PEEKING_TO = 5, 40
 
 
 @dataclass(frozen=True)
-class Plan:
+class ListeningPlan:
     """A test before it begins."""
 
     method: str
@@ -137,10 +137,10 @@ class Plan:
 
 def planned(
     method: str, ticked: Sequence[Condition], items: Sequence[Item], length: int, listener: str = "", practice: int = 0
-) -> Plan:
+) -> ListeningPlan:
     """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
     order = sorted(range(len(ticked)), key=lambda place: ticked[place].accelerated)
-    return Plan(
+    return ListeningPlan(
         method,
         tuple(ticked[place] for place in order),
         tuple(

@@ -7,8 +7,8 @@ from app.features.training.model import (
     TOKEN_FIGURES,
     Found,
     Place,
-    Plan,
     Training,
+    TrainingPlan,
     companion_arguments,
     count_knob,
     minutes_by_size,
@@ -21,7 +21,7 @@ MEASURED_LAYERS = 12
 _minutes = minutes_by_size(15.0)
 
 
-def _request(place: Place, plan: Plan) -> DraftRequest:
+def _request(place: Place, plan: TrainingPlan) -> DraftRequest:
     lower, upper = int(plan.knobs["lower"]), int(plan.knobs["upper"])
     return DraftRequest(lower=lower, upper=upper, **companion_arguments(place, plan))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.features.training.model import Found, Place, Plan, Training, knob_of, lasting, run_arguments
+from app.features.training.model import Found, Place, Training, TrainingPlan, knob_of, lasting, run_arguments
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Effect, Values
 from engine.techniques.guidance_free import TECHNIQUE
@@ -19,7 +19,7 @@ MEASURED_MINUTES, MEASURED_PARAMETERS = 20.0, 8_200_000
 with the number of parameters."""
 
 
-def _request(place: Place, plan: Plan) -> GuidanceFreeRequest:
+def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
     weight, method = float(plan.knobs["weight"]), str(plan.knobs["method"])
     return GuidanceFreeRequest(weight=weight, method=method, variant=place.variant, **run_arguments(place, plan))
 

@@ -16,7 +16,7 @@ from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.listening import results, trials, webmushra
-from app.listening.planning import Plan, planned
+from app.listening.planning import ListeningPlan, planned
 from app.listening.session import Session
 from app.listening.stimuli import (
     SILENT_LUFS,
@@ -149,7 +149,7 @@ class LabPresenter(Presenter):
             return found, (), "A and B have the same setting; choose takes of different settings."
         return found, (item_of(takes),), ""
 
-    def _planned(self, choice: Choice) -> tuple[Plan, str]:
+    def _planned(self, choice: Choice) -> tuple[ListeningPlan, str]:
         """The plan, and why its takes make no test."""
         from app.features.lab.setup import COMPARED
 
@@ -195,7 +195,7 @@ class LabPresenter(Presenter):
         rate = built(self._listening.listen).player.rate
         self._prepare(plan, rate, lambda made: self._start(plan, made))
 
-    def _prepare(self, plan: Plan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
+    def _prepare(self, plan: ListeningPlan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
         """Make ready what ``plan`` lets hear, in the background; ``then`` is given it here."""
         self._preparing = True
         built(self.lab).show_waiting(f"Matching the loudness of {len(plan.used)} sentences…")
@@ -236,7 +236,7 @@ class LabPresenter(Presenter):
         else:
             self._actions.attempt(lambda: then(made))
 
-    def _start(self, plan: Plan, made: tuple[PreparedItem, ...]) -> None:
+    def _start(self, plan: ListeningPlan, made: tuple[PreparedItem, ...]) -> None:
         problem = self._why_not_now()
         if problem:
             raise PlainError(problem)

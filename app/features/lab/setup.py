@@ -24,7 +24,7 @@ from app.listening.planning import (
     LONGEST,
     LONGEST_PRACTICE,
     TITLES,
-    Plan,
+    ListeningPlan,
 )
 from app.listening.stimuli import Condition
 from app.listening.trials import MUSHRA
@@ -179,7 +179,7 @@ class LabSetup(QWidget):
         """The same listener again."""
         self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
 
-    def show_plan(self, plan: Plan, reason: str, cannot_export: str, warning: str) -> None:
+    def show_plan(self, plan: ListeningPlan, reason: str, cannot_export: str, warning: str) -> None:
         """Summary of the choice; why it cannot begin or be exported, or ``""``; what to be careful about."""
         sentences = len(plan.items)
         if plan.why_not():

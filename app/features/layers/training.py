@@ -7,8 +7,8 @@ from app.features.training.model import (
     TOKEN_FIGURES,
     Found,
     Place,
-    Plan,
     Training,
+    TrainingPlan,
     companion_arguments,
     knob_of,
     lasting,
@@ -23,7 +23,7 @@ from engine.techniques.spade.requests import StudentRequest
 _minutes = minutes_by_size(45.0)
 
 
-def _request(place: Place, plan: Plan) -> StudentRequest:
+def _request(place: Place, plan: TrainingPlan) -> StudentRequest:
     stage = float(plan.knobs["stage"])
     return StudentRequest(
         depth=int(plan.knobs["depth"]),

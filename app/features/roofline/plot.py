@@ -40,7 +40,7 @@ _SHAPES = {"A": "circle", "B": "square"}
 
 
 @dataclass(frozen=True)
-class Point:
+class RooflinePoint:
     """One component of one report."""
 
     side: str
@@ -61,13 +61,13 @@ class Point:
         return self.component.work.operations / self.component.seconds if self.component.seconds else 0.0
 
 
-def points_of(side: str, report: RooflineReport | None) -> Iterator[Point]:
+def points_of(side: str, report: RooflineReport | None) -> Iterator[RooflinePoint]:
     """Every component of ``report`` that has a place in the plot."""
     if report is None:
         return
     for row, (phase, one) in enumerate(report.components()):
         if one.work.operations and one.work.bytes and one.seconds:
-            yield Point(side, phase, one, row, report)
+            yield RooflinePoint(side, phase, one, row, report)
 
 
 def label(report: RooflineReport, phase: Phase, component: Component) -> str:
@@ -94,7 +94,7 @@ class RooflinePlot(Chart):
     def __init__(self, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__("Roofline plot", colours, parent, on_paper)
         self._reports: dict[str, RooflineReport | None] = dict.fromkeys(SIDES)
-        self._points: tuple[Point, ...] = ()
+        self._points: tuple[RooflinePoint, ...] = ()
         self._at = -1
         frame = self.frame
         frame.margins = QMarginsF(4.6, 1.9, 1.5, 2.9)
@@ -128,12 +128,12 @@ class RooflinePlot(Chart):
         self.refresh()
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[RooflinePoint, ...]:
         """The drawn points, A's first."""
         return self._points
 
     @property
-    def at(self) -> Point | None:
+    def at(self) -> RooflinePoint | None:
         """The chosen component."""
         return self._points[self._at] if 0 <= self._at < len(self._points) else None
 
@@ -207,15 +207,15 @@ class RooflinePlot(Chart):
     def _colour(self, side: str) -> str:
         return self.colours.baseline if side == "A" else self.colours.accelerated
 
-    def _place(self, point: Point) -> QPointF:
+    def _place(self, point: RooflinePoint) -> QPointF:
         return self.frame.place(point.intensity, point.reached)
 
-    def _share(self, point: Point) -> float:
+    def _share(self, point: RooflinePoint) -> float:
         """Share of the time of its side, 0 to 1."""
         seconds, measured = point.component.total_seconds, point.report.measured
         return seconds / measured if seconds and measured else 0.0
 
-    def _radius(self, point: Point) -> float:
+    def _radius(self, point: RooflinePoint) -> float:
         return self.em * max(_SMALLEST, _LARGEST * math.sqrt(max(0.0, self._share(point))))
 
     def point_at(self, place: QPointF) -> int | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtGui import QFont
 
 from app.features.roofline.bars import Waterfall, milliseconds
-from app.features.roofline.plot import Point, RooflinePlot
+from app.features.roofline.plot import RooflinePlot, RooflinePoint
 from app.features.roofline.table import COLUMNS, cells, head_of
 from app.plotting import files
 from app.plotting.sheet import Sheet
@@ -23,7 +23,7 @@ Reports = dict[str, RooflineReport | None]
 
 
 def write(
-    reports: Reports, at: Point | None, description: str, path: Path, font: QFont, colours: Colours = LIGHT
+    reports: Reports, at: RooflinePoint | None, description: str, path: Path, font: QFont, colours: Colours = LIGHT
 ) -> None:
     """Write what was measured, and which component is chosen, as the ending of ``path`` says: ``.svg``, ``.png`` or
     ``.csv``; ``description`` is an SVG's. Raises :class:`PlainError` for another ending, or when the file cannot be
@@ -43,7 +43,7 @@ def table(reports: Reports) -> str:
     return "".join(f"# side: {side}\n{one.to_csv()}" for side, one in reports.items() if one is not None)
 
 
-def _sheet(reports: Reports, at: Point | None, font: QFont, colours: Colours) -> Sheet:
+def _sheet(reports: Reports, at: RooflinePoint | None, font: QFont, colours: Colours) -> Sheet:
     plot, bars = RooflinePlot(colours, on_paper=True), Waterfall(colours, on_paper=True)
     for chart in (plot, bars):
         chart.show_reports(reports)

@@ -23,7 +23,7 @@ LONG_MINUTES = 240
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """The user's choices for a training."""
 
     training: str
@@ -78,7 +78,7 @@ class Training:
     """The figures of its validations that are drawn, at most three, the most telling one first."""
     progress: str
     """A sentence about a validation, with ``{step}`` and the words for its first figure, ``{found}``."""
-    request: Callable[[Place, Plan], TrainingRequest]
+    request: Callable[[Place, TrainingPlan], TrainingRequest]
     """Request to the technique called ``name``."""
     minutes: Callable[[ModelInfo], float]
     """Usual minutes on a processor."""
@@ -109,7 +109,7 @@ def training(name: str) -> Training:
     return next(one for one in trainings() if one.name == name)
 
 
-def run_arguments(place: Place, plan: Plan) -> dict[str, Any]:
+def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     """Arguments common to the requests of all trainings."""
     return {
         "model": place.model,
@@ -124,7 +124,7 @@ def run_arguments(place: Place, plan: Plan) -> dict[str, Any]:
     }
 
 
-def companion_arguments(place: Place, plan: Plan) -> dict[str, Any]:
+def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     """Arguments common to the requests of drafts and students."""
     return {"sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
 

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.training.curves import TrainingCurves
-from app.features.training.model import Plan, Training, training, trainings
+from app.features.training.model import Training, TrainingPlan, training, trainings
 from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.widgets import build
@@ -43,7 +43,7 @@ class TrainingPanel(QWidget):
     """Left: what, on what, how, and for how long. Right: loss and validation."""
 
     start_wanted = Signal(object)
-    """The user wants this :class:`Plan` carried out."""
+    """The user wants this :class:`TrainingPlan` carried out."""
     cancel_wanted = Signal()
     manifest_wanted = Signal()
     """The user wants to choose a manifest."""
@@ -264,9 +264,9 @@ class TrainingPanel(QWidget):
         """Follow the theme."""
         self.curves.set_colours(colours)
 
-    def plan(self, resume: bool) -> Plan:
+    def plan(self, resume: bool) -> TrainingPlan:
         """The entered values."""
-        return Plan(
+        return TrainingPlan(
             self.training.name,
             self.manifest.text().strip(),
             self.work.text().strip(),

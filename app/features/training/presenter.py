@@ -10,7 +10,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services, built
-from app.features.training.model import Place, Plan, training, trainings
+from app.features.training.model import Place, TrainingPlan, training, trainings
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
@@ -128,7 +128,7 @@ class TrainingPresenter(Presenter):
         """Whether flite can speak what the model learns from."""
         return self._state.selection.entry.bundled
 
-    def start(self, plan: Plan) -> None:
+    def start(self, plan: TrainingPlan) -> None:
         """Train. Raises :class:`PlainError` when it cannot be done."""
         state, reason = self._state, self.why_not()
         if reason:

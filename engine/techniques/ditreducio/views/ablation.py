@@ -55,7 +55,7 @@ def knobs(layers: int) -> tuple[Knob, ...]:
 
 
 @dataclass(frozen=True)
-class Point:
+class AblationPoint:
     """One table: what it saves and what it costs."""
 
     threshold: float
@@ -83,7 +83,7 @@ def compute(task: Task) -> Findings:
     judge = judge_of(sentences)
     baseline = speak_all(model, sentences, setting, work, spoken_units, "Baseline")
     floor = None if judge is None else word_errors(judge, sentences, baseline)
-    points: dict[str, list[Point]] = {}
+    points: dict[str, list[AblationPoint]] = {}
     calibrations = []
     for variant in variants:
         record = record_at_hand(task) if variant is FULL else None
@@ -95,7 +95,7 @@ def compute(task: Task) -> Findings:
             spoken = speak_all(model, sentences, engaged, work, spoken_units, title, (table,))
             heard = None if judge is None else word_errors(judge, sentences, spoken)
             points.setdefault(variant.title, []).append(
-                Point(
+                AblationPoint(
                     threshold,
                     fmean(one.measurements.ops_ratio for one in spoken),
                     distance(baseline, spoken),
@@ -130,11 +130,11 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, Stage], Calibra
     return calibrated
 
 
-def _panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: str) -> tuple[Lines, ...]:
+def _panels(points: Mapping[str, Sequence[AblationPoint]], floor: float | None, unit: str) -> tuple[Lines, ...]:
     saved = Axis("Operations of the baseline", "%")
 
     def curves(
-        along: Callable[[Point], float], up: Callable[[Point], float], judged: bool = False
+        along: Callable[[AblationPoint], float], up: Callable[[AblationPoint], float], judged: bool = False
     ) -> tuple[Curve, ...]:
         return tuple(
             Curve(
@@ -148,7 +148,7 @@ def _panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: st
             for name, row in points.items()
         )
 
-    def ratio(point: Point) -> float:
+    def ratio(point: AblationPoint) -> float:
         return 100 * point.ops_ratio
 
     panels = [
@@ -175,7 +175,7 @@ def _panels(points: Mapping[str, Sequence[Point]], floor: float | None, unit: st
 
 
 def _caption(
-    points: Mapping[str, Sequence[Point]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
+    points: Mapping[str, Sequence[AblationPoint]], judged: bool, calibrations: Sequence[Calibrations], sentences: int
 ) -> str:
     largest = max(one.threshold for one in points[FULL.title])
     parts = [
@@ -190,7 +190,7 @@ def _caption(
     return f"{words} Means over {sentences} sentences that were not calibrated on, {tables}{heard}"
 
 
-def _against_full(name: str, row: Sequence[Point], full: Sequence[Point]) -> str:
+def _against_full(name: str, row: Sequence[AblationPoint], full: Sequence[AblationPoint]) -> str:
     """Whether a variant costs more at what the full method saves, where their savings overlap."""
     if name == FULL.title:
         return ""
@@ -208,7 +208,7 @@ def _against_full(name: str, row: Sequence[Point], full: Sequence[Point]) -> str
     return f"At equal operations {name} is {abs(ratio - 1):.0%} {more} the baseline than the full method."
 
 
-def _interpolated(ops_ratio: float, points: Sequence[Point]) -> float | None:
+def _interpolated(ops_ratio: float, points: Sequence[AblationPoint]) -> float | None:
     """The distance at ``ops_ratio`` on the straight lines between ``points``; ``None`` beyond their ends."""
     ordered = sorted(points, key=lambda point: point.ops_ratio)
     for left, right in pairwise(ordered):

@@ -9,7 +9,7 @@ import pytest
 from app.features.decoding.training import TRAINING as DRAFT
 from app.features.guidance.training import TRAINING as GUIDANCE_FREE
 from app.features.layers.training import TRAINING as STUDENT
-from app.features.training.model import Place, Plan, Training, training, trainings
+from app.features.training.model import Place, Training, TrainingPlan, training, trainings
 from engine.models.catalogue import entry
 from engine.session.jobs.preparing import preparation_for
 from engine.setting.knobs import defaults
@@ -22,8 +22,8 @@ from tests.app.presenters import INFO
 PLACE = Place("lm-mini", "models", "small", "cpu")
 
 
-def plan(one: Training, **knobs: object) -> Plan:
-    return Plan(one.name, "speech.csv", "runs", 20.0, True, False, defaults(one.knobs).replace(**knobs))
+def plan(one: Training, **knobs: object) -> TrainingPlan:
+    return TrainingPlan(one.name, "speech.csv", "runs", 20.0, True, False, defaults(one.knobs).replace(**knobs))
 
 
 @pytest.mark.parametrize(("one", "kind"), [(GUIDANCE_FREE, GuidanceFreeRequest), (DRAFT, DraftRequest)])

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.features.decoding.training import TRAINING as DRAFT
 from app.features.guidance.training import TRAINING as GUIDANCE_FREE
 from app.features.layers.training import TRAINING as STUDENT
-from app.features.training.model import Plan
+from app.features.training.model import TrainingPlan
 from app.features.training.panel import CHECKPOINT, TrainingPanel
 from app.shell.theme import LIGHT
 from engine.setting.knobs import NO_VALUES, Values
@@ -54,7 +54,9 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
     with qtbot.waitSignal(panel.start_wanted) as wanted:
         qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
     assert wanted.args == [
-        Plan("guidance_free", "speech.csv", str(tmp_path), 40, False, False, Values(weight=0.8, method="distillation"))
+        TrainingPlan(
+            "guidance_free", "speech.csv", str(tmp_path), 40, False, False, Values(weight=0.8, method="distillation")
+        )
     ]
 
 
