@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 VARIABLE = "PARETONE_THOROUGH"
 """Set by the option, so that the processes that share the tests know of it."""
@@ -18,3 +20,11 @@ def is_thorough() -> bool:
 def workload(full: Amount, short: Amount) -> Amount:
     """``full``, or ``short`` where nobody asked to be thorough."""
     return full if is_thorough() else short
+
+
+def crossed(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Cases of a test that is repeated over several axes: all combinations where tests are thorough, else as many as
+    the longest axis has values, so that each value of each axis occurs."""
+    if is_thorough():
+        return list(itertools.product(*axes))
+    return [tuple(axis[place % len(axis)] for axis in axes) for place in range(max(map(len, axes)))]

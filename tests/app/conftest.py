@@ -82,6 +82,23 @@ def close(window: MainWindow, qtbot: QtBot) -> None:
     collect()
 
 
+@pytest.fixture(scope="module")
+def shared_window(
+    theme: Theme, qapp: QApplication, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MainWindow]:
+    """A window as the next fixture gives it, for all tests of a module that only look at it, in any order."""
+    qapp.setQuitOnLastWindowClosed(False)
+    folder, bot = tmp_path_factory.mktemp("shared"), QtBot(request)
+    settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
+    made = MainWindow(theme, settings, folder / "data", lambda post: EngineThread(post, small_speech.load))
+    made.show()
+    bot.waitUntil(
+        lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    yield made
+    close(made, bot)
+
+
 @pytest.fixture
 def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> Iterator[MainWindow]:
     """A shown window whose panels are built and whose small model is loaded."""

@@ -137,11 +137,11 @@ def _is_named(widget: QWidget) -> bool:
     return bool(name) if isinstance(name, str) and not isinstance(widget, QLineEdit) else False
 
 
-def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow, qtbot: QtBot) -> None:
-    window.panels["setup"]._add_voice.setChecked(True)
+def test_every_widget_that_takes_the_focus_has_a_name(shared_window: MainWindow, qtbot: QtBot) -> None:
+    shared_window.panels["setup"]._add_voice.setChecked(True)
     nameless = []
-    for widget in window.findChildren(QWidget):
-        if widget.window() is not window:
+    for widget in shared_window.findChildren(QWidget):
+        if widget.window() is not shared_window:
             continue  # The list that a combo box opens.
         if not widget.focusPolicy() & Qt.FocusPolicy.TabFocus or isinstance(widget, QTabBar | QScrollBar):
             continue
@@ -153,8 +153,8 @@ def test_every_widget_that_takes_the_focus_has_a_name(window: MainWindow, qtbot:
     assert not nameless, "\n".join(nameless)
 
 
-def test_every_shortcut_is_unique_and_listed(window: MainWindow, qtbot: QtBot) -> None:
-    keys = [action.shortcut().toString() for action in window.actions() if not action.shortcut().isEmpty()]
+def test_every_shortcut_is_unique_and_listed(shared_window: MainWindow, qtbot: QtBot) -> None:
+    keys = [action.shortcut().toString() for action in shared_window.actions() if not action.shortcut().isEmpty()]
     assert len(keys) == len(set(keys)) > 20
     for wanted in ("Ctrl+B", "Ctrl+K", "Ctrl+Return", "Esc", "Ctrl+E", "F1"):
         assert wanted in keys
@@ -185,8 +185,8 @@ def test_no_other_window_is_shown_while_it_is_built(
     qtbot.waitUntil(window.isActiveWindow)
 
 
-def test_every_panel_follows_the_theme(window: MainWindow) -> None:
-    assert [name for name, panel in window.panels.items() if not isinstance(panel, Coloured)] == []
+def test_every_panel_follows_the_theme(shared_window: MainWindow) -> None:
+    assert [name for name, panel in shared_window.panels.items() if not isinstance(panel, Coloured)] == []
 
 
 def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> None:
@@ -206,25 +206,25 @@ def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> Non
     assert undo.isEnabled()
 
 
-def test_every_panel_can_be_reached_by_its_key(window: MainWindow, qtbot: QtBot) -> None:
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    for place, dock in window.docks:
-        window.docks.go_to(place.name)
+def test_every_panel_can_be_reached_by_its_key(shared_window: MainWindow, qtbot: QtBot) -> None:
+    shared_window.activateWindow()
+    qtbot.waitUntil(shared_window.isActiveWindow)
+    for place, dock in shared_window.docks:
+        shared_window.docks.go_to(place.name)
         if place.name == "meters":
             continue  # Nothing in it can be changed.
         assert dock.isAncestorOf(QApplication.focusWidget()), place.name
 
 
-def test_tab_goes_through_everything(window: MainWindow) -> None:
+def test_tab_goes_through_everything(shared_window: MainWindow) -> None:
     """Qt has let panels fall out of the order of Tab, with all that was in them."""
-    order = [window]
-    while (following := order[-1].nextInFocusChain()) is not window:
+    order = [shared_window]
+    while (following := order[-1].nextInFocusChain()) is not shared_window:
         order.append(following)
     there = set(order)
-    for place, dock in window.docks:
+    for place, dock in shared_window.docks:
         own = [one for one in dock.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
-        lost = [one for one in own if one.window() is window and one not in there]
+        lost = [one for one in own if one.window() is shared_window and one not in there]
         assert own and not lost, place.name
 
 
@@ -316,19 +316,21 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1920, 1080)])
-def test_nothing_is_cut_off(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
-    window.resize(*size)
-    window.docks.default_layout()
+def test_nothing_is_cut_off(shared_window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    shared_window.resize(*size)
+    shared_window.docks.default_layout()
     qtbot.wait(50)
 
     def cut_off() -> list[str]:
-        seen = [(place.name, dock.widget()) for place, dock in window.docks if not dock.visibleRegion().isEmpty()]
+        seen = [
+            (place.name, dock.widget()) for place, dock in shared_window.docks if not dock.visibleRegion().isEmpty()
+        ]
         assert len(seen) > 2
         return [name for name, panel in seen if panel.width() < panel.minimumSizeHint().width()]
 
-    qtbot.waitUntil(lambda: not cut_off() and window.minimumSizeHint().width() <= size[0])
+    qtbot.waitUntil(lambda: not cut_off() and shared_window.minimumSizeHint().width() <= size[0])
 
 
-def test_the_device_is_named_as_the_engine_names_it(window: MainWindow) -> None:
-    assert window.status.device.text() == window.state.selection.info.device
-    assert window.panels["meters"]._figures["device"]._value.text() == window.state.selection.info.device
+def test_the_device_is_named_as_the_engine_names_it(shared_window: MainWindow) -> None:
+    assert shared_window.status.device.text() == shared_window.state.selection.info.device
+    assert shared_window.panels["meters"]._figures["device"]._value.text() == shared_window.state.selection.info.device

@@ -23,7 +23,8 @@ Weights = dict[str, Tensor]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The bundled models, with the vocoder, in a place where they can be damaged."""
-    shutil.copytree(resource("models"), tmp_path / "models")
+    for name in ("f5-mini", "vocos-mini"):
+        shutil.copytree(resource("models", name), tmp_path / "models" / name)
     return tmp_path / "models" / "f5-mini"
 
 

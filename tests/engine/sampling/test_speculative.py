@@ -25,6 +25,7 @@ from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
+from tests.workload import crossed
 
 MANY = 400
 CRITICAL = 1.95
@@ -139,8 +140,7 @@ def test_the_test_would_see_tolerance() -> None:
     assert distance(places_of(target, draft, request, Nucleus(), cycles)) > 2 * CRITICAL
 
 
-@BLOCK
-@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, "adaptive"])
+@pytest.mark.parametrize(("length", "block"), crossed([1, 2, 3, 5, 8, "adaptive"], [False, True]))
 def test_greedy_decoding_is_repeated_token_for_token(length: int | str, block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=120)
@@ -265,8 +265,10 @@ class Reads(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@BLOCK
-@pytest.mark.parametrize("sampler", [Nucleus(0.8, 8, 0.9, 1.2), RepetitionAware(), RepetitionAware("2025")])
+@pytest.mark.parametrize(
+    ("sampler", "block"),
+    crossed([Nucleus(0.8, 8, 0.9, 1.2), RepetitionAware(), RepetitionAware("2025")], [False, True]),
+)
 def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=60)

@@ -18,27 +18,24 @@ from tests.app.features.studies.studying import MANY, created, ended, opened, ru
 from tests.disk import tiny_disk  # noqa: F401
 
 
-@pytest.mark.parametrize(
-    ("more", "grid", "sentence"),
-    [
+def test_files_that_are_no_studies_are_told_by_a_sentence(
+    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
+    many = (
+        f"first_block.threshold = {[n / 2000 for n in range(1, 2001)]}\n"
+        f"ditreducio.threshold = {[n / 5000 for n in range(1, 5001)]}"
+    )
+    long = "this would be 20,000,000 takes (10,000,000 settings × 2 utterances); at a second each they take 231 days"
+    for more, grid, sentence in (
         ("", "warp_drive.speed = [9]", "There is no technique named 'warp_drive'"),
         ('voices = ["nobody"]', "", "There is no voice named 'nobody'"),
         ('voices = [{ audio = "gone.wav", transcript = "x" }]', "", "there is no recording"),
-        (
-            "",
-            f"first_block.threshold = {[n / 2000 for n in range(1, 2001)]}\n"
-            f"ditreducio.threshold = {[n / 5000 for n in range(1, 5001)]}",
-            "this would be 20,000,000 takes (10,000,000 settings × 2 utterances); at a second each they take 231 days",
-        ),
-    ],
-)
-def test_a_file_that_is_no_study_is_told_by_a_sentence(
-    panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot, more: str, grid: str, sentence: str
-) -> None:
-    window.features["studies"].open(write(tmp_path, more=more, grid=grid))
-    qtbot.waitUntil(lambda: sentence in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
-    assert window.features["studies"].summary is None
-    assert window.state.open_studies.folders == ()
+        ("", many, long),
+    ):
+        window.features["studies"].open(write(tmp_path, more=more, grid=grid))
+        qtbot.waitUntil(lambda said=sentence: said in window.notices.banner.text, timeout=PATIENCE_MILLISECONDS)
+        assert window.features["studies"].summary is None
+        assert window.state.open_studies.folders == ()
     opened(window, write(tmp_path, name="good"), qtbot)
     assert panel.run_button.isEnabled()
 

@@ -26,6 +26,7 @@ from engine.sampling.demasking import Guide
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from tests.engine.small_omni_mini import write_model
+from tests.workload import crossed
 
 TEXT = (
     "The birch canoe slid on the smooth planks, and the juice of lemons makes fine punch, "
@@ -117,9 +118,8 @@ def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     return speaking
 
 
-@pytest.mark.parametrize("row", [0.00002, 0.00006, 0.0001, 0.0002])
 @pytest.mark.parametrize("ahead", [0, 16])
-@pytest.mark.parametrize("text_every", [1, 3, 4])
+@pytest.mark.parametrize(("row", "text_every"), crossed([0.00002, 0.00006, 0.0001, 0.0002], [1, 3, 4]))
 def test_playback_never_waits_where_there_is_time(
     speak: Callable[..., Heard], row: float, ahead: int, text_every: int
 ) -> None:

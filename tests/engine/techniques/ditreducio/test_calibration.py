@@ -27,6 +27,7 @@ from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
+from tests.workload import crossed
 
 STEPS, FRAMES = 6, 23
 
@@ -57,24 +58,22 @@ def knobs(**changes: object) -> Values:
     return defaults(TECHNIQUE.knobs).replace(**changes)
 
 
-CASES = [
-    (threshold, metric, compare, branch_skip, guidance)
-    for threshold in (0.05, 0.2, 0.6)
-    for metric, compare, branch_skip, guidance in (
-        ("mae", "branches", "both", 2.0),
-        ("mae", "guided", "attention", 2.0),
-        ("relative", "branches", "attention", 1.0),
-        ("relative", "guided", "both", 3.0),
-        ("mae", "branches", "both", 0.0),
-    )
-]
+THRESHOLDS = (0.05, 0.2, 0.6)
+WAYS = (
+    ("mae", "branches", "both", 2.0),
+    ("mae", "guided", "attention", 2.0),
+    ("relative", "branches", "attention", 1.0),
+    ("relative", "guided", "both", 3.0),
+    ("mae", "branches", "both", 0.0),
+)
 
 
 @pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
-@pytest.mark.parametrize(("threshold", "metric", "compare", "branch_skip", "guidance"), CASES)
+@pytest.mark.parametrize(("threshold", "way"), crossed(THRESHOLDS, WAYS))
 def test_table_is_that_of_the_published_algorithm(
-    threshold: float, metric: str, compare: str, branch_skip: str, guidance: float, side_by_side: bool
+    threshold: float, way: tuple[str, str, str, float], side_by_side: bool
 ) -> None:
+    metric, compare, branch_skip, guidance = way
     prepared = calibration_target(small_dit(depth=4), guidance)
     chosen = knobs(threshold=threshold, metric=metric, compare=compare, branch_skip=branch_skip, marked=25.0)
     record = calibrate([prepared], chosen, Recorder(), side_by_side=side_by_side)
@@ -115,8 +114,7 @@ def test_two_of_the_same_sentence_are_one(combine: str) -> None:
 
 
 @pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
-@pytest.mark.parametrize("branch_skip", ["both", "attention"])
-@pytest.mark.parametrize("combine", COMBINATIONS)
+@pytest.mark.parametrize(("branch_skip", "combine"), crossed(["both", "attention"], COMBINATIONS))
 def test_every_sentence_is_measured_on_its_own_trajectory(combine: str, branch_skip: str, side_by_side: bool) -> None:
     """Sentences of three lengths: each error is that of whole evaluations of that sentence alone under all that had
     been decided for all of them."""

@@ -33,7 +33,7 @@ from engine.training.processes import join_processes
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
-from tests.workload import workload
+from tests.workload import crossed, workload
 
 pytest.importorskip("accelerate")
 
@@ -197,8 +197,7 @@ def test_guidance_grows_into_the_conditional_branch(checkpoint: F5Checkpoint, ex
     assert guided > (1 + SHARE) * plain
 
 
-@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
-@pytest.mark.parametrize("matrix_rate", [None, 0.005], ids=["adamw", "muon"])
+@pytest.mark.parametrize(("half", "matrix_rate"), crossed([False, True], [0.005, None]))
 def test_distillation_closes_the_gap_on_held_out_speech(
     checkpoint: F5Checkpoint, examples: Examples, half: bool, matrix_rate: float | None
 ):
