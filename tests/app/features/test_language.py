@@ -17,26 +17,16 @@ from app.features.export.weights_dialog import WeightsDialog
 from app.features.studies.maker import LAYERS
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
-from engine.models import load_model
-from engine.models.base import SpeechModel
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
 from engine.session.commands import ExportWeights
 from engine.session.events import Progress
 from engine.techniques import spade, speculative
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.app.features.other_families import PATIENCE, ended, window_with
 from tests.app.holding import Posts
-from tests.engine import small_speech
 from tests.engine.speaking import TEXT, write_all
 from tests.engine.studies.ear import silence
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-PATIENCE = 10 * PATIENCE_MILLISECONDS
-
-
-def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-    """The small language model where its folder is given, else the small flow model."""
-    loading = load_model if model == "lm-mini" else small_speech.load
-    return loading(model, folder, variant, device, status, check)
 
 
 @pytest.fixture
@@ -46,22 +36,8 @@ def window(
     """A window with the small language model, its draft, its students and the measurement of its layers."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     root = write_all(tmp_path / "model")
-    made = make_window(load)
-    made.show()
-    qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
-    made.state.loading.load_model("lm-mini", str(root), device="cpu")
-    qtbot.waitUntil(lambda: made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE)
-    made.state.selection.set_text(TEXT)
-    made.state.selection.set_option("speed", 2.0)
-    yield made
-    close(made, qtbot)
-
-
-def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
-        start()
-    job, outcome, sentence = signal.args
-    return job.kind, outcome, sentence
+    with window_with("lm-mini", root, TEXT, {"speed": 2.0}, make_window, qtbot) as made:
+        yield made
 
 
 def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot: QtBot) -> None:

@@ -13,24 +13,14 @@ from pytestqt.qtbot import QtBot
 from app.audio.switching import Mode
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
-from engine.models import load_model
-from engine.models.base import SpeechModel
 from engine.models.kernels.fused_masked import MaskedRun
 from engine.session.events import PartialDecoded
 from engine.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
-from tests.app.conftest import PATIENCE_MILLISECONDS, close
-from tests.engine import small_speech
+from tests.app.features.other_families import PATIENCE, ended, window_with
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
 from tests.engine.session.test_engine_thread_masked_input import recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-PATIENCE = 10 * PATIENCE_MILLISECONDS
-
-
-def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-    """The small release where its folder is given, else the small flow model."""
-    loading = load_model if model == "OmniVoice" else small_speech.load
-    return loading(model, folder, variant, device, status, check)
 
 
 @pytest.fixture
@@ -40,23 +30,9 @@ def window(
     """A window with the small release."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     root = write_release(tmp_path / "model")
-    made = make_window(load)
-    made.show()
-    qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
-    made.state.loading.load_model("OmniVoice", str(root), device="cpu")
-    qtbot.waitUntil(lambda: made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE)
-    made.state.selection.set_text(TEXT)
-    for name, value in (("clone", False), ("steps", 6), ("post_process", False)):
-        made.state.selection.set_option(name, value)
-    yield made
-    close(made, qtbot)
-
-
-def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
-        start()
-    job, outcome, sentence = signal.args
-    return job.kind, outcome, sentence
+    options = {"clone": False, "steps": 6, "post_process": False}
+    with window_with("OmniVoice", root, TEXT, options, make_window, qtbot) as made:
+        yield made
 
 
 def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:

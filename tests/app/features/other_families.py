@@ -1,0 +1,53 @@
+"""Windows with a small model of another family than flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from app.shell.window import MainWindow
+from app.state.jobs import Kind, Outcome
+from engine.models import load_model
+from engine.models.base import SpeechModel
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.engine import small_speech
+
+PATIENCE = 10 * PATIENCE_MILLISECONDS
+
+
+@contextmanager
+def window_with(
+    name: str,
+    root: Path,
+    text: str,
+    options: Mapping[str, object],
+    make_window: Callable[..., MainWindow],
+    qtbot: QtBot,
+) -> Iterator[MainWindow]:
+    """A window in which the model called ``name`` is loaded from ``root``. It starts with the small flow model."""
+
+    def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+        loading = load_model if model == name else small_speech.load
+        return loading(model, folder, variant, device, status, check)
+
+    made = make_window(load)
+    made.show()
+    qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
+    made.state.loading.load_model(name, str(root), device="cpu")
+    qtbot.waitUntil(lambda: made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE)
+    made.state.selection.set_text(text)
+    for option, value in options.items():
+        made.state.selection.set_option(option, value)
+    yield made
+    close(made, qtbot)
+
+
+def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:
+    """Kind, outcome and message of the job that ``start`` starts."""
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE) as signal:
+        start()
+    job, outcome, sentence = signal.args
+    return job.kind, outcome, sentence
