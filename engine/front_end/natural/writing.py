@@ -107,6 +107,11 @@ def _several(match: re.Match[str]) -> str:
     return f" {words[:-1]}ies" if words.endswith("y") else f" {words}es" if words.endswith("x") else f" {words}s"
 
 
+def _part(match: re.Match[str]) -> str:
+    """ "1534-3" is no range but a number and its part."""
+    return f"{match[1]} {match[2]}"
+
+
 _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(r"\b([eE])\.g\."), "E.G."),
     (re.compile(r"\b([iI])\.e\."), "I.E."),
@@ -162,7 +167,11 @@ _FIRST: tuple[tuple[re.Pattern[str], Spell], ...] = (
     (re.compile(r"(?<!\S)\.(?=[A-Za-z])"), "dot "),
     (re.compile(r"(?<=[A-Z])-?(\d+)s\b"), _several),
     (re.compile(r"\b(\d+)-([a-z]+)-([a-z]+)\b"), r"\1 \2 \3"),
-    (re.compile(r"(?<=\b\d)-(?=[a-z]{3})|(?<=\b\d\d)-(?=[a-z]{3})"), " "),
+    (re.compile(r"(?<=\d)-(?=[A-Za-z])"), " "),
+    (re.compile(r"(?<=\d)\.\.+(?=\d)"), " to "),
+    (re.compile(r"(?<=[A-Z])\.(?=\d{2})"), " "),
+    (re.compile(r"\b(\d{3,})-(\d)\b(?!-)"), _part),
+    (re.compile(r"\bet al\.(?!$)"), "et al"),
 )
 """Before anything else: what the steps after it would read in another way."""
 
@@ -177,7 +186,8 @@ _LAST: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"¥"), " yen "),
     (re.compile(r"₹"), " rupees "),
     (re.compile(r"[\^*_\\|<>~=]"), " "),
-    (re.compile(r"(?<!\S)[-–](?=\w)"), " "),
+    (re.compile(r"(?<![^\s(\"'“])(?:--?|–)(?=\w)"), " "),
+    (re.compile(r"(?<!\S)\.(?=\w)"), "dot "),
     (re.compile(r"\s+"), " "),
     (re.compile(r" +(?=[,.;:!?](?![.\w]))"), ""),
 )

@@ -29,6 +29,12 @@ from engine.front_end.natural.writing import write_out
         ("500 USD, EUR 20, 5¢", "five hundred dollars, twenty euros, five cents"),
         ("“Hi” — she’s (very) tired…", "“Hi” — she's (very) tired…"),
         ("#fun, #3", "hashtag fun, number three"),
+        (
+            "BS.1534-3, 4..12, 0.1..0.5",
+            "BS fifteen thirty four three, four to twelve, zero point one to zero point five",
+        ),
+        ("F5-TTS, a 3-year-old, --half, .yaml", "F five TTS, a three year old, half, dot yaml"),
+        ("Sun et al., 2024", "Sun et al, twenty twenty four"),
         ("naïve café", "naïve café"),
         ("a -5°C night", "a minus five degrees celsius night"),
     ],
