@@ -46,6 +46,7 @@ SMALLER: dict[str, dict[str, int]] = {
     **{name: {"frames": 700, "validation_items": 4} for name in FRAMES},
     **{name: {"batch": 4} for name in EXCERPTS},
     "LmMiniOptions": {"positions": 1_000, "validation_items": 4},
+    "NaturalTokenOptions": {"batch": 4, "validation_items": 4},
     "VocoderOptions": {"batch": 4, "validation_items": 4},
 }
 """What a step of each recipe learns from and is validated on; all of it where tests are thorough."""
