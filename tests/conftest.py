@@ -56,6 +56,7 @@ LONGEST_FILES = (
     "engine/measure/roofline/test_layouts.py",
     "engine/studies/test_running.py",
     "engine/models/f5/test_adapter.py",
+    "engine/training/recipes/test_natural_tokens.py",
     "engine/training/recipes/test_natural_vocoder.py",
     "plugins/test_tutorial.py",
     "engine/training/test_official_training.py",

@@ -27,9 +27,9 @@ SUMMARIES = {
     "voice-f5": "Make an F5-TTS that speaks naturally from a voice-corpus.",
     "voice-megatts3": "Make a MegaTTS 3 that speaks naturally from a voice-corpus.",
     "voice-tokenizer": "Make the tokenizer of a language model that speaks naturally from a voice-corpus.",
+    "voice-codec": "Make the codec of a masked-diffusion model that speaks naturally from a voice-corpus.",
     "voice-lm": "Make a speech language model that speaks naturally from a voice-corpus, through a voice-tokenizer.",
     "voice-omni": "Make a masked-diffusion model that speaks naturally from a voice-corpus, through a voice-codec.",
-    "voice-codec": "Make the codec of a masked-diffusion model that speaks naturally from a voice-corpus.",
 }
 """By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
 THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini", "voice-lm", "voice-omni")

@@ -98,5 +98,5 @@ def test_words_are_letters_and_apostrophes() -> None:
 @pytest.mark.parametrize("package", ["pocketsphinx", "jiwer"])
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(PlainError, match=rf"needs {package}.*pip install 'paretone\[evaluate\]'"):
+    with pytest.raises(PlainError, match=rf"needs {package}.*pip install 'paretone\[judge\]'"):
         Judge(SENTENCES)

@@ -22,6 +22,7 @@ from engine.training.recipes.natural_tokens import (
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
+from tests.workload import crossed
 
 CPU = torch.device("cpu")
 SMALL_TOKENIZER = replace(TOKENIZER, width=48, inner_width=64, encoder_frame_layers=1, decoder_frame_layers=1)
@@ -37,8 +38,7 @@ def codec(options: NaturalTokenOptions = QUICK) -> NaturalCodec:
     return NaturalCodec(toy_natural_corpus(), CPU, options, SMALL_CODEC)
 
 
-@pytest.mark.parametrize("recipe", [tokenizer, codec])
-@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize(("recipe", "half"), crossed([tokenizer, codec], [False, True]))
 def test_what_tokens_keep_of_held_out_speech_grows(recipe: type, half: bool):
     learnt = learning(recipe, replace(QUICK, half_precision=half), 60, lambda number: 0.1)
     learnt.assert_validation_falls("components")
