@@ -10,7 +10,6 @@ were read off a recording, and an inexact pitch of the voice to a voice that is 
 from __future__ import annotations
 
 import json
-import random
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,21 +28,18 @@ from engine.front_end.natural.phones import PHONES
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from engine.models.minis.natural.decoder import NaturalDecoder
 from engine.models.minis.natural.layout import COMPONENTS, HOP, LATENT, PITCH, SAMPLE_RATE, VOICING
 from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
 from engine.training.corpora import Corpus
-from engine.training.draws import draw_state, restore_draw
-from engine.training.learner import Learner, LearningOptions
-from engine.training.learning_recipe import LearningRecipe
+from engine.training.learner import LearningOptions
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_errors import CENTS, frame_error, spectral_error
 from engine.training.natural_frames import voice_frames
 from engine.training.optimisers import LayerMatrices
-from engine.training.recipes.bundled_recipe import described
 from engine.training.recipes.moving_codebooks import CodebookOptions, MovingCodebooks
+from engine.training.recipes.natural_excerpts import NaturalExcerpts
 
 VOCABULARY = PhoneVocabulary(PHONES)
 LAYER_MATRICES = LayerMatrices(".pwconv")
@@ -90,8 +86,8 @@ class Trained(nn.Module, Generic[Codec]):
         self.codec, self.classifier = codec, classifier
 
 
-class NaturalTokens(LearningRecipe[NaturalTokenOptions, Trained[Codec]]):
-    """Trains a codec; see :class:`engine.training.session.Recipe`. A recipe adds its name and how it rounds while it
+class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
+    """Trains a codec; see :class:`engine.training.recipe.Recipe`. A recipe adds its name and how it rounds while it
     learns."""
 
     name: ClassVar[str]
@@ -107,21 +103,17 @@ class NaturalTokens(LearningRecipe[NaturalTokenOptions, Trained[Codec]]):
         """``numbers`` are those of a token."""
         classifier = nn.Sequential(nn.Linear(numbers, 192), nn.GELU(), nn.Linear(192, len(PHONES)))
         _begin(codec)
-        model = Trained(codec, classifier).to(device)
-        super().__init__(Learner.by(model, LAYER_MATRICES, options), device, options)
-        self.corpus = corpus
-        self._clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
+        clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
+        super().__init__(corpus, clips, Trained(codec, classifier), LAYER_MATRICES, device, options)
         self._voices = voices_of(corpus.training)
-        self._decoder = NaturalDecoder.load(device=device)
-        self._draw = random.Random(options.seed)
-        self._generator = torch.Generator().manual_seed(options.seed)
 
     @abstractmethod
     def rounded(self, latents: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """The numbers that the decoder is given in training, with a gradient, and further losses."""
 
-    def describe(self) -> dict[str, Any]:
-        return described(self.corpus, self._clips, self.model.codec, self.options)
+    @property
+    def exported(self) -> nn.Module:
+        return self.model.codec
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         options, codec = self.options, self.model.codec
@@ -182,8 +174,7 @@ class NaturalTokens(LearningRecipe[NaturalTokenOptions, Trained[Codec]]):
         stride = codec.config.stride
         sums = dict.fromkeys(("components", "cents", "voicing", "phones"), 0.0)
         used: set[int] = set()
-        clips = self.corpus.held_out[:: max(1, len(self.corpus.held_out) // self.options.validation_items)]
-        for clip in clips:
+        for clip in self.held_out:
             frames = voice_frames(clip)
             said = NaturalVoice.of(frames).said(frames)[: len(frames) // stride * stride].to(self.device)
             latents = codec.latents(said[None])
@@ -197,15 +188,7 @@ class NaturalTokens(LearningRecipe[NaturalTokenOptions, Trained[Codec]]):
             sums["voicing"] += float(((made[:, VOICING] > 0) != voiced).float().mean())
             sums["phones"] += float((classifier(numbers)[0].argmax(-1) == phones).float().mean())
             used |= set(codec.quantiser.codes(latents)[0].reshape(len(phones), -1)[:, 0].tolist())
-        return {name: total / len(clips) for name, total in sums.items()} | {"codes": float(len(used))}
-
-    def state(self) -> dict[str, Any]:
-        return {**super().state(), "draw": draw_state(self._draw), "generator": self._generator.get_state()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        restore_draw(self._draw, state["draw"])
-        self._generator.set_state(state["generator"])
+        return {name: total / len(self.held_out) for name, total in sums.items()} | {"codes": float(len(used))}
 
     def export(self, folder: Path) -> None:
         """Write a folder that :func:`engine.models.networks.quantised_mel.read_quantised_mel` reads."""

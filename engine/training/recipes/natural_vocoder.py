@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import json
 import math
-import random
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +20,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine.files import write_atomically
-from engine.models.minis.natural.decoder import NaturalDecoder
 from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames, mel_frame_at
 from engine.models.minis.natural.layout import (
     COMPONENTS,
@@ -36,15 +32,13 @@ from engine.models.minis.natural.layout import (
 )
 from engine.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, MelReader, MelReaderConfig
 from engine.training.corpora import Corpus
-from engine.training.draws import draw_state, restore_draw
-from engine.training.learner import Learner, LearningOptions
-from engine.training.learning_recipe import LearningRecipe
+from engine.training.learner import LearningOptions
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_errors import CENTS, frame_error, spectral_error
 from engine.training.natural_frames import voice_frames
 from engine.training.optimisers import LayerMatrices
-from engine.training.recipes.bundled_recipe import described
 from engine.training.recipes.initialising import begin_over_mels
+from engine.training.recipes.natural_excerpts import NaturalExcerpts
 
 LAYER_MATRICES = LayerMatrices("backbone.convnext.")
 DECIBELS = LEVEL_SCALE * 20 / math.log(10)
@@ -71,7 +65,7 @@ class VocoderOptions(LearningOptions):
     average_decay: float = 0.998
 
 
-class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
+class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
     """Trains a mel reader; see :class:`engine.training.recipe.Recipe`."""
 
     name = "voice-vocoder"
@@ -86,16 +80,8 @@ class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
         torch.manual_seed(options.seed)
         model = MelReader(architecture)
         begin_over_mels(model, corpus.training)
-        super().__init__(Learner.by(model.to(device), LAYER_MATRICES, options), device, options)
-        self.corpus = corpus
-        self._clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
-        self._decoder = NaturalDecoder.load(device=device)
-        self._draw = random.Random(options.seed)
-        self._generator = torch.Generator().manual_seed(options.seed)
-        """Draws on the processor, so that one seed means one run whatever the device."""
-
-    def describe(self) -> dict[str, Any]:
-        return described(self.corpus, self._clips, self.model, self.options)
+        clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
+        super().__init__(corpus, clips, model, LAYER_MATRICES, device, options)
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         mel, wanted = self._batch()
@@ -131,8 +117,7 @@ class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
         generator = torch.Generator().manual_seed(7)
         reader = self.average.module
         sums = dict.fromkeys(("components", "components_noised", "cents", "voicing", "formant", "level"), 0.0)
-        clips = self.corpus.held_out[:: max(1, len(self.corpus.held_out) // self.options.validation_items)]
-        for clip in clips:
+        for clip in self.held_out:
             count = min(len(clip.latents), latent_frames(clip.frames))
             wanted = voice_frames(clip)[:count].to(self.device)
             mel = mel_at(clip, 0, count)[None].to(self.device)
@@ -147,19 +132,7 @@ class NaturalVocoder(LearningRecipe[VocoderOptions, MelReader]):
             sums["voicing"] += float(((made[:, VOICING] > 0) != voiced).float().mean())
             sums["formant"] += float(error[:, FORMANT].mean()) * FORMANT_SCALE
             sums["level"] += float(error[:, LEVEL].mean()) * DECIBELS
-        return {name: total / len(clips) for name, total in sums.items()}
-
-    def state(self) -> dict[str, Any]:
-        return {
-            **super().state(),
-            "draw": draw_state(self._draw),
-            "generator": self._generator.get_state(),
-        }
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        super().restore(state)
-        restore_draw(self._draw, state["draw"])
-        self._generator.set_state(state["generator"])
+        return {name: total / len(self.held_out) for name, total in sums.items()}
 
     def export(self, folder: Path) -> None:
         """Write what :meth:`engine.models.minis.natural.mel_reader.MelReader.load` reads, in half precision."""
