@@ -22,12 +22,12 @@ from engine.training.recipes.natural_tokens import (
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
-from tests.workload import crossed
+from tests.workload import crossed, workload
 
 CPU = torch.device("cpu")
 SMALL_TOKENIZER = replace(TOKENIZER, width=48, inner_width=64, encoder_frame_layers=1, decoder_frame_layers=1)
 SMALL_CODEC = replace(CODEC, width=48, inner_width=64, encoder_frame_layers=1, decoder_frame_layers=1, codes=16)
-QUICK = NaturalTokenOptions(frames=40, batch=8, warm_up=5, other_rate=5e-3, average_decay=0.9, validation_items=4)
+QUICK = NaturalTokenOptions(frames=40, batch=4, warm_up=5, other_rate=5e-3, average_decay=0.9, validation_items=4)
 
 
 def tokenizer(options: NaturalTokenOptions = QUICK) -> NaturalTokenizer:
@@ -40,7 +40,7 @@ def codec(options: NaturalTokenOptions = QUICK) -> NaturalCodec:
 
 @pytest.mark.parametrize(("recipe", "half"), crossed([tokenizer, codec], [False, True]))
 def test_what_tokens_keep_of_held_out_speech_grows(recipe: type, half: bool):
-    learnt = learning(recipe, replace(QUICK, half_precision=half), 60, lambda number: 0.1)
+    learnt = learning(recipe, replace(QUICK, half_precision=half), workload(60, 40), lambda number: 0.1)
     learnt.assert_validation_falls("components")
     learnt.assert_losses_fall("frame", "spectrum", "phone")
     assert learnt.taught.after["phones"] > learnt.taught.before["phones"]

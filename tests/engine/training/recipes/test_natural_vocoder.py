@@ -14,10 +14,11 @@ from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptio
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
+from tests.workload import workload
 
 CPU = torch.device("cpu")
 SMALL = MelReaderConfig(width=48, inner_width=64, layers=1)
-QUICK = VocoderOptions(frames=40, batch=8, warm_up=5, other_rate=5e-3, average_decay=0.9, validation_items=4)
+QUICK = VocoderOptions(frames=40, batch=4, warm_up=5, other_rate=5e-3, average_decay=0.9, validation_items=4)
 
 
 def recipe(options: VocoderOptions = QUICK) -> NaturalVocoder:
@@ -26,7 +27,7 @@ def recipe(options: VocoderOptions = QUICK) -> NaturalVocoder:
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_what_is_read_off_mels_of_other_voices_gets_better(half: bool):
-    learnt = learning(recipe, replace(QUICK, half_precision=half), 40, lambda number: 0.1)
+    learnt = learning(recipe, replace(QUICK, half_precision=half), workload(40, 20), lambda number: 0.1)
     learnt.assert_validation_falls("components", "components_noised", "cents")
     learnt.assert_losses_fall("voice", "spectrum")
 
