@@ -24,6 +24,8 @@ from engine.paths import data_folder
 SCHEMA = 1
 ABX, CCR, PREFERENCE, MUSHRA = "abx", "ccr", "preference", "mushra"
 METHODS = (ABX, CCR, PREFERENCE, MUSHRA)
+FOLDER = "listening"
+"""Folder of trials in the user's data folder."""
 ENDING = ".jsonl"
 
 
@@ -131,7 +133,7 @@ def new_name() -> str:
 
 def listening_folder() -> Path:
     """Folder of trials."""
-    return data_folder() / "listening"
+    return data_folder() / FOLDER
 
 
 def append(trial: TrialRecord, folder: Path | None = None) -> Path:

@@ -1,8 +1,7 @@
 """Quality cost of techniques for a masked model: words, timbre and codes, against plain synthesis.
 
 Timbre is measured against the original speech of the same sentence, in the voice itself and, as a ruler, in the other
-shipped voice (:mod:`engine.measure.timbre`); a learned judge of speakers has to be downloaded and is asked by studies
-and ``paretone compare --judge similarity``.
+shipped voice (:mod:`engine.measure.timbre`); learned judges are asked as far as they are installed.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from engine.audio.spectrogram import drawn_or_heard
 from engine.bench import bundled
 from engine.measure.timbre import timbre_distance
-from engine.measure.verdicts import ORIGINAL, Way, verdicts
+from engine.measure.verdicts import ORIGINAL, VoiceVerdict, Way, judged_means, verdicts
 from engine.models.base import Synthesis
 from engine.models.catalogue import harvard_sentences, voices
 from engine.models.families.masked import MaskedSpeech
@@ -32,6 +31,7 @@ class _Judged:
     """By voice, one of each sentence."""
     codes: dict[str, list[np.ndarray]] = field(default_factory=dict)
     """The same; passages one after the other."""
+    verdicts: list[VoiceVerdict] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> 
     spoken = [Way(title, setting) for title, setting in ways.items()]
     for verdict in verdicts(harvard_sentences()[:sentences], voices(), None, model, spoken, bundled.say):
         one = found.setdefault(verdict.speech, _Judged())
+        one.verdicts.append(verdict)
         one.edits += sum(verdict.errors.edits)
         one.words += sum(verdict.errors.words)
         one.mels[verdict.voice] = verdict.mels or [_mel(take) for take in verdict.syntheses]
@@ -65,6 +66,7 @@ def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> 
 
 def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, object]:
     columns: dict[str, object] = {"word error rate": one.edits / one.words, "errors": f"{one.edits} of {one.words}"}
+    columns |= judged_means(one.verdicts)
     if one is not original:
         columns["timbre to the voice (dB)"] = _apart(one, original, same=True)
         columns["timbre to the plain run (dB)"] = _apart(one, plain, same=True)

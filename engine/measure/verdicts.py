@@ -1,19 +1,23 @@
-"""Word errors of the test sentences: spoken by ``flite``, through the vocoder alone, and by a model.
+"""Word errors, naturalness, voice similarity and pitch range of the test sentences: spoken by ``flite``, through the
+vocoder alone, and by a model.
 
-The first two are the judge's floor: below them, systems cannot be told apart.
+The first two are the judges' floors: beyond them, systems cannot be told apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 
 from engine.audio.mel import MelFrontEnd
+from engine.measure.evaluation.judged_takes import JUDGED_FIGURES, judged_figures
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import Judge, WordErrors
+from engine.measure.metrics import estimate, metric
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.models.f5.config import SAMPLE_RATE
 from engine.models.silent_observer import SilentObserver
@@ -38,7 +42,7 @@ class Way:
 
 @dataclass(frozen=True)
 class VoiceVerdict:
-    """The judge's result for one way of speaking, in one voice."""
+    """The judges' results for one way of speaking, in one voice."""
 
     voice: str
     speech: str
@@ -48,6 +52,9 @@ class VoiceVerdict:
     """The judged syntheses, one per sentence, if the model spoke."""
     mels: tuple[np.ndarray, ...] = field(default=(), repr=False)
     """Log mel (frames, bands) of each sentence of the original speech."""
+    figures: tuple[Mapping[str, float], ...] = ()
+    """Figures of each recording by judges other than of words, as far as they are installed: see
+    :func:`engine.measure.evaluation.judged_takes.judged_figures`."""
 
 
 def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> np.ndarray:
@@ -61,10 +68,28 @@ def each_distance(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdic
 
 
 def counted_errors(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
-    """Word errors, all voices together, as columns of a report."""
+    """Word errors and what :func:`judged_means` gives, all voices together, as columns of a report."""
     edits = sum(sum(one.errors.edits) for one in heard)
     words = sum(sum(one.errors.words) for one in heard)
-    return {"word error rate": edits / words, "errors": edits, "words": words}
+    return {"word error rate": edits / words, "errors": edits, "words": words, **judged_means(heard)}
+
+
+def judged_means(heard: Sequence[VoiceVerdict]) -> dict[str, float]:
+    """The means of the other judges' figures, all voices together, as columns of a report; after each, half of its 95 %
+    bootstrap interval over the sentences. None of what was not judged, or not in every sentence."""
+    found: dict[str, float] = {}
+    for name in JUDGED_FIGURES:
+        columns = [[one.get(name, np.nan) for one in verdict.figures] for verdict in heard]
+        if not columns or not columns[0]:
+            continue
+        values = np.array(columns)
+        there = ~np.isnan(values)
+        if not there.any(0).all():
+            continue
+        mean = estimate(name, (np.where(there, values, 0.0).sum(0) / there.sum(0)).tolist())
+        title = metric(name).title.lower()
+        found |= {title: mean.value, f"{title} ±": (mean.high - mean.low) / 2}
+    return found
 
 
 def verdicts(
@@ -84,19 +109,23 @@ def verdicts(
     """
     judge = Judge(sentences)
 
-    def heard(recordings: Sequence[np.ndarray]) -> WordErrors:
-        return judge.word_errors(sentences, [(samples, SAMPLE_RATE) for samples in recordings])
+    def heard(speech: str, recordings: Sequence[tuple[np.ndarray, int]], **more: Any) -> VoiceVerdict:
+        figures = tuple(judged_figures(samples, rate, voice.audio) for samples, rate in recordings)
+        return VoiceVerdict(voice.id, speech, judge.word_errors(sentences, recordings), figures=figures, **more)
+
+    def at_usual_rate(recordings: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
+        return [(np.asarray(samples, np.float32), SAMPLE_RATE) for samples in recordings]
 
     for voice in voices:
         say(f"{voice.id}: {ORIGINAL}{' and its copy' if vocoder else ''} …")
         clips = [speak(sentence, voice.id) for sentence in sentences]
         originals = [clip.samples for clip in clips]
-        yield VoiceVerdict(voice.id, ORIGINAL, heard(originals), mels=tuple(clip.mel for clip in clips))
+        yield heard(ORIGINAL, at_usual_rate(originals), mels=tuple(clip.mel for clip in clips))
         if vocoder is not None:
-            yield VoiceVerdict(voice.id, VOCODER_ONLY, heard([_copied(vocoder, samples) for samples in originals]))
+            yield heard(VOCODER_ONLY, at_usual_rate([_copied(vocoder, samples) for samples in originals]))
         if tokenizer is not None:
             copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]
-            yield VoiceVerdict(voice.id, TOKENIZER_ONLY, heard(copies))
+            yield heard(TOKENIZER_ONLY, at_usual_rate(copies))
         if model is None:
             continue
         for way in ways:
@@ -106,7 +135,7 @@ def verdicts(
                 for sentence in sentences
             )
             takes = [(one.samples, one.sample_rate) for one in spoken]
-            yield VoiceVerdict(voice.id, way.title, judge.word_errors(sentences, takes), spoken)
+            yield heard(way.title, takes, syntheses=spoken)
 
 
 @torch.inference_mode()

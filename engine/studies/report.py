@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine import files
 from engine.errors import StudyError
+from engine.studies.agreement import Listened
 from engine.studies.hooks import hooks
 from engine.studies.report_page import to_html
 from engine.studies.report_tables import takes_csv, to_csv, to_latex
@@ -13,16 +15,17 @@ from engine.studies.results import Results
 from engine.studies.store import Store
 
 
-def write_report(results: Results, place: Path) -> tuple[Path, ...]:
+def write_report(results: Results, place: Path, listened: Sequence[Listened] = ()) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
     Techniques may add files of their own, such as the importance of layers of a study that leaves them out.
+    ``listened`` is what listening tests found of settings.
 
     Raises :class:`StudyError` if nothing has been made yet, or they cannot be written.
     """
     if not any(one.finished for one in results.settings):
         raise StudyError(f"The study in {results.folder} has no finished take yet; run it first.")
     made = {
-        "report.html": to_html(results),
+        "report.html": to_html(results, listened),
         "results.csv": to_csv(results),
         "takes.csv": takes_csv(results),
         "results.tex": to_latex(results),

@@ -10,6 +10,7 @@ import base64
 import io
 import json
 import re
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, metric
+from engine.studies.agreement import Listened, agreement_page
 from engine.studies.report_tables import to_csv, to_latex
 from engine.studies.results import Heard, Results
 from engine.studies.search import answer
@@ -45,8 +47,8 @@ auto; }
 """
 
 
-def to_html(results: Results) -> str:
-    """The whole page."""
+def to_html(results: Results, listened: Sequence[Listened] = ()) -> str:
+    """The whole page; ``listened`` is what listening tests found of settings."""
     search = search_in(results)
     parts = [
         "<!doctype html>",
@@ -60,6 +62,7 @@ def to_html(results: Results) -> str:
         _table(results),
         _files(results),
         *_floor(results),
+        *agreement_page(results, listened),
         *_players(results),
         *_definitions(results),
         *_origin(results),

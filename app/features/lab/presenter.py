@@ -42,10 +42,6 @@ if TYPE_CHECKING:
     from app.features.lab.setup import Choice
 
 
-TRIALS = "listening"
-"""Folder of trials in the user's data folder."""
-
-
 class LabPresenter(Presenter):
     """Owns Lab. While a test is on, the player is the test's and the engine begins nothing."""
 
@@ -56,7 +52,7 @@ class LabPresenter(Presenter):
         super().__init__(services)
         self._listening = services.features.find(ListenPresenter)
         self._kept = services.features.find(TakesPresenter)
-        self._folder = services.folder / TRIALS
+        self._folder = services.folder / trials.FOLDER
         self._stale = True
         self._takes: tuple[TakeSummary, ...] = ()
         self._offered_takes: tuple[TakeSummary, ...] = ()

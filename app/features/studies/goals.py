@@ -18,9 +18,15 @@ from app.features.studies.forms import KINDS, Bound, Goals, objectives
 from app.shell.tab_order import insert_before
 from app.widgets import build
 from app.widgets.cross_button import cross_button
-from engine.measure.metrics import HIGHER, METRICS, NEITHER
+from engine.measure.metrics import HIGHER, METRICS, NEITHER, metric
 
-_USUAL = (Bound("word_error_rate", "above_baseline", 0.01), Bound("speaker_similarity", "below_baseline", 0.02))
+_USUAL = (
+    Bound("word_error_rate", "above_baseline", 0.01),
+    Bound("naturalness", "below_baseline", 0.1),
+    Bound("voice_similarity", "below_baseline", 0.03),
+    Bound("pitch_range", "below_baseline", 0.02),
+    Bound("speaker_similarity", "below_baseline", 0.02),
+)
 """Default bounds for "as good as the baseline", for installed judges."""
 
 
@@ -104,8 +110,8 @@ class GoalsEditor(QWidget):
 
     def add_usual(self, judges: set[str]) -> None:
         """As good as the baseline, by those of the usual ``judges`` that are there."""
-        for bound, judge in zip(_USUAL, ("words", "similarity"), strict=True):
-            if judge in judges:
+        for bound in _USUAL:
+            if metric(bound.metric).judge in judges:
                 self.add(bound)
 
     @property

@@ -47,6 +47,8 @@ _LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("
 _OWN = "own"
 _TEXT = "Text (*.txt)"
 TOML = "Study (*.toml)"
+USUAL_JUDGES = ("words", "naturalness", "voice", "melody")
+"""Ticked at first, where installed."""
 _PAUSE_MILLISECONDS = 250
 """Pause after the last key before takes are counted."""
 
@@ -248,7 +250,8 @@ class StudyMaker(QDialog):
     def _fill_in(self) -> None:
         """Begin with something that can be started as it is."""
         there = {name for name, box in self.judges.items() if box.isEnabled()}
-        self.judges["words"].setChecked("words" in there)
+        for name in USUAL_JUDGES:
+            self.judges[name].setChecked(name in there)
         self.goals.add_usual(there)
         names = [one.name for one in applying_to(self._entry.family, self._entry.options)]
         steps = Varied("steps", "steps", "5, 7, 10")

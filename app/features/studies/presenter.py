@@ -17,6 +17,7 @@ from app.features.presenter import Presenter, Services, built
 from app.features.studies.making import StudyMaking
 from app.features.studies.opened import OpenedStudies
 from app.features.takes.presenter import TakesPresenter
+from app.listening import trials
 from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
@@ -41,6 +42,7 @@ class StudiesPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
+        self._trials = services.folder / trials.FOLDER
         self._background = Background("studies", self)
         takes = services.features.find(TakesPresenter)
         self.opened = OpenedStudies(
@@ -287,6 +289,7 @@ class StudiesPresenter(Presenter):
 
     def report(self) -> None:
         """Write the report of the study that is shown, and open it."""
+        from app.features.studies.listened import listened
         from engine.studies.report import write_report
         from engine.studies.results import read
 
@@ -300,7 +303,7 @@ class StudiesPresenter(Presenter):
                 place.mkdir(exist_ok=True)
             except OSError as error:
                 raise StudyError(f"{place} could not be created: {files.reason(error)}.") from error
-            return write_report(read(seen.folder), place)[0]
+            return write_report(read(seen.folder), place, listened(self._trials))[0]
 
         built(self.studies).say("Writing the report…")
         self._background.run(make, self._reported)

@@ -12,12 +12,13 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.lab.presenter import TRIALS, LabPresenter
+from app.features.lab.presenter import LabPresenter
 from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.links import TradeoffLinks
 from app.features.tradeoff.model.known_points import KnownPoints
+from app.listening.trials import FOLDER
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from engine.errors import SettingError
@@ -42,7 +43,7 @@ class TradeoffPresenter(Presenter):
         self._lab = services.features.find(LabPresenter)
         self._studies = services.state.open_studies
         self._settings = services.settings
-        self._folder = services.folder / TRIALS
+        self._folder = services.folder / FOLDER
         self._reader: Reader | None = None
         self._known = KnownPoints(self._state, lambda: self._takes.library)
         self._stale: set[Path | None] = {None}

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from engine.measure.evaluation.naturalness import NaturalnessJudge
     from engine.measure.evaluation.speakers import VoiceJudge
 
+JUDGED_FIGURES = ("naturalness", "voice_similarity", "pitch_range")
+"""What there can be of a single take, by the names of :mod:`engine.measure.metrics`."""
+
 
 def judged_figures(
     samples: np.ndarray, rate: int, prompt: str = "", check: Callable[[], None] = lambda: None

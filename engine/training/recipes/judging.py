@@ -17,7 +17,7 @@ import torch
 
 from engine.errors import PlainError
 from engine.measure.intelligibility import Judge, WordErrors
-from engine.measure.verdicts import Way, verdicts
+from engine.measure.verdicts import Way, judged_means, verdicts
 from engine.models import load_model
 from engine.models.catalogue import entry, harvard_sentences, read_voice
 from engine.models.f5.config import SAMPLE_RATE
@@ -58,7 +58,10 @@ def judge(
     recordings = (folder / model if ways else resource("models", "f5-mini")) / "voices"
     voices = [read_voice(recordings, name) for name in VOICES]
     for one in verdicts(sentences, voices, vocoder, loaded, ways):
-        say(_row(one.voice, one.speech, one.errors))
+        say(
+            _row(one.voice, one.speech, one.errors)
+            + "".join(f"  {name} {value:.3f}" for name, value in judged_means([one]).items())
+        )
 
 
 @torch.inference_mode()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.features.studies.listened import listened
 from app.listening import results, statistics, trials
 from app.listening.results import ListeningScore
 from engine.studies.study import GRID, Candidate
@@ -153,6 +154,12 @@ def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
     assert found[FAST.key, "mushra"].mean == 60
     assert found[BASELINE.key, "mushra"].mean == 100
     assert len(found) == 4, "anchors have no score, and neither have two accelerated ones against each other"
+    # A study's report has those of its settings.
+    shown = {(one.setting, one.method): one.mean for one in listened(tmp_path)}
+    assert shown[candidate, "abx"] == 0.75
+    assert shown[candidate, "mushra"] == 60
+    assert shown[Candidate(PLAIN, GRID).key, "mushra"] == 100
+    assert listened(tmp_path / "nothing") == ()
 
 
 def test_there_are_no_scores_at_first() -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Generator
+from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -9,7 +11,15 @@ import pytest
 from engine.audio.resampling import resample
 from engine.errors import SettingError
 from engine.measure.intelligibility import Judge
-from engine.measure.verdicts import ORIGINAL, TOKENIZER_ONLY, VOCODER_ONLY, Way, verdicts
+from engine.measure.verdicts import (
+    ORIGINAL,
+    TOKENIZER_ONLY,
+    VOCODER_ONLY,
+    Way,
+    counted_errors,
+    judged_means,
+    verdicts,
+)
 from engine.models import load_model
 from engine.models.base import Piece, Synthesis, Voice
 from engine.models.catalogue import entry, harvard_sentences, voice
@@ -50,6 +60,22 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
     assert [one.trace.chunk_texts[0] for one in spoken.syntheses] == list(SENTENCES)
     assert not np.array_equal(spoken.syntheses[0].samples, hasty.syntheses[0].samples)
     assert len(said) == 3
+    for one in found:
+        assert all(0 < figures["pitch_range"] < 0.5 for figures in one.figures)
+    means = judged_means([original])
+    assert means["pitch range"] == pytest.approx(np.mean([one["pitch_range"] for one in original.figures]))
+    assert means["pitch range ±"] >= 0
+    assert counted_errors([original]) == {
+        "word error rate": original.errors.rate,
+        "errors": sum(original.errors.edits),
+        "words": sum(original.errors.words),
+        **means,
+    }
+    silent = replace(original, figures=({}, {}))
+    assert judged_means([silent]) == {}, "not every sentence was measured"
+    assert judged_means([original, silent]) == pytest.approx(means)
+    if find_spec("distillmos") is not None:
+        assert 1 < means["naturalness"] < 5
 
 
 def test_a_language_model_is_judged_with_its_tokenizer() -> None:

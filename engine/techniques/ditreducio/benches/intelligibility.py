@@ -18,7 +18,7 @@ from engine.bench.report import Report
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
-from engine.measure.verdicts import VoiceVerdict, Way, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, judged_means, verdicts
 from engine.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
 from engine.models.catalogue import entry, harvard_sentences, voice, voices
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
@@ -107,6 +107,7 @@ def _row(verdict: VoiceVerdict, baseline: VoiceVerdict | None) -> dict[str, obje
         "high": high,
         "errors": sum(verdict.errors.edits),
         "words": sum(verdict.errors.words),
+        **judged_means([verdict]),
     }
     if verdict.syntheses:
         row["real-time factor"] = float(np.median([one.measurements.real_time_factor for one in verdict.syntheses]))

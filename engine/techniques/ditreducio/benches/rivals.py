@@ -21,7 +21,7 @@ from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.machine import describe
 from engine.measure.timing import Comparison
-from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means, verdicts
 from engine.models.base import Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.flow import FlowSpeech
@@ -274,7 +274,7 @@ def _row(
             "ops ratio": _share(said),
             "log-mel distance": float(each_distance(reference, said).mean()),
         }
-    return {**row, "word error rate": counted_errors(said)["word error rate"]}
+    return {**row, "word error rate": counted_errors(said)["word error rate"], **judged_means(said)}
 
 
 def _share(said: Sequence[VoiceVerdict]) -> float:

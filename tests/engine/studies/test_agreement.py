@@ -1,0 +1,77 @@
+"""Predictions beside what listeners found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.measure.estimates import Estimate
+from engine.setting.setting import Setting
+from engine.studies.agreement import Listened, agreement_page, agreements, rank_correlation
+from engine.studies.report_page import to_html
+from engine.studies.results import Results, SettingResult
+
+NATURALNESS = (4.2, 4.0, 3.5, 2.0)
+
+
+def figure(value: float) -> Estimate:
+    return Estimate(value, value - 0.1, value + 0.1, 6, 3)
+
+
+def results(values: tuple[float, ...] = NATURALNESS) -> Results:
+    settings = tuple(
+        SettingResult(
+            f"key{place}",
+            f"Setting {place}",
+            "list",
+            Setting("f5-mini"),
+            "key0",
+            {"naturalness": figure(value), "speed_up": figure(1.0 + place)},
+            finished=6,
+        )
+        for place, value in enumerate(values)
+    )
+    return Results(Path("nowhere"), "Four", "f5-mini", "0" * 12, "2001-01-01", "", {}, settings)
+
+
+def heard(values: tuple[float, ...], method: str = "mushra") -> list[Listened]:
+    return [Listened(f"key{place}", method, value, value - 5, value + 5, 20) for place, value in enumerate(values)]
+
+
+def test_ranks_agree_whatever_the_scale() -> None:
+    assert rank_correlation(np.array([1, 2, 3, 4]), np.array([10, 20, 300, 4000])) == pytest.approx(1.0)
+    assert rank_correlation(np.array([1, 2, 3, 4]), np.array([4, 3, 2, 1])) == pytest.approx(-1.0)
+    # By hand, ties at their mean rank: 1, 2.5, 2.5, 4 against 1, 2, 3, 4.
+    assert rank_correlation(np.array([1, 2, 2, 3]), np.array([1, 2, 3, 4])) == pytest.approx(4.5 / np.sqrt(4.5 * 5))
+    assert rank_correlation(np.array([1, 1, 1]), np.array([1, 2, 3])) is None
+
+
+def test_a_judge_that_orders_as_listeners_do_agrees_with_every_method() -> None:
+    (mushra,) = agreements(results(), heard((90, 80, 50, 20)))
+    assert (mushra.metric, mushra.method, mushra.settings) == ("naturalness", "mushra", 4)
+    assert mushra.correlation == pytest.approx(1.0)
+    # Of ABX, more right answers are worse.
+    (abx,) = agreements(results(), heard((0.5, 0.6, 0.8, 1.0), "abx"))
+    assert abx.correlation == pytest.approx(1.0)
+    (other,) = agreements(results(), heard((20, 50, 80, 90)))
+    assert other.correlation == pytest.approx(-1.0)
+
+
+def test_few_settings_have_no_correlation_but_a_table() -> None:
+    few = heard((90, 80, 50))
+    assert agreements(results(), few) == ()
+    page = "".join(agreement_page(results(), few))
+    assert "Setting 0" in page and "90 (85–95)" in page and "4.2 (4.1–4.3)" in page
+    assert "takes 4 settings or more" in page
+
+
+def test_the_report_has_them_where_there_are_any() -> None:
+    assert "Predictions and listeners" not in to_html(results())
+    assert agreement_page(results(), [replace(one, setting="other") for one in heard((90, 80, 50, 20))]) == []
+    page = to_html(results(), heard((90, 80, 50, 20)))
+    assert "Predictions and listeners" in page
+    assert "Naturalness and MUSHRA order 4 settings with a rank correlation of 1.00" in page
+    assert "speed" not in "".join(agreement_page(results(), heard((90, 80, 50, 20)))).lower()
