@@ -21,6 +21,7 @@ from engine.training.recipes.f5_mini import ARCHITECTURE, VOCABULARY, F5Mini
 from engine.training.recipes.f5_recipe import F5Options
 from tests.engine.training.learning import learning
 from tests.engine.training.toy_corpus import toy_clip, toy_corpus
+from tests.workload import workload
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 CPU = torch.device("cpu")
@@ -36,7 +37,7 @@ def test_the_held_out_loss_falls_at_both_times(half: bool):
     def make(options: F5Options) -> F5Mini:
         return F5Mini(toy_corpus(), CPU, options, SMALL)
 
-    learnt = learning(make, replace(QUICK, half_precision=half), 40, lambda number: number / 41)
+    learnt = learning(make, replace(QUICK, half_precision=half), workload(40, 24), lambda number: number / 41)
     assert set(learnt.taught.before) == {"t=0.05", "t=0.40"}
     learnt.assert_validation_falls("t=0.05", "t=0.40")
     assert all(value.dtype == torch.float32 for value in learnt.taught.recipe.model.parameters())

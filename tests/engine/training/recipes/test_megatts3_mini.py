@@ -28,6 +28,7 @@ from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_corpus import toy_corpus
+from tests.workload import workload
 
 CPU = torch.device("cpu")
 SMALL = replace(
@@ -65,7 +66,7 @@ def test_the_held_out_loss_falls_at_both_times(half: bool, codec_folder: Path, t
     def make(options: MegaOptions) -> MegaMini:
         return recipe(codec_folder, tmp_path, options)
 
-    learnt = learning(make, replace(QUICK, half_precision=half), 60, lambda number: number / 61)
+    learnt = learning(make, replace(QUICK, half_precision=half), workload(60, 36), lambda number: number / 61)
     assert set(learnt.taught.before) == {"t=0.05", "t=0.40"}
     learnt.assert_validation_falls("t=0.05", "t=0.40")
     assert all(value.dtype == torch.float32 for value in learnt.taught.recipe.model.parameters())

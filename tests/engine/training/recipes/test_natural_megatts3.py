@@ -26,6 +26,7 @@ from engine.training.recipes.natural_megatts3 import (
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
+from tests.workload import workload
 
 CPU = torch.device("cpu")
 SMALL = replace(
@@ -50,7 +51,7 @@ def recipe(options: NaturalMegaOptions = QUICK) -> NaturalMega:
 
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
 def test_the_held_out_loss_falls_at_both_times(half: bool):
-    learnt = learning(recipe, replace(QUICK, half_precision=half), 50, lambda number: number / 51)
+    learnt = learning(recipe, replace(QUICK, half_precision=half), workload(50, 30), lambda number: number / 51)
     assert set(learnt.taught.before) == {"t=0.05", "t=0.40"}
     learnt.assert_validation_falls("t=0.05", "t=0.40")
 
