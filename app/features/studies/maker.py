@@ -262,6 +262,8 @@ class StudyMaker(QDialog):
     def leave_out_layers(self, sentences: int) -> None:
         """Fill in a study of the model without each of its layers, on a number of sentences."""
         self.kind.setCurrentIndex(self.kind.findData(LAYERS))
+        for name, box in self.judges.items():
+            box.setChecked(name == "words" and box.isEnabled())
         self.count.setValue(sentences)
         self.title.setText(f"Word errors without each layer of {self._entry.title}")
         self.title.selectAll()
