@@ -18,7 +18,7 @@ import numpy as np
 from app.audio.device import OutputDevice, Sound, probe
 from app.audio.mixer import Mixer, Programme, State
 from app.audio.recording import Recording
-from app.audio.switching import Comparison, Mode, comparison
+from app.audio.switching import Mode, Switching, comparison
 from engine.audio.resampling import Resampler, resample
 from engine.errors import DeviceError
 
@@ -28,8 +28,8 @@ LATENCY_SECONDS = 0.2
 """Less than this gives underruns when a busy engine thread shares the interpreter with the callback."""
 _STALL_SECONDS = 3.0
 _BLOCKS_REMEMBERED = 256
-_MADE = Comparison(Mode.STREAM, "The take plays while it is synthesised.")
-_ALONE = Comparison(Mode.ALONE, "This sound plays separately from A and B.")
+_MADE = Switching(Mode.STREAM, "The take plays while it is synthesised.")
+_ALONE = Switching(Mode.ALONE, "This sound plays separately from A and B.")
 
 
 class Player:

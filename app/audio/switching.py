@@ -20,20 +20,20 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Switching:
     """The active mode, and why, as a sentence."""
 
     mode: Mode
     reason: str
 
 
-def comparison(seconds: Sequence[float], aligned: bool = True) -> Comparison:
+def comparison(seconds: Sequence[float], aligned: bool = True) -> Switching:
     """The mode for takes of these lengths. ``aligned``: whether their models keep the timing from take to take."""
     if not aligned:
-        return Comparison(Mode.RESTART, "Timing differs between takes, so a switch starts from the beginning.")
+        return Switching(Mode.RESTART, "Timing differs between takes, so a switch starts from the beginning.")
     spread = max(seconds, default=0.0) - min(seconds, default=0.0)
     if spread > ALIGNMENT_TOLERANCE:
-        return Comparison(
+        return Switching(
             Mode.RESTART, f"The takes differ by {spread:.2f} s in length, so a switch starts from the beginning."
         )
-    return Comparison(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.")
+    return Switching(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.")

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.listening.session import Planned, Session
+from app.listening.session import ListeningSession, Planned
 from app.listening.stimuli import PreparedItem
 from app.listening.trials import ABX, RecordError, TrialConditions, TrialRecord
 
@@ -15,7 +15,7 @@ A, B, X = range(3)
 """The buttons."""
 
 
-class AbxSession(Session):
+class AbxSession(ListeningSession):
     """``trials`` trials over the items in turn. X is drawn independently for each, by the operating system."""
 
     method = ABX

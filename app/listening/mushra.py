@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.listening import anchors
-from app.listening.session import Planned, Session
+from app.listening.session import ListeningSession, Planned
 from app.listening.stimuli import MOST_SLIDERS, PreparedItem
 from app.listening.trials import MUSHRA, RecordError, TrialConditions, TrialRecord
 
@@ -23,7 +23,7 @@ HIGHEST = 100
 SHORTEST_LOOP_SECONDS = 0.5
 
 
-class MushraSession(Session):
+class MushraSession(ListeningSession):
     """One page for each item, in random order. Of each item the first stimulus is the reference."""
 
     method = MUSHRA

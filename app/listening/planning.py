@@ -12,7 +12,7 @@ from app.listening import statistics
 from app.listening.abx import DEFAULT_TRIALS, AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
-from app.listening.session import Session
+from app.listening.session import ListeningSession
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
 from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, new_name
 from app.listening.wording import counted, percent
@@ -124,7 +124,7 @@ class ListeningPlan:
         """The smallest possible p value of the randomisation test, if every page of one listener agrees."""
         return 2 * 0.5 ** len(self.used) * (len(self.conditions) - 1)
 
-    def session(self, prepared: Sequence[PreparedItem]) -> Session:
+    def session(self, prepared: Sequence[PreparedItem]) -> ListeningSession:
         """The session on the items that were made ready. Raises :class:`PlainError` if it cannot be."""
         listener = self.listener or new_name()
         if self.method == ABX:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from math import ceil
 
-from app.listening.session import Planned, Session
+from app.listening.session import ListeningSession, Planned
 from app.listening.stimuli import PreparedItem
 from app.listening.trials import CCR, PREFERENCE, RecordError, TrialConditions, TrialRecord
 
@@ -32,7 +32,7 @@ CATEGORIES = {
 CHOICES = {-1: "The first is better", 0: "No preference", 1: "The second is better"}
 
 
-class PreferenceSession(Session):
+class PreferenceSession(ListeningSession):
     """``trials`` pairs over the items in turn, half of them in either order, and a tenth more of them swapped."""
 
     def __init__(

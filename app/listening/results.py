@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.listening import anchors, statistics, trials
-from app.listening.statistics import ConditionSummary, Interval, PairedDifference, Rating, Screening, SignTest
+from app.listening.statistics import ConditionSummary, MeanInterval, PairedDifference, Rating, Screening, SignTest
 from app.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, TrialRecord
 from engine.errors import SettingError
 from engine.setting.setting import Setting
@@ -50,7 +50,7 @@ class AbxResult:
     """The probability of as many hits or more by guessing; exact."""
     needed: int | None
     """Hits that pass at the 5 % level."""
-    rate: Interval
+    rate: MeanInterval
     """Rate of right answers: exact for one listener, else bootstrapped over listeners and sentences."""
     smallest_detectable: float | None
     """True rate that such a test finds with 80 % probability."""
@@ -68,7 +68,7 @@ class PreferenceResult:
 
     titles: tuple[str, str]
     graded: bool
-    mean: Interval
+    mean: MeanInterval
     sign: SignTest
     first: int
     """Votes for what was heard first, whichever it was."""
@@ -135,7 +135,7 @@ def _abx(found: Sequence[TrialRecord]) -> AbxResult:
     right = [float(one.answer["said"] == one.order[2]) for one in found]
     hits, count = round(sum(right)), len(right)
     if len(set(_listeners(found))) == 1:
-        rate = Interval(hits / count, *statistics.exact_interval(hits, count), count)
+        rate = MeanInterval(hits / count, *statistics.exact_interval(hits, count), count)
     else:
         rate = statistics.clustered(right, _listeners(found), _sentences(found))
     return AbxResult(

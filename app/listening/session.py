@@ -27,7 +27,7 @@ class Planned:
     """Whether it is there to get to know the test: nothing of it is kept."""
 
 
-class Session(ABC):
+class ListeningSession(ABC):
     """Common to all methods. ``chance`` is the operating system's own unless a test replaces it.
 
     A trial whose sound was interrupted is void: it is recorded, counts for nothing and is asked again at the end.

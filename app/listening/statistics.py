@@ -135,7 +135,7 @@ def _two_sided(more: int, votes: int) -> float:
 
 # --- Means of clusters -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Interval:
+class MeanInterval:
     """A mean and its 95 % interval."""
 
     mean: float
@@ -151,7 +151,7 @@ def clustered(
     sentences: Sequence[Hashable],
     seed: int = 0,
     resamples: int = RESAMPLES,
-) -> Interval:
+) -> MeanInterval:
     """The mean of ``values`` with an interval that holds for other listeners *and* other sentences.
 
     Both are resampled, with replacement and independently of each other; an answer counts as often as its listener was
@@ -177,7 +177,7 @@ def clustered(
         # A draw may miss every answer where not everybody heard everything.
         means.append((weights @ scores)[total > 0] / total[total > 0])
     low, high = ends(np.concatenate(means))
-    return Interval(float(scores.mean()), float(low), float(high), len(scores))
+    return MeanInterval(float(scores.mean()), float(low), float(high), len(scores))
 
 
 def paired_p(differences: Sequence[float], seed: int = 0, resamples: int = RESAMPLES) -> float:
@@ -231,7 +231,7 @@ class ConditionSummary:
     median: float
     lower_quartile: float
     upper_quartile: float
-    mean: Interval
+    mean: MeanInterval
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class PairedDifference:
 
     condition: str
     than: str
-    difference: Interval
+    difference: MeanInterval
     p: float
     """Result of :func:`paired_p`, over the means of listeners on sentences."""
 

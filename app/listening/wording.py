@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from app.listening import statistics
 from app.listening.results import AbxResult, MushraResult, PreferenceResult, Result
-from app.listening.statistics import Interval
+from app.listening.statistics import MeanInterval
 
 _HIGH = 80
 """MUSHRA is made for what is rated below this."""
@@ -113,7 +113,7 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
     return tuple(made)
 
 
-def interval(one: Interval, shown: Callable[[float], str]) -> str:
+def interval(one: MeanInterval, shown: Callable[[float], str]) -> str:
     """A mean with its interval, each as ``shown``, and n."""
     return f"{shown(one.mean)} (95 % interval {shown(one.low)} to {shown(one.high)}, n = {one.n})"
 

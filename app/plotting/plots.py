@@ -15,7 +15,7 @@ from app.plotting.curves import CurveLayers, Series, shape_of
 from app.plotting.frame import Frame, pen
 from app.plotting.layers import Block, Blocks
 from app.plotting.palette import DASHES, category_colours, magnitude_map, series_colour
-from app.plotting.points import Beams, Interval, Rings
+from app.plotting.points import Beams, IntervalMark, Rings
 from app.plotting.reading import GROUP_WIDTH, bar_centre
 from app.plotting.words import Entry, Legend
 from app.shell.theme import Colours
@@ -90,7 +90,7 @@ class PanelLayers:
             mark = "" if curve.reference and not curve.notes else shape_of(index)
             drawn.append(Series(curve.name, np.array(curve.x), np.array(curve.y), colour, 2.0, style, mark))
             ends = zip(curve.x, curve.low, curve.high, strict=False)
-            intervals += [Interval(*one, colour) for one in ends if all(map(math.isfinite, one))]
+            intervals += [IntervalMark(*one, colour) for one in ends if all(map(math.isfinite, one))]
         across, up = Scale.of(np.array([x for curve in panel.curves for x in curve.x])), Scale.of(_heights(panel))
         if _heights(panel).min() >= 0:
             # What cannot be negative shall not look as if it could; marks at zero keep some room.
@@ -113,7 +113,7 @@ class PanelLayers:
                     place = bar_centre(panel, row, column)
                     ends = place - 0.46 * width, place + 0.46 * width
                     blocks.append(Block(ends, (0.0, value), fill, pen(series_colour(colours, row))))
-                    intervals += [Interval(place, one.low[column], one.high[column])] if one.low else []
+                    intervals += [IntervalMark(place, one.low[column], one.high[column])] if one.low else []
         several = len(panel.series) > 1
         tops = [value for one in panel.series for value in (*one.values, *one.high) if math.isfinite(value)]
         self._bars.blocks, self._beams.intervals, self._beams.beam = blocks, intervals, _WIDEST_BEAM

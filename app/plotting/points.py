@@ -113,7 +113,7 @@ class Whiskers(Layer):
 
 
 @dataclass(frozen=True)
-class Interval:
+class IntervalMark:
     """An upright interval, in figures."""
 
     place: float
@@ -128,7 +128,7 @@ class Beams(Layer):
 
     def __init__(self, frame: Frame, z: float) -> None:
         super().__init__(frame, z)
-        self.intervals: Sequence[Interval] = ()
+        self.intervals: Sequence[IntervalMark] = ()
         self.beam = 5.0
         """Half of a beam, in pixels."""
 

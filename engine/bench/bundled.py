@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from engine.errors import SettingError
-from engine.measure.timing import Comparison, paired_ratio
+from engine.measure.timing import PairedTimes, paired_ratio
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.catalogue import entry, voice
@@ -94,7 +94,7 @@ def timed(
     arguments: argparse.Namespace,
     what: str = "",
     warm_up: int = 1,
-) -> Comparison:
+) -> PairedTimes:
     """Compare ``variants`` with the first of them in interleaved rounds, as many as the options say. ``what`` is named
     in the progress."""
     say(f"{what}{': ' if what else ''}{arguments.rounds} rounds of each …")

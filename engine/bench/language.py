@@ -100,7 +100,7 @@ class Decoded:
 
 
 @dataclass(frozen=True)
-class Pace:
+class DecodingTimes:
     """Ways of decoding other than the first."""
 
     decoded: Mapping[str, Decoded]
@@ -109,9 +109,9 @@ class Pace:
     more."""
 
 
-def paced(
+def timed_decoding(
     model: LanguageSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int, say: Callable[[str], None]
-) -> Pace:
+) -> DecodingTimes:
     """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with its own seed."""
     first = next(iter(ways))
     every = {**ways, AGAIN: ways[first]}
@@ -139,7 +139,7 @@ def paced(
         for name, found in decoded.items()
         if name != first
     }
-    return Pace(decoded, speed_up)
+    return DecodingTimes(decoded, speed_up)
 
 
 def judged(

@@ -35,7 +35,7 @@ class _Judged:
 
 
 @dataclass(frozen=True)
-class Heard:
+class JudgedSpeech:
     """What was heard of one way of speaking, or of the original speech."""
 
     word_error_rate: float
@@ -43,7 +43,7 @@ class Heard:
     """Columns of a report, the word error rate among them."""
 
 
-def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, Heard]:
+def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, JudgedSpeech]:
     """What was heard of every one of ``ways``, of which the first is what the others are compared with, and of the
     original speech. The judge listens to ``sentences`` in every voice. Nothing if there are none.
 
@@ -61,7 +61,10 @@ def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> 
         one.mels[verdict.voice] = verdict.mels or [_mel(take) for take in verdict.syntheses]
         one.codes[verdict.voice] = [_codes(take) for take in verdict.syntheses]
     plain = found[next(iter(ways))]
-    return {title: Heard(one.edits / one.words, _columns(one, found[ORIGINAL], plain)) for title, one in found.items()}
+    return {
+        title: JudgedSpeech(one.edits / one.words, _columns(one, found[ORIGINAL], plain))
+        for title, one in found.items()
+    }
 
 
 def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, object]:

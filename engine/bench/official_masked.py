@@ -15,7 +15,7 @@ from engine.models.networks.bidirectional import BidirectionalTransformer, Qwen3
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.plain_masked import PlainRun
 from engine.models.networks.shapes import without_weights
-from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededNoise, demask
+from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask
 from engine.sampling.demasking_schedule import Block
 
 OFFICIAL, OWN_LAYERS, UNPADDED, EXACT = (
@@ -129,7 +129,7 @@ def filled(
     device = request.text.device
     canvas = Canvas(config.codebooks, request.frames, config.mask, device)
     predictor = begin(request, rules.guidance)
-    for _ in demask(predictor, canvas, Block(0, request.frames, steps), rules, SeededNoise(seed, device)):
+    for _ in demask(predictor, canvas, Block(0, request.frames, steps), rules, SeededCanvasNoise(seed, device)):
         pass
     return canvas.codes
 

@@ -44,7 +44,7 @@ from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedConfig
 from engine.models.omnivoice.config import FRAME_RATE
 from engine.models.omnivoice.higgs import RELEASED, HiggsConfig, HiggsDecoder, WindowedHiggs
-from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededNoise, demask
+from engine.sampling.demasking import Canvas, Guide, Predictor, Rules, SeededCanvasNoise, demask
 from engine.sampling.demasking_schedule import Block
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
@@ -157,7 +157,7 @@ def first_audio(case: Case, rounds: int) -> dict[str, object]:
     def speak() -> None:
         canvas = Canvas(case.config.codebooks, case.request.frames, case.config.mask, case.device)
         predictor = graphed.begin(case.request.shortened(seen), Rules().guidance)
-        for _ in demask(predictor, canvas, Block(0, end, plan.first_steps), Rules(), SeededNoise(0, case.device)):
+        for _ in demask(predictor, canvas, Block(0, end, plan.first_steps), Rules(), SeededCanvasNoise(0, case.device)):
             pass
         WindowedHiggs(codec).push(canvas.codes[:, :end].clamp(max=case.decoder.codebook_size - 1))
 

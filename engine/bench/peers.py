@@ -29,7 +29,7 @@ from engine.bench.operators import seconds_by_kind
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import Comparison, Interval, interval
+from engine.measure.timing import Interval, PairedTimes, interval
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
@@ -147,7 +147,7 @@ def _precisions(device: torch.device) -> tuple[torch.dtype, ...]:
 
 def _compare(
     rows: list[dict[str, object]], name: str, both: Both, frames: int, arguments: argparse.Namespace
-) -> Comparison:
+) -> PairedTimes:
     weight = both[1][OURS].proj_out.weight
     kind = str(weight.dtype).removeprefix("torch.")
     ways = samplers(*both, frames, arguments.steps)

@@ -20,7 +20,7 @@ from engine.bench.report import Report
 from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import Comparison, interval
+from engine.measure.timing import PairedTimes, interval
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
 from engine.models.base import Utterance, WeightSet, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
@@ -205,7 +205,7 @@ def _on_top(top: Top, value: float, model: FlowSpeech, setting: Setting, argumen
 
 # --- Measured ---------------------------------------------------------------------------------------------------------
 def _rungs(
-    ladder: Sequence[Way], heard: Mapping[str, Sequence[VoiceVerdict]], sampled: Comparison, spoken: Comparison
+    ladder: Sequence[Way], heard: Mapping[str, Sequence[VoiceVerdict]], sampled: PairedTimes, spoken: PairedTimes
 ) -> Iterator[dict[str, object]]:
     foot = heard[ladder[0].title]
     for below, rung in zip((None, *ladder), ladder, strict=False):

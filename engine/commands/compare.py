@@ -23,7 +23,7 @@ from engine.measure.baseline_metrics import with_difference
 from engine.measure.evaluation.judges import JUDGES, judge_named
 from engine.measure.machine import describe
 from engine.measure.metrics import metric
-from engine.measure.timing import Comparison, Interval, interval, paired_ratio
+from engine.measure.timing import Interval, PairedTimes, interval, paired_ratio
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
 from engine.setting.take import Metrics
 
@@ -72,7 +72,7 @@ class _Measured:
     """One text under both sides."""
 
     text: str
-    timing: Comparison
+    timing: PairedTimes
     figures: tuple[dict[str, float | None], dict[str, float | None]]
     """Medians over the repeats, of A and of B."""
     runs: tuple[list[dict[str, float | None]], list[dict[str, float | None]]]

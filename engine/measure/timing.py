@@ -48,7 +48,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedTimes:
     """Result of :func:`paired_ratio`. The baseline is the first variant."""
 
     baseline: str
@@ -114,7 +114,7 @@ def paired_ratio(
     warm_up: int = 1,
     device: str = "cpu",
     on_round: Callable[[int], None] | None = None,
-) -> Comparison:
+) -> PairedTimes:
     """Compare ``variants`` with the first of them, interleaved.
 
     Every variant runs ``warm_up`` times first, unmeasured. ``on_round`` gets how many rounds are done and may raise
@@ -139,7 +139,7 @@ def paired_ratio(
     seconds = {name: tuple(watch.seconds for watch in watches[name]) for name in runs}
     again = seconds.pop(_BASELINE_AGAIN)
     speed_up = {name: interval(_ratios(seconds[baseline], seconds[name])) for name in variants if name != baseline}
-    return Comparison(
+    return PairedTimes(
         baseline=baseline,
         clock=clock_name(device),
         seconds=seconds,

@@ -71,7 +71,7 @@ class Predictor(Protocol):
         mask."""
 
 
-class Noise(Protocol):
+class CanvasNoise(Protocol):
     """All random numbers of one canvas."""
 
     def positions(self, step: int, codebooks: int, frames: int) -> Tensor:
@@ -81,7 +81,7 @@ class Noise(Protocol):
         """Uniform numbers (codebooks, frames, entries) in [0, 1) that decide which codes they get."""
 
 
-class SeededNoise:
+class SeededCanvasNoise:
     """The random numbers of one request. They are drawn on the processor, so that a seed gives the same ones on every
     device."""
 
@@ -166,7 +166,7 @@ def demask(
     canvas: Canvas,
     block: Block,
     rules: Rules,
-    noise: Noise,
+    noise: CanvasNoise,
     first_step: int = 0,
     guide: Callable[[int], Guide] = lambda step: Guide.BOTH,
     check: Callable[[], None] = lambda: None,

@@ -22,8 +22,8 @@ from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged, Setting
 from engine.studies.hooks import hooks
-from engine.studies.space import Axis, Search, axes_of, search_of, study_fields
-from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Spoken, Study, assembled, duration
+from engine.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
+from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
 from engine.techniques import conflict, require_family, technique
 
 LIMIT = 20_000
@@ -143,7 +143,7 @@ class _Reader:
             raise StudyError("seeds has one twice.")
         return seeds
 
-    def _utterances(self) -> tuple[Spoken, ...]:
+    def _utterances(self) -> tuple[StudySentence, ...]:
         """Sentences by all voices, or the pairs of a published list."""
         fields = self._fields
         if "manifest" in fields:
@@ -151,9 +151,11 @@ class _Reader:
                 raise StudyError("manifest has its own sentences and voices; omit 'sentences' and 'voices'.")
             file, audio = self._path(fields.text("manifest")), fields.text("manifest_audio")
             rows = manifests.read(file, self._path(audio) if audio else None)
-            found = [Spoken(row.text, row.voice, row.recording) for row in rows[: fields.whole("count", len(rows), 1)]]
+            found = [
+                StudySentence(row.text, row.voice, row.recording) for row in rows[: fields.whole("count", len(rows), 1)]
+            ]
         else:
-            found = [Spoken(text, voice) for voice in self._voices() for text in self._sentences()]
+            found = [StudySentence(text, voice) for voice in self._voices() for text in self._sentences()]
         if len({one.key for one in found}) < len(found):
             raise StudyError("a sentence occurs twice for one voice; list it once, and use more seeds.")
         return tuple(found)
@@ -202,7 +204,7 @@ class _Reader:
             raise StudyError(problem)
         return Voice(f"{catalogue.OWN_VOICE}{audio}", audio.stem, str(audio), transcript)
 
-    def _calibration(self, utterances: Sequence[Spoken]) -> tuple[Utterance, ...]:
+    def _calibration(self, utterances: Sequence[StudySentence]) -> tuple[Utterance, ...]:
         """Utterances to calibrate on: not those of the evaluation, unless the study says so."""
         texts = self._fields.texts("calibration") or (catalogue.sentences()[0],)
         return tuple(Utterance(text, utterances[0].voice) for text in texts)
@@ -237,13 +239,13 @@ class _Reader:
                 found.append(Candidate(setting, LISTED, name))
         return found
 
-    def _grids(self) -> list[tuple[Axis, ...]]:
+    def _grids(self) -> list[tuple[VariedKnob, ...]]:
         """The axes of one ``[grid]``, or of several ``[[grid]]``, all of whose settings are run."""
         given = self._fields.get("grid", [])
         tables = given if isinstance(given, list) else [given]
         return [axes_of(study_fields(one, "grid").values, self._entry) for one in tables]
 
-    def _grid(self, axes: Sequence[Axis]) -> list[Candidate]:
+    def _grid(self, axes: Sequence[VariedKnob]) -> list[Candidate]:
         found: dict[str, Candidate] = {}
         for values in product(*(axis.values for axis in axes)):
             setting = assembled(self._model, self._options, dict(zip(axes, values, strict=True)))

@@ -23,7 +23,7 @@ from engine.models.silent_observer import QuietObserver
 from engine.setting.artefact import Artefact
 from engine.setting.take import Trace
 from engine.studies.hooks import preparer
-from engine.studies.study import Spoken
+from engine.studies.study import StudySentence
 from engine.studies.tasks import (
     Equipment,
     Failed,
@@ -157,7 +157,7 @@ class TaskRunner:
         seconds = time.perf_counter() - started
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
-    def _verdicts(self, spoken: Spoken, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
+    def _verdicts(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
         judges = self._judges or {}
         return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
 

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from engine.measure.timing import running_order
 from engine.setting.artefact import Artefact
-from engine.studies.study import BASELINE, Candidate, Cell, Spoken, Study, seeded
+from engine.studies.study import BASELINE, Candidate, Cell, Study, StudySentence, seeded
 from engine.studies.tasks import MeasureReference, Prepare, Speak, Task
 
 ATTEMPTS = 3
@@ -42,7 +42,7 @@ class Queue:
         referred: Iterable[str] = (),
     ) -> None:
         self._study = study
-        self._spoken: dict[str, Spoken] = {one.key: one for one in study.utterances}
+        self._spoken: dict[str, StudySentence] = {one.key: one for one in study.utterances}
         self._candidates: dict[str, Candidate] = {}
         self._artefacts = dict(artefacts)
         self._done = set(finished)

@@ -23,7 +23,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, metric
 from engine.studies.agreement import Listened, agreement_page
 from engine.studies.report_tables import to_csv, to_latex
-from engine.studies.results import Heard, Results
+from engine.studies.results import PlayableTake, Results
 from engine.studies.search import answer
 from engine.studies.space import Search
 from engine.studies.store import read_audio
@@ -185,7 +185,7 @@ def _floor(results: Results) -> list[str]:
 
 def _players(results: Results) -> list[str]:
     """Players by sentence, as many sentences as the page has room for."""
-    sentences: dict[tuple[str, str, int], list[tuple[int, str, Heard]]] = {}
+    sentences: dict[tuple[str, str, int], list[tuple[int, str, PlayableTake]]] = {}
     for number, one in enumerate(results.settings, start=1):
         for heard in results.heard.get(one.key, ()):
             place = sentences.setdefault((heard.text, heard.voice, heard.seed), [])
@@ -206,7 +206,7 @@ def _players(results: Results) -> list[str]:
     return parts
 
 
-def _player(take: tuple[int, str, Heard], data: str) -> str:
+def _player(take: tuple[int, str, PlayableTake], data: str) -> str:
     number, title, heard = take
     understood = f"<br><small>heard: {escape(heard.understood)}</small>" if heard.understood else ""
     player = f'<audio controls preload="none" src="data:audio/flac;base64,{data}"></audio>'

@@ -56,7 +56,7 @@ class SettingResult:
 
 
 @dataclass(frozen=True)
-class Heard:
+class PlayableTake:
     """One take that can be heard."""
 
     take: str
@@ -103,7 +103,7 @@ class Results:
     """By the metric's name: what its judge says of the reference speech, its floor."""
     no_reference: str = ""
     """Why there is no reference speech, if there is none."""
-    heard: Mapping[str, tuple[Heard, ...]] = field(default_factory=dict, repr=False)
+    heard: Mapping[str, tuple[PlayableTake, ...]] = field(default_factory=dict, repr=False)
     """By the setting's key."""
     machines: tuple[str, ...] = ()
     clocks: tuple[str, ...] = ()
@@ -209,9 +209,9 @@ def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimat
     return _figures([settings[key] for key in wanted], by_setting)
 
 
-def _heard(store: Store, take: StoredTake) -> Heard:
+def _heard(store: Store, take: StoredTake) -> PlayableTake:
     understood = next((one.heard for one in take.verdicts if one.heard), "")
-    return Heard(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
+    return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from engine.setting.knobs import Values, checked
 from engine.studies.extras import NO_SEARCH
 from engine.studies.front import costs_of, front
 from engine.studies.results import figures_of
-from engine.studies.space import Axis, Range, Search
+from engine.studies.space import Range, Search, VariedKnob
 from engine.studies.store import Store
 from engine.studies.stored import COMPLETE, FAILED, RULED_OUT, RUNNING, StoredTrial
 from engine.studies.study import SEARCH, Candidate, Study, assembled
@@ -157,16 +157,16 @@ class Searcher:
             directions = ["maximize" if metric(name).better == "higher" else "minimize" for name in search.objectives]
             return optuna.create_study(directions=directions, sampler=sampler)
 
-    def _axes_for(self, trial: optuna.trial.Trial) -> list[Axis | Range]:
+    def _axes_for(self, trial: optuna.trial.Trial) -> list[VariedKnob | Range]:
         """The axes that matter: those of techniques that are off do not. Axes that say so come first."""
-        switches = [axis for axis in self._search.axes if isinstance(axis, Axis) and "off" in axis.values]
+        switches = [axis for axis in self._search.axes if isinstance(axis, VariedKnob) and "off" in axis.values]
         others = [axis for axis in self._search.axes if axis not in switches]
         off = {axis.technique for axis in switches if axis.is_off(self._suggest(trial, axis))}
         return [*switches, *(axis for axis in others if not axis.technique or axis.technique not in off)]
 
     @staticmethod
-    def _suggest(trial: optuna.trial.Trial, axis: Axis | Range) -> bool | int | float | str:
-        if isinstance(axis, Axis):
+    def _suggest(trial: optuna.trial.Trial, axis: VariedKnob | Range) -> bool | int | float | str:
+        if isinstance(axis, VariedKnob):
             # Of what was handed over; Optuna's own type would also allow None.
             return cast("bool | int | float | str", trial.suggest_categorical(axis.name, list(axis.values)))
         if axis.whole:
@@ -199,9 +199,9 @@ class Searcher:
             return
         self._memory.add_trial(trial)
 
-    def _distribution(self, axis: Axis | Range) -> optuna.distributions.BaseDistribution:
+    def _distribution(self, axis: VariedKnob | Range) -> optuna.distributions.BaseDistribution:
         kinds = self._optuna.distributions
-        if isinstance(axis, Axis):
+        if isinstance(axis, VariedKnob):
             return kinds.CategoricalDistribution(list(axis.values))
         if axis.whole:
             return kinds.IntDistribution(int(axis.low), int(axis.high), axis.log, int(axis.step or 1))
@@ -257,8 +257,8 @@ class Searcher:
         return Candidate(setting, SEARCH)
 
 
-def _as_axis(axis: Axis | Range) -> Axis:
-    return axis if isinstance(axis, Axis) else Axis(axis.technique, axis.knob, ())
+def _as_axis(axis: VariedKnob | Range) -> VariedKnob:
+    return axis if isinstance(axis, VariedKnob) else VariedKnob(axis.technique, axis.knob, ())
 
 
 def checked_options(study: Study) -> Values:

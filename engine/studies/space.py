@@ -23,7 +23,7 @@ SAMPLERS = ("auto", "tpe", "nsga2", "random")
 
 
 @dataclass(frozen=True)
-class Axis:
+class VariedKnob:
     """One option or knob that varies over ``values``."""
 
     technique: str
@@ -93,7 +93,7 @@ class Search:
 
     trials: int
     objectives: tuple[str, ...]
-    axes: tuple[Axis | Range, ...]
+    axes: tuple[VariedKnob | Range, ...]
     constraints: tuple[Constraint, ...] = ()
     sampler: str = "auto"
     seed: int = 0
@@ -114,7 +114,7 @@ class Search:
         return f"The setting with {goals}{kept}."
 
 
-def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[Axis, ...]:
+def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[VariedKnob, ...]:
     """The axes of a grid. Raises :class:`StudyError`."""
     found = []
     if not given:
@@ -150,7 +150,7 @@ def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
     return search
 
 
-def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> Axis | Range:
+def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> VariedKnob | Range:
     where = f"search.space.{_joined(owner, name)}"
     if isinstance(values, list) and values:
         return _axis(owner, name, values, entry, "search.space")
@@ -175,7 +175,7 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> A
     return Range(owner, name, low, high, step, log, knob.whole)
 
 
-def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where: str) -> Axis:
+def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where: str) -> VariedKnob:
     place = f"{where}.{_joined(owner, name)}"
     if owner and name == ENGAGED:
         technique(owner)
@@ -191,7 +191,7 @@ def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where
             raise StudyError(f"{place}: {error}") from error
     if len(set(found)) < len(found):
         raise StudyError(f"{place} names a value twice.")
-    return Axis(owner, name, found)
+    return VariedKnob(owner, name, found)
 
 
 def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:

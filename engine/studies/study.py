@@ -17,7 +17,7 @@ from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Engaged, Setting
-from engine.studies.space import Axis, Search
+from engine.studies.space import Search, VariedKnob
 from engine.techniques import technique
 
 BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
@@ -25,7 +25,7 @@ BASELINE, LISTED, GRID, SEARCH = "baseline", "list", "grid", "search"
 
 
 @dataclass(frozen=True)
-class Spoken:
+class StudySentence:
     """A text, who speaks it, and a recording of a person saying it if there is one."""
 
     text: str
@@ -87,7 +87,7 @@ class Study:
     title: str
     model: str
     candidates: tuple[Candidate, ...]
-    utterances: tuple[Spoken, ...]
+    utterances: tuple[StudySentence, ...]
     seeds: tuple[int, ...] = (0,)
     rounds: int = 1
     judges: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ def results_folder(file: str | Path) -> Path:
     return Path(file).with_suffix(".study")
 
 
-def assembled(model: str, options: Values, values: Mapping[Axis, object]) -> Setting:
+def assembled(model: str, options: Values, values: Mapping[VariedKnob, object]) -> Setting:
     """The setting at one point of the axes; a technique any of whose axes is off is not engaged."""
     changed: dict[str, object] = {}
     knobs: dict[str, dict[str, object]] = {}

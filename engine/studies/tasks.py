@@ -10,7 +10,7 @@ from engine.models.base import Utterance
 from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
 from engine.setting.take import Take
-from engine.studies.study import Cell, Spoken
+from engine.studies.study import Cell, StudySentence
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Prepare:
 class MeasureReference:
     """Let the judges hear the reference speech of an utterance."""
 
-    spoken: Spoken
+    spoken: StudySentence
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Speak:
 
     cell: Cell
     setting: Setting
-    spoken: Spoken
+    spoken: StudySentence
     artefacts: tuple[Artefact, ...] = ()
 
 

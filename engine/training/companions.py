@@ -26,13 +26,13 @@ from engine.training.optimisers import Rates
 from engine.training.requests import CompanionRequest, Trained
 from engine.training.saving import save_with_log
 from engine.training.sentences import PROMPT, training_sentences
-from engine.training.session import Budget, Milestone, Pace, Session, check_place
+from engine.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens
 from engine.training.teacher import Teacher
 from engine.training.teachers import read_teacher, require_teacher
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe
 
-PACE = Pace(log_steps=10, validation_steps=50, validates_first=True)
+INTERVALS = Intervals(log_steps=10, validation_steps=50, validates_first=True)
 KEPT_BACK = 24
 """One in this many of the model's own utterances is kept for validation."""
 FEWEST = 8
@@ -69,7 +69,9 @@ class Companion(ABC):
         return Values(layers=len(recipe.retained), retained=",".join(map(str, recipe.retained)))
 
 
-def train_companion(request: CompanionRequest, companion: Companion, follower: Follower, pace: Pace = PACE) -> Trained:
+def train_companion(
+    request: CompanionRequest, companion: Companion, follower: Follower, intervals: Intervals = INTERVALS
+) -> Trained:
     """Train, and export the result.
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
@@ -84,7 +86,9 @@ def train_companion(request: CompanionRequest, companion: Companion, follower: F
     place = Path(request.export) if request.export else own_place(request.model)
     folder = place / companion.kind
     milestones = companion.following(recipe, folder, work, follower).milestone
-    session = Session(recipe, work, Budget(request.minutes, request.steps), pace, follower.status, milestones)
+    session = TrainingSession(
+        recipe, work, Budget(request.minutes, request.steps), intervals, follower.status, milestones
+    )
     session.begin(request.resume)
     follower.status("Training")
     if not session.run():

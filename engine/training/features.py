@@ -64,7 +64,7 @@ class Examples:
         return sum(one.frames for one in self.training) * HOP / SAMPLE_RATE
 
 
-class Reader(Protocol):
+class RowReader(Protocol):
     """A model's way of reading rows. ``joins``: whether rows of one voice may be joined into one item."""
 
     joins: bool
@@ -165,7 +165,7 @@ class CharacterReader:
         return np.array(self._encode(row.text).ids, np.int64), self._mel(_samples(row, levelled=False))[0].numpy()
 
 
-def reader(checkpoint: F5Checkpoint) -> Reader:
+def reader(checkpoint: F5Checkpoint) -> RowReader:
     """Reader of texts for the model of ``checkpoint``. Raises :class:`engine.errors.CheckpointError`."""
     folder = checkpoint.path.parent
     if checkpoint.text_front_end == PHONES:
@@ -181,7 +181,7 @@ def reader(checkpoint: F5Checkpoint) -> Reader:
 
 
 def check_rows(
-    manifest: Path, rows: Sequence[ManifestRow], read: Reader, check: Callable[[], None] = lambda: None
+    manifest: Path, rows: Sequence[ManifestRow], read: RowReader, check: Callable[[], None] = lambda: None
 ) -> None:
     """Raise :class:`TrainingError` with every line whose text or phones the model cannot read."""
     problems = []
@@ -197,7 +197,7 @@ def check_rows(
 def prepare(
     manifest: Path,
     rows: Sequence[ManifestRow],
-    read: Reader,
+    read: RowReader,
     folder: Path,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Examples:
@@ -223,7 +223,7 @@ def _samples(row: ManifestRow, levelled: bool) -> torch.Tensor:
     return resample(samples, recording.sample_rate, SAMPLE_RATE)
 
 
-def _key(rows: Sequence[ManifestRow], read: Reader) -> str:
+def _key(rows: Sequence[ManifestRow], read: RowReader) -> str:
     """Changes with everything that the prepared speech depends on."""
     digest = hashlib.sha256(f"1 {type(read).__name__}".encode())
     for row in rows:
@@ -243,7 +243,7 @@ def _complete(folder: Path, key: str) -> bool:
 def _write(
     manifest: Path,
     rows: Sequence[ManifestRow],
-    read: Reader,
+    read: RowReader,
     folder: Path,
     key: str,
     progress: Callable[[int, int], None],

@@ -23,8 +23,8 @@ from engine import locks
 from engine.audio.mel import MelFrontEnd
 from engine.errors import TrainingError
 from engine.files import reason, write_atomically
-from engine.front_end.natural.pace import EMPHASISED, STRENGTHS, TEMPOS
 from engine.front_end.natural.phones import timed_phones
+from engine.front_end.natural.prosody import EMPHASISED, STRENGTHS, TEMPOS
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.catalogue import judged_sentences
 from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
@@ -64,7 +64,7 @@ class CorpusOptions:
 
 
 @dataclass(frozen=True)
-class Delivery:
+class Manner:
     """How an utterance is spoken."""
 
     pitch: float = 1.0
@@ -80,7 +80,7 @@ class Delivery:
 
 
 @dataclass(frozen=True)
-class Spoken:
+class SpokenSentence:
     """A sentence as the teacher spoke it."""
 
     symbols: tuple[str, ...]
@@ -92,10 +92,10 @@ class Spoken:
     """(n,) float32 at 24 kHz."""
 
 
-class Teacher(Protocol):
+class Speaker(Protocol):
     """Who speaks; see :class:`engine.training.natural_teacher.NaturalTeacher`."""
 
-    def speak(self, text: str, delivery: Delivery) -> list[Spoken]:
+    def speak(self, text: str, delivery: Manner) -> list[SpokenSentence]:
         """The sentences of ``text``."""
 
 
@@ -120,33 +120,33 @@ class NaturalClip:
 
 
 @dataclass(frozen=True)
-class Utterance:
+class PlannedSentence:
     """What is to be spoken."""
 
     voice: str
     text: str
-    delivery: Delivery
+    delivery: Manner
     held_out: bool
 
 
-def planned(options: CorpusOptions) -> list[Utterance]:
+def planned(options: CorpusOptions) -> list[PlannedSentence]:
     """All utterances of a corpus: those to train on, then those held out."""
     counts = ((options.voices, options.sentences), (options.held_out_voices, options.held_out_sentences))
     texts = iter(corpus_sentences(options.utterances, options.seed, [PROMPT, *judged_sentences()]))
-    utterances: list[Utterance] = []
+    utterances: list[PlannedSentence] = []
     for part, (voices, sentences) in enumerate(counts):
         for number in range(voices):
             draw = np.random.default_rng([options.seed, part, number])
             pitch, formant = draw.uniform(*PITCHES), draw.uniform(*FORMANTS)
             for _ in range(sentences):
                 delivery = _delivery(np.random.default_rng([options.seed, len(utterances)]), pitch, formant)
-                utterances.append(Utterance(f"{'vh'[part]}{number:03d}", next(texts), delivery, bool(part)))
+                utterances.append(PlannedSentence(f"{'vh'[part]}{number:03d}", next(texts), delivery, bool(part)))
     return utterances
 
 
-def _delivery(draw: np.random.Generator, pitch: float, formant: float) -> Delivery:
+def _delivery(draw: np.random.Generator, pitch: float, formant: float) -> Manner:
     emphasis, strength = draw.uniform(), draw.uniform(*STRENGTHS)
-    return Delivery(
+    return Manner(
         pitch=float(pitch * np.exp(draw.normal(0, PITCH_DEVIATION))),
         formant=float(formant),
         pitch_range=draw.uniform(*RANGES),
@@ -160,7 +160,7 @@ def _delivery(draw: np.random.Generator, pitch: float, formant: float) -> Delive
 def make_corpus(
     folder: Path,
     options: CorpusOptions,
-    teacher: Callable[[], Teacher],
+    teacher: Callable[[], Speaker],
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Corpus[NaturalClip]:
     """Make what is missing of a corpus in ``folder`` and open all of it.
@@ -208,11 +208,11 @@ def _require_same(folder: Path, options: CorpusOptions) -> None:
 
 def _make(
     folder: Path,
-    utterances: Sequence[Utterance],
-    teacher: Callable[[], Teacher],
+    utterances: Sequence[PlannedSentence],
+    teacher: Callable[[], Speaker],
     progress: Callable[[int, int], None],
 ) -> None:
-    speaker: Teacher | None = None
+    speaker: Speaker | None = None
     for start in range(0, len(utterances), SHARD):
         shard, wanted = _Shard(folder, start), utterances[start : start + SHARD]
         if not shard.holds(wanted):
@@ -240,14 +240,14 @@ class _Shard:
     def _index(self) -> dict[str, list]:
         return json.loads(self._path("json").read_text(encoding="utf-8"))
 
-    def holds(self, utterances: Sequence[Utterance]) -> bool:
+    def holds(self, utterances: Sequence[PlannedSentence]) -> bool:
         """Whether it is complete, and of ``utterances``."""
         try:
             return self._index()["utterances"] == _listed(utterances)
         except (OSError, ValueError, KeyError):
             return False
 
-    def make(self, utterances: Sequence[Utterance], teacher: Teacher, spoken: Callable[[int], None]) -> None:
+    def make(self, utterances: Sequence[PlannedSentence], teacher: Speaker, spoken: Callable[[int], None]) -> None:
         """Have ``teacher`` speak them; ``spoken`` is called with how many are spoken."""
         self._path("json").unlink(missing_ok=True)
         front_end = MelFrontEnd()
@@ -275,7 +275,7 @@ class _Shard:
             clip = NaturalClip(
                 voice,
                 text,
-                Delivery(**delivery).formant,
+                Manner(**delivery).formant,
                 timed_phones(symbols, lengths, HOP / SAMPLE_RATE),
                 mels[mel : mel + mel_frames],
                 latents[latent : latent + frames],
@@ -285,5 +285,5 @@ class _Shard:
         return clips
 
 
-def _listed(utterances: Sequence[Utterance]) -> list[list]:
+def _listed(utterances: Sequence[PlannedSentence]) -> list[list]:
     return [[one.voice, one.text, asdict(one.delivery), one.held_out] for one in utterances]

@@ -16,12 +16,12 @@ import numpy as np
 import torch
 
 from engine.errors import PlainError
-from engine.front_end.natural.pace import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from engine.front_end.natural.phones import EDGE
+from engine.front_end.natural.prosody import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from engine.models.minis.natural.decoder import NaturalDecoder
 from engine.models.minis.natural.excitation import SeededNoise
 from engine.models.minis.natural.layout import LOWEST_VOICED
-from engine.training.natural_corpus import Delivery, Spoken
+from engine.training.natural_corpus import Manner, SpokenSentence
 
 if TYPE_CHECKING:
     import onnx
@@ -58,12 +58,12 @@ class NaturalTeacher:
         """The sentences of ``text`` in the teacher's phonemes."""
         return self._voice.phonemize(text)
 
-    def speak(self, text: str, delivery: Delivery = Delivery()) -> list[Spoken]:
+    def speak(self, text: str, delivery: Manner = Manner()) -> list[SpokenSentence]:
         """The sentences of ``text``, delivered so."""
         noise = SeededNoise(delivery.seed)
         return [self._spoken(self._voice.ids(sentence), delivery, noise) for sentence in self.phonemes(text)]
 
-    def _spoken(self, ids: Sequence[int], delivery: Delivery, noise: SeededNoise) -> Spoken:
+    def _spoken(self, ids: Sequence[int], delivery: Manner, noise: SeededNoise) -> SpokenSentence:
         symbols = tuple(self._symbols[number] for number in ids)
         conditions, pitch, owners = self._planned(ids, delivery.tempo)
         if delivery.emphasis is not None:
@@ -72,7 +72,7 @@ class NaturalTeacher:
         hidden = torch.from_numpy(self.hidden(conditions))
         voiced = torch.from_numpy(_sung(pitch, delivery.pitch, delivery.pitch_range))
         scale = None if delivery.formant == 1 else torch.full((len(hidden),), delivery.formant)
-        return Spoken(
+        return SpokenSentence(
             symbols,
             tuple(np.bincount(owners, minlength=len(ids)).tolist()),
             self._decoder.space.latents(hidden, voiced).numpy(),

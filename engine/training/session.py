@@ -51,7 +51,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Pace:
+class Intervals:
     """Intervals of logging, validation and checkpoints."""
 
     log_steps: int = 25
@@ -108,7 +108,7 @@ def check_place(work: Path, resume: bool) -> None:
         raise PlainError(f"{path} holds an earlier run; resume it, or choose another work folder.")
 
 
-class Session:
+class TrainingSession:
     """One run of a recipe in a work folder.
 
     ``report`` is given lines for people and ``follow`` every :class:`Milestone`; both may raise :class:`Cancelled`, and
@@ -120,12 +120,12 @@ class Session:
         recipe: Recipe,
         work: Path,
         budget: Budget,
-        pace: Pace = Pace(),
+        intervals: Intervals = Intervals(),
         report: Callable[[str], None] = print,
         follow: Callable[[Milestone], None] = lambda milestone: None,
         team: Team = SingleProcess(),
     ) -> None:
-        self.recipe, self.work, self.budget, self.pace, self.report = recipe, work, budget, pace, report
+        self.recipe, self.work, self.budget, self.intervals, self.report = recipe, work, budget, intervals, report
         self.follow, self.team = follow, team
         self.number, self.seconds = 0, 0.0
         self.validation: dict[str, float] = {}
@@ -185,7 +185,7 @@ class Session:
     def _train(self) -> bool:
         """Make steps until the budget is spent, or, which is true, someone asks to stop."""
         with stop_requests() as self._stop:
-            if self.pace.validates_first and self.number == 0:
+            if self.intervals.validates_first and self.number == 0:
                 self._validate()
             self._last = self._clock()
             saved = time.monotonic()
@@ -204,12 +204,12 @@ class Session:
                     sums[name] = sums.get(name, 0.0) + require_finite(value, name, self.number)
                 counted += 1
                 self._tell(losses=losses)
-                if self.number % self.pace.log_steps == 0:
+                if self.number % self.intervals.log_steps == 0:
                     self._log_losses({name: total / counted for name, total in sums.items()})
                     sums, counted = {}, 0
-                if self.number % self.pace.validation_steps == 0:
+                if self.number % self.intervals.validation_steps == 0:
                     self._validate()
-                if time.monotonic() - saved > self.pace.checkpoint_seconds:
+                if time.monotonic() - saved > self.intervals.checkpoint_seconds:
                     self.save()
                     saved = time.monotonic()
         return stopped

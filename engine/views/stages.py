@@ -26,18 +26,18 @@ class Stages:
         self._begun += units
         self._tell(self._begun)
 
-    def part(self, units: float, text: str) -> Stage:
+    def part(self, units: float, text: str) -> ProgressStage:
         """The next part: an observer of what does it; the part counts as done when the next one begins."""
         self._observer.status(text)
         begun, self._begun = self._begun, self._begun + units
-        return Stage(self._observer, lambda share: self._tell(begun + share * units))
+        return ProgressStage(self._observer, lambda share: self._tell(begun + share * units))
 
     def _tell(self, units: float) -> None:
         self._observer.check()
         self._observer.progress(min(round(units), self._total), self._total)
 
 
-class Stage:
+class ProgressStage:
     """A part of the work; see :class:`engine.models.base.ProgressObserver`. Its own lines are passed over."""
 
     def __init__(self, observer: ProgressObserver, tell: Callable[[float], None]) -> None:

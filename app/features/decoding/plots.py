@@ -15,7 +15,7 @@ from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Block, Blocks, Shape
 from app.plotting.palette import series_colour
-from app.plotting.points import Beams, Interval, Points
+from app.plotting.points import Beams, IntervalMark, Points
 from app.shell.theme import Colours
 from engine.figures.glyphs import Glyph
 from engine.figures.scales import Scale
@@ -64,7 +64,7 @@ class AcceptancePlot(Chart):
             for one in judged
         ]
         self._whiskers.intervals = [
-            Interval(one.position + 1, 100 * one.interval[0], 100 * one.interval[1]) for one in judged
+            IntervalMark(one.position + 1, 100 * one.interval[0], 100 * one.interval[1]) for one in judged
         ]
         self._reached.across = np.array([one.position + 1 for one in positions], float)
         self._reached.up = np.array([100 * one.reached for one in positions], float)

@@ -18,7 +18,7 @@ from app.features.lab.trial import TrialPage
 from app.features.lab.volume import VolumePage
 from app.listening.abx import AbxSession
 from app.listening.mushra import MushraSession
-from app.listening.session import Session
+from app.listening.session import ListeningSession
 from app.shell.theme import Colours
 from app.widgets import build
 from app.widgets.remarks import DeviceProblem
@@ -90,7 +90,7 @@ class LabPanel(QWidget):
         self.volume.abandon_wanted.connect(self.abandoned)
         self._show_page_with_sound(self.volume)
 
-    def begin(self, session: Session, player: Player) -> None:
+    def begin(self, session: ListeningSession, player: Player) -> None:
         """Go through ``session``, heard by ``player``."""
         self._end_volume()
         kind = {AbxSession: AbxPage, MushraSession: MushraPage}.get(type(session), PreferencePage)

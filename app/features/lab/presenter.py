@@ -17,7 +17,7 @@ from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.listening import results, trials, webmushra
 from app.listening.planning import ListeningPlan, planned
-from app.listening.session import Session
+from app.listening.session import ListeningSession
 from app.listening.stimuli import (
     SILENT_LUFS,
     Condition,
@@ -39,7 +39,7 @@ from engine.setting.library import TakeSummary
 
 if TYPE_CHECKING:
     from app.features.lab.panel import LabPanel
-    from app.features.lab.setup import Choice
+    from app.features.lab.setup import LabChoice
 
 
 class LabPresenter(Presenter):
@@ -145,7 +145,7 @@ class LabPresenter(Presenter):
             return found, (), "A and B have the same setting; choose takes of different settings."
         return found, (item_of(takes),), ""
 
-    def _planned(self, choice: Choice) -> tuple[ListeningPlan, str]:
+    def _planned(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
         """The plan, and why its takes make no test."""
         from app.features.lab.setup import COMPARED
 
@@ -257,7 +257,7 @@ class LabPresenter(Presenter):
         self._state.jobs.release()
         built(self.lab).show_setup()
 
-    def _set_volume(self, session: Session) -> None:
+    def _set_volume(self, session: ListeningSession) -> None:
         # Nothing else to look at, and room for the sliders.
         self._docks.show_only("lab")
         player = self._listening.lend()

@@ -42,7 +42,7 @@ _SOURCES = {
 
 
 @dataclass(frozen=True)
-class Choice:
+class LabChoice:
     """The user's choice."""
 
     method: str
@@ -198,9 +198,9 @@ class LabSetup(QWidget):
             build.allow(button, why, tip)
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> LabChoice:
         """The current choice."""
-        return Choice(
+        return LabChoice(
             self.method.currentData(),
             self.source.currentData(),
             self.ticks.ticked,

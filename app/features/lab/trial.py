@@ -16,7 +16,7 @@ from app.audio.player import Player
 from app.audio.switching import Mode
 from app.features.lab.timeline import TimeLine
 from app.listening.mushra import SHORTEST_LOOP_SECONDS
-from app.listening.session import Session
+from app.listening.session import ListeningSession
 from app.listening.stimuli import TOLERANCE_DECIBELS
 from app.listening.trials import TrialConditions, TrialRecord
 from app.listening.wording import signed
@@ -50,7 +50,9 @@ class TrialPage(QWidget):
     fades_out_and_in = False
     """Whether a switch fades out before it fades in."""
 
-    def __init__(self, session: Session, player: Player, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, session: ListeningSession, player: Player, colours: Colours, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self.session = session
         self.player = player

@@ -18,7 +18,7 @@ from app.plotting.chart import Chart
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.frame import Frame, pen
 from app.plotting.layers import Block, Blocks, Layer, Shape, Shapes
-from app.plotting.points import Beams, Interval
+from app.plotting.points import Beams, IntervalMark
 from app.plotting.words import Label, Labels
 from app.shell.theme import Colours
 from engine.figures.scales import Scale
@@ -295,7 +295,9 @@ class _Lane:
             for layer, value in enumerate(one.values)
         ]
         ends = enumerate(zip(one.low, one.high, strict=True))
-        self._beams.intervals = [Interval(layer, max(low, up.low), max(high, up.low)) for layer, (low, high) in ends]
+        self._beams.intervals = [
+            IntervalMark(layer, max(low, up.low), max(high, up.low)) for layer, (low, high) in ends
+        ]
         levels = [(one.baseline, pen(colours.good, 1.4, Qt.PenStyle.DotLine))] if one.baseline else []
         levels += [(cut[0], pen(colours.danger, 2, Qt.PenStyle.DashLine))] if cut is not None else []
         self._lines.shapes = [Shape((across.low, across.high), (max(value, up.low),) * 2, ink) for value, ink in levels]

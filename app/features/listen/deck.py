@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.audio.analysis import Analyser, Analysis
 from app.audio.player import Player
-from app.audio.switching import Comparison, comparison
+from app.audio.switching import Switching, comparison
 from app.widgets.side_buttons import SIDES
 from engine.setting.take import Take
 
@@ -67,7 +67,7 @@ class Deck(QObject):
         return len(self._loaded) == len(SIDES)
 
     @property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> Switching:
         """Comparison of A and B."""
         return comparison([take.seconds for take in self.analysis.takes if take is not None], self._aligned)
 

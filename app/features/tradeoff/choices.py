@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.features.tradeoff.model.axes import Axis, axis
+from app.features.tradeoff.model.axes import TradeoffAxis, axis
 from app.features.tradeoff.model.scene import Filter, PlotOptions
 from app.widgets import build
 from engine.measure.metrics import HIGHER, NEITHER
@@ -79,7 +79,7 @@ class PlotOptionsLine(QWidget):
         on = {name: box.isChecked() for name, box in self.boxes.items()}
         return PlotOptions(self.x_choice.currentData(), self.y_choice.currentData(), **on)
 
-    def show_options(self, options: PlotOptions, known: Sequence[Axis]) -> None:
+    def show_options(self, options: PlotOptions, known: Sequence[TradeoffAxis]) -> None:
         """Show ``options`` as what is chosen, and offer the ``known`` axes."""
         for combo, name in ((self.x_choice, options.x), (self.y_choice, options.y)):
             offered = known if any(one.name == name for one in known) else (axis(name), *known)
@@ -145,7 +145,7 @@ class FilterLine(QWidget):
         return chosen
 
 
-class Choice(QComboBox):
+class ChoiceBox(QComboBox):
     """A combo box that shortens words without room by an ellipsis."""
 
     @property
@@ -172,8 +172,8 @@ class Choice(QComboBox):
         return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - 4)
 
 
-def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> Choice:
-    combo = Choice()
+def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> ChoiceBox:
+    combo = ChoiceBox()
     combo.setAccessibleName(name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(4)
@@ -182,9 +182,9 @@ def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> Choice:
     return combo
 
 
-def _axis_title(one: Axis) -> str:
+def _axis_title(one: TradeoffAxis) -> str:
     return one.label(False) + ("" if one.better == NEITHER else " ↑" if one.better == HIGHER else " ↓")
 
 
-def _explained(one: Axis) -> str:
+def _explained(one: TradeoffAxis) -> str:
     return f"{_axis_title(one)}\n{one.definition}"

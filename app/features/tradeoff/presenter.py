@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound
     from app.features.tradeoff.model.studies import ReadStudy
     from app.features.tradeoff.panel import TradeoffPanel
-    from app.features.tradeoff.reading import Reader
+    from app.features.tradeoff.reading import OnDemandReader
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
@@ -44,7 +44,7 @@ class TradeoffPresenter(Presenter):
         self._studies = services.state.open_studies
         self._settings = services.settings
         self._folder = services.folder / FOLDER
-        self._reader: Reader | None = None
+        self._reader: OnDemandReader | None = None
         self._known = KnownPoints(self._state, lambda: self._takes.library)
         self._stale: set[Path | None] = {None}
         """Sources to read again: folders of studies, ``None`` for the library."""
@@ -144,10 +144,10 @@ class TradeoffPresenter(Presenter):
     def _build_tradeoff(self) -> QWidget:
         from app.features.tradeoff.model.points import published_points
         from app.features.tradeoff.panel import TradeoffPanel
-        from app.features.tradeoff.reading import Reader
+        from app.features.tradeoff.reading import OnDemandReader
         from engine.studies.published import published
 
-        self._reader = Reader(self._folder, self)
+        self._reader = OnDemandReader(self._folder, self)
         self._reader.study_read.connect(self._take_study)
         self._reader.study_failed.connect(self._tell_failure)
         self._reader.takes_read.connect(self._take_takes)

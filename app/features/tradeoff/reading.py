@@ -15,7 +15,7 @@ from engine.errors import PlainError
 from engine.setting.library import Library
 
 
-class Reader(QObject):
+class OnDemandReader(QObject):
     """Reads on demand. What is asked for again while it is read is read once more afterwards, however often it was."""
 
     study_read = Signal(object)

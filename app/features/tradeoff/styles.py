@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from app.features.tradeoff.model.axes import Axis
+from app.features.tradeoff.model.axes import TradeoffAxis
 from app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, in_order, technique_title
 from app.features.tradeoff.model.scene import Scene
 from app.shell.theme import DARK, Colours
@@ -60,7 +60,7 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
     )
 
 
-def _dimension(one: Axis, ratios: bool, logarithmic: bool, floors: tuple[float, ...]) -> Dimension:
+def _dimension(one: TradeoffAxis, ratios: bool, logarithmic: bool, floors: tuple[float, ...]) -> Dimension:
     title = one.label(ratios) + (", logarithmic" if logarithmic else "")
     return Dimension(title, title if ratios else one.title, one.better, logarithmic, floors)
 

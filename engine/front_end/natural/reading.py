@@ -24,9 +24,9 @@ from engine.front_end.chunking import chunks, sentences
 from engine.front_end.language import language_of
 from engine.front_end.natural.aligning import align_phones
 from engine.front_end.natural.lengths import SymbolLengths, default_lengths
-from engine.front_end.natural.pace import FRAME, Pace
 from engine.front_end.natural.phonemiser import NaturalPhonemiser, NaturalText
 from engine.front_end.natural.phones import PUNCTUATION
+from engine.front_end.natural.prosody import FRAME, Prosody
 from engine.front_end.reading import FIRST_PIECE_SECONDS, PIECE_SECONDS
 from engine.front_end.timed_phone import TimedPhone
 
@@ -79,8 +79,8 @@ class NaturalReader:
         seed: int | None = None,
     ) -> tuple[tuple[NaturalPiece, ...], tuple[str, ...]]:
         """``text`` in pieces, and what the user should know. With ``quick_start`` the first piece is shorter, so that
-        it is heard sooner; with ``by_sentence`` no piece has more than one sentence. The pace of each sentence is drawn
-        from ``seed``, or the mean one without.
+        it is heard sooner; with ``by_sentence`` no piece has more than one sentence. The prosody of each sentence is
+        drawn from ``seed``, or the mean one without.
 
         Raises :class:`engine.errors.TextError`, for texts in other languages too, and :class:`SettingError` for a
         speed that is not positive.
@@ -112,7 +112,7 @@ class NaturalReader:
         Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.
         """
         said = self._phonemise(transcript).sentences
-        expected = [phone for phonemes in said for phone in Pace().spoken(phonemes, self._units, 1.0)]
+        expected = [phone for phonemes in said for phone in Prosody().spoken(phonemes, self._units, 1.0)]
         return align_phones(samples, rate, expected)
 
     def text(self, text: str) -> NaturalText:
@@ -125,9 +125,9 @@ class NaturalReader:
         *before, last = self._read(text).sentences
         said = (*before, f"{last}." if ended and last[-1] not in PUNCTUATION else last)
         for place, phonemes in enumerate(said):
-            pace = Pace() if seed is None else Pace.drawn(*seed, place)
+            prosody = Prosody() if seed is None else Prosody.drawn(*seed, place)
             start = phones[-1][2] if phones else 0.0
-            timed = pace.spoken(phonemes, self._units, speed)
+            timed = prosody.spoken(phonemes, self._units, speed)
             phones += ((name, round(begin + start, 4), round(end + start, 4)) for name, begin, end in timed)
         return NaturalPiece(text, said, tuple(phones))
 
@@ -137,4 +137,4 @@ class NaturalReader:
     def _sentence_seconds(self, phonemes: str, speed: float) -> float:
         if len(phonemes) > LONG:
             return len(phonemes) * SYMBOL_SECONDS / speed
-        return Pace().spoken(phonemes, self._units, speed)[-1][2]
+        return Prosody().spoken(phonemes, self._units, speed)[-1][2]

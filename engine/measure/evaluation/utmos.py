@@ -27,12 +27,12 @@ FILE = "utmos22_strong_step7459_v1.pt"
 _BACKBONE = "wav2vec2."
 
 
-def load(texts: Sequence[str], folder: Path, device: str) -> NaturalnessJudge:
+def load(texts: Sequence[str], folder: Path, device: str) -> UtmosJudge:
     """The judge from the file in ``folder``."""
-    return NaturalnessJudge(read_network(folder / FILE).to(device), device)
+    return UtmosJudge(read_network(folder / FILE).to(device), device)
 
 
-class NaturalnessNetwork(nn.Module):
+class UtmosNetwork(nn.Module):
     """A recording to its naturalness."""
 
     def __init__(
@@ -57,11 +57,11 @@ class NaturalnessNetwork(nn.Module):
         return scores.mean(1).squeeze(1) * 2 + 3
 
 
-def read_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: int) -> NaturalnessNetwork:
+def read_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: int) -> UtmosNetwork:
     """The network with the weights of the checkpoint at ``path``. Raises :class:`CheckpointError` that names what is
     missing or strange."""
     weights = read_weights(path)
-    network = NaturalnessNetwork(config or {}, **sizes).eval()
+    network = UtmosNetwork(config or {}, **sizes).eval()
     try:
         backbone = renamed_weights(weights, _BACKBONE)
     except KeyError as error:
@@ -74,10 +74,10 @@ def read_network(path: Path, config: Mapping[str, Any] | None = None, **sizes: i
     return network
 
 
-class NaturalnessJudge:
+class UtmosJudge:
     """The network, loaded."""
 
-    def __init__(self, network: NaturalnessNetwork, device: str) -> None:
+    def __init__(self, network: UtmosNetwork, device: str) -> None:
         self._network, self._device = network.eval(), device
 
     @torch.inference_mode()

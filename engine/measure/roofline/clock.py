@@ -38,7 +38,7 @@ Run = Callable[[], object]
 
 
 @dataclass(frozen=True)
-class Part:
+class TimedComponent:
     """One component of one forward pass."""
 
     name: str
@@ -54,13 +54,13 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Stage:
+class TimedPhase:
     """Components of a phase of synthesis that runs ``forwards`` times."""
 
     name: str
     title: str
     forwards: float
-    parts: tuple[Part, ...]
+    parts: tuple[TimedComponent, ...]
     pieces: tuple[tuple[str, Run], ...] = field(repr=False)
     """One forward, piece by piece: the name of the part that each belongs to, and what to run."""
     whole: Run | None = None
@@ -86,12 +86,12 @@ class Clock:
         self.overhead = self._overhead()
         """Seconds that reading the clock between two pieces takes; taken off. 0 if the device's events are read."""
 
-    def blocks(self, stages: Sequence[Stage]) -> int:
+    def blocks(self, stages: Sequence[TimedPhase]) -> int:
         """Number of calls of ``tick``."""
         return sum((1 + (stage.whole is not None)) * (self._rounds + 1) for stage in stages)
 
     @torch.inference_mode()
-    def measure(self, stage: Stage) -> Phase:
+    def measure(self, stage: TimedPhase) -> Phase:
         """Run everything in ``stage``."""
         pieces = _as_graphs(stage) if stage.graphed else stage.pieces
         repeats = self._repeats(lambda: run_all(pieces))
@@ -137,7 +137,7 @@ class Clock:
             _rest_range(stage, found, wholes),
         )
 
-    def _component(self, stage: Stage, part: Part, seconds: float) -> Component:
+    def _component(self, stage: TimedPhase, part: TimedComponent, seconds: float) -> Component:
         def run() -> None:
             run_all([piece for piece in stage.pieces if piece[0] == part.name])
 
@@ -209,7 +209,7 @@ def _typical(seconds: Sequence[float], wholes: Sequence[float]) -> float:
 
 
 def _rest_range(
-    stage: Stage, found: Mapping[str, Sequence[float]], wholes: Sequence[float]
+    stage: TimedPhase, found: Mapping[str, Sequence[float]], wholes: Sequence[float]
 ) -> tuple[float, float] | None:
     """Interval of the rest of one forward pass, from the seconds of every part and of the whole in each round."""
     if len(wholes) < LEAST_ROUNDS:
@@ -227,7 +227,7 @@ def run_all(pieces: Sequence[tuple[str, Run]]) -> None:
         run()
 
 
-def _as_graphs(stage: Stage) -> tuple[tuple[str, Run], ...]:
+def _as_graphs(stage: TimedPhase) -> tuple[tuple[str, Run], ...]:
     """All pieces of each part as one CUDA graph; as they are if one cannot be recorded."""
     graphs = []
     for part in stage.parts:

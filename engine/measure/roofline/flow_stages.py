@@ -8,7 +8,7 @@ from functools import partial
 
 from engine.errors import SettingError
 from engine.measure.roofline import counts
-from engine.measure.roofline.clock import Part, Stage
+from engine.measure.roofline.clock import TimedComponent, TimedPhase
 from engine.measure.roofline.flow_pieces import FlatPieces, Pieces
 from engine.measure.roofline.report import (
     ATTENTION,
@@ -31,32 +31,32 @@ WIDTHS = {"float32": (4, 4), "bfloat16": (2, 2), "float16": (2, 2), "int8": (4, 
 """Bytes of an activation and of a weight in each precision."""
 
 
-def flow_stages(works: FlowInternals, title: str) -> tuple[Stage, ...]:
+def flow_stages(works: FlowInternals, title: str) -> tuple[TimedPhase, ...]:
     """``works`` as stages. Runs it once, to see what is skipped. Raises :class:`engine.errors.SettingError` with the
     model's ``title`` for a backbone without layers that can be looked at."""
     if not isinstance(works.backbone, DiffusionTransformer | UNetT):
         raise SettingError(f"The backbone of {title} cannot be measured by component.")
     state = works.integrate()
-    conditioning = Stage(
+    conditioning = TimedPhase(
         "conditioning",
         "Conditioning",
         1,
-        (Part(CONDITIONING, note="time vectors are kept from the first run"),),
+        (TimedComponent(CONDITIONING, note="time vectors are kept from the first run"),),
         ((CONDITIONING, works.begin),),
         shape=f"{works.frames} frames",
     )
-    decoder = Stage(
+    decoder = TimedPhase(
         "decoder",
         "Decoder",
         1,
-        (Part(DECODER),),
+        (TimedComponent(DECODER),),
         ((DECODER, lambda: works.decode(state)),),
         shape=f"{works.audio_seconds:.1f} s of audio",
     )
     return conditioning, *(_evaluating(works, number) for number in range(len(works.phases))), decoder
 
 
-def _evaluating(works: FlowInternals, number: int) -> Stage:
+def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
     phase = works.phases[number]
     end = works.phases[number + 1].first if number + 1 < len(works.phases) else len(works.times)
     forwards, rows = end - phase.first, phase.run.branches
@@ -70,12 +70,12 @@ def _evaluating(works: FlowInternals, number: int) -> Stage:
     activation, weight = WIDTHS[precision]
     # What computes in whole numbers are products with weights alone.
     attended = "float32" if precision == "int8" else precision
-    part = partial(Part, calls=layers, share=share, note=note)
+    part = partial(TimedComponent, calls=layers, share=share, note=note)
     # Two gated additions, in addition to two norms: they read the stream and what is added to it, and write the stream.
     added = counts.Work(4 * tokens * width, 2 * 3 * 4 * tokens * width)
-    joins = [Part(JOINS, counts.linear(tokens, 2 * width, width, 4), pieces.joins)] if pieces.joins else []
+    joins = [TimedComponent(JOINS, counts.linear(tokens, 2 * width, width, 4), pieces.joins)] if pieces.joins else []
     parts = (
-        Part(EMBEDDING),
+        TimedComponent(EMBEDDING),
         *joins,
         part(PROJECTIONS, counts.projections(tokens, width, inner, inner, activation, weight), precision=precision),
         part(
@@ -89,13 +89,13 @@ def _evaluating(works: FlowInternals, number: int) -> Stage:
             precision=precision,
         ),
         part(NORMS, counts.norm(2 * tokens * width, 4) + added),
-        Part(HEAD),
-        Part(SAMPLING),
+        TimedComponent(HEAD),
+        TimedComponent(SAMPLING),
     )
     branches = f"{rows} branch{'es' if rows > 1 else ''} × {works.frames} frames"
     title = "Evaluations" if len(works.phases) == 1 else ("Guided evaluations", "Unguided evaluations")[number]
     whole, whole_forwards = _whole(works, phase, forwards)
-    return Stage(
+    return TimedPhase(
         ("evaluation", "unguided")[number],
         title,
         forwards,

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from engine.errors import SettingError
 from engine.measure.roofline import counts
-from engine.measure.roofline.clock import Part, Run, Stage
+from engine.measure.roofline.clock import Run, TimedComponent, TimedPhase
 from engine.measure.roofline.report import (
     ATTENTION,
     DECODER,
@@ -31,7 +31,7 @@ from engine.sampling.autoregressive import Cycle, places
 from engine.sampling.tokens import TokenSampler, draw
 
 
-def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[Stage, ...], float]:
+def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[TimedPhase, ...], float]:
     """``works`` as stages, and how many seconds its first passage will be heard.
 
     Decodes it once, to see how many passes it takes. Raises :class:`SettingError` for a transformer that is not
@@ -74,11 +74,11 @@ def language_stages(works: LanguageInternals, token_rate: float) -> tuple[tuple[
         )
     seconds = len(tokens) / token_rate
     stages.append(
-        Stage(
+        TimedPhase(
             "decoder",
             "Decoder",
             1,
-            (Part(DECODER),),
+            (TimedComponent(DECODER),),
             ((DECODER, partial(_hear, works, cycles)),),
             shape=f"{len(tokens)} tokens, {seconds:.1f} s of audio, piece by piece",
         )
@@ -109,7 +109,7 @@ def _pass(
     context: int,
     choosing: _Choosing | None = None,
     shape: str = "",
-) -> Stage:
+) -> TimedPhase:
     """A pass over ``embedded`` (1, tokens, hidden) after ``context`` others that the cache holds; scores are wanted
     where there is something to choose."""
     launched = model.transformer
@@ -169,7 +169,7 @@ def _pass(
     weight = _weight_width(layers[0].queries_keys_values, activation)
     precision = str(embedded.dtype).partition(".")[2]
     seen = context + (tokens + 1) / 2
-    part = partial(Part, calls=config.layers, precision=precision)
+    part = partial(TimedComponent, calls=config.layers, precision=precision)
     parts = [
         part(PROJECTIONS, counts.projections(tokens, config.hidden, queries, keys, activation, weight)),
         part(ATTENTION, counts.attention(1, tokens, queries, keys, activation, seen)),
@@ -189,10 +189,10 @@ def _pass(
         head = counts.linear(tokens, config.hidden, model.rows, activation, 2 if model.head_is_half else activation)
         # Penalties and filters sort; counted is the softmax alone.
         parts = [
-            Part(EMBEDDING, counts.looked_up(tokens, config.hidden, 1, activation), precision=precision),
+            TimedComponent(EMBEDDING, counts.looked_up(tokens, config.hidden, 1, activation), precision=precision),
             *parts,
-            Part(HEAD, head, precision=precision),
-            Part(SAMPLING, counts.log_softmax(tokens * model.rows)),
+            TimedComponent(HEAD, head, precision=precision),
+            TimedComponent(SAMPLING, counts.log_softmax(tokens * model.rows)),
         ]
         embedding = (EMBEDDING, partial(model.embed, ids))
         pieces = [embedding, *pieces, (HEAD, partial(model.logits, rows)), (SAMPLING, partial(choosing, scores))]
@@ -204,7 +204,7 @@ def _pass(
             model.embed(ids)
             choosing(model.logits(hidden[0]).float())
 
-    return Stage(
+    return TimedPhase(
         name,
         title,
         forwards,

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.measure.roofline import counts
-from engine.measure.roofline.clock import Part, Run, Stage, run_all
+from engine.measure.roofline.clock import Run, TimedComponent, TimedPhase, run_all
 from engine.measure.roofline.counts import Work
 from engine.measure.roofline.report import (
     ATTENTION,
@@ -27,14 +27,14 @@ from engine.models.families.masked_script import guide_of
 from engine.models.kernels.fused_masked import MaskedRun
 from engine.models.kernels.masked_layers import FusedLayer
 from engine.models.kernels.masked_rows import Rows, rotated
-from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, confidence
+from engine.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, confidence
 from engine.sampling.demasking_schedule import Block, commit_counts
 
 TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance", Guide.ALONE: "Unguided steps"}
 """By how a step is guided, as people call it if there are several kinds."""
 
 
-def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
+def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
     """``works`` as stages."""
     config, request = works.network.config, works.request
     steps = _steps(works)
@@ -44,11 +44,11 @@ def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
         request = request.shortened(min(block.end + blocks.look_ahead, request.frames))
     run = works.network.begin(request, works.rules.guidance)
     canvas = Canvas(config.codebooks, works.request.frames, config.mask, works.network.device)
-    conditioning = Stage(
+    conditioning = TimedPhase(
         "conditioning",
         "Conditioning",
         1,
-        (Part(CONDITIONING),),
+        (TimedComponent(CONDITIONING),),
         ((CONDITIONING, partial(works.network.begin, request, works.rules.guidance)),),
         shape=f"{request.prefix} rows before the canvas",
     )
@@ -68,7 +68,9 @@ def masked_stages(works: MaskedInternals) -> tuple[Stage, ...]:
     codes = torch.zeros_like(canvas.codes)
     shape = f"{works.audio_seconds:.1f} s of audio" + (f", in {len(works.blocks)} blocks" if blocks else "")
     stages.append(
-        Stage("decoder", "Decoder", 1, (Part(DECODER),), ((DECODER, partial(_hear, works, codes)),), shape=shape)
+        TimedPhase(
+            "decoder", "Decoder", 1, (TimedComponent(DECODER),), ((DECODER, partial(_hear, works, codes)),), shape=shape
+        )
     )
     return tuple(stages)
 
@@ -134,7 +136,7 @@ class _Stepping:
         self._spans = self._rows.wanted(block.start, block.end, frames)
         self._computed = tuple(index for index in range(len(network.layers)) if index not in run.left_out)
 
-    def stage(self, name: str, title: str, forwards: int) -> Stage:
+    def stage(self, name: str, title: str, forwards: int) -> TimedPhase:
         network, config = self._network, self._network.config.transformer
         precision = str(network.inner).partition(".")[2]
         if precision == "float32" and self._works.plan.precision.startswith("int8"):
@@ -161,20 +163,22 @@ class _Stepping:
         )
         elements = 2 * rows * config.hidden
         normed = counts.norm(elements, stream) + Work(elements, 3 * stream * elements)
-        part = partial(Part, calls=depth)
+        part = partial(TimedComponent, calls=depth)
         head_weight = stream
         scored = self._scores.numel()
         parts = (
-            Part(EMBEDDING, counts.looked_up(self._frames, config.hidden, network.config.codebooks, stream)),
+            TimedComponent(EMBEDDING, counts.looked_up(self._frames, config.hidden, network.config.codebooks, stream)),
             part(PROJECTIONS, (inward + outward + Work(0, more)) * (1 / depth), precision=precision),
             part(ATTENTION, attended, precision="float32" if precision == "int8" else precision),
             part(FEED_FORWARD, forward * (1 / depth), precision=precision),
             part(NORMS, normed),
-            Part(HEAD, counts.linear(self._block.frames, config.hidden, network.config.rows, stream, head_weight)),
-            Part(SAMPLING, counts.log_softmax(scored)),
+            TimedComponent(
+                HEAD, counts.linear(self._block.frames, config.hidden, network.config.rows, stream, head_weight)
+            ),
+            TimedComponent(SAMPLING, counts.log_softmax(scored)),
         )
         branches = len(self._rows.parts)
-        return Stage(
+        return TimedPhase(
             name,
             title,
             forwards,
@@ -192,7 +196,7 @@ class _Stepping:
 
     def _choose(self, scores: Tensor) -> None:
         """As :func:`engine.sampling.demasking.demask` does, without committing anything: every step finds the same."""
-        rules, codes, noise = self._works.rules, self._canvas.codes, SeededNoise(0, self._network.device)
+        rules, codes, noise = self._works.rules, self._canvas.codes, SeededCanvasNoise(0, self._network.device)
         _, _, likeliest = candidates(scores, rules, lambda: noise.classes(0, *scores.shape))
         sure = confidence(likeliest, rules, lambda: noise.positions(0, *likeliest.shape))
         sure = sure.masked_fill(codes[:, self._block.start : self._block.end] != self._canvas.mask, -torch.inf)

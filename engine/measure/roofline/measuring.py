@@ -13,7 +13,7 @@ import torch
 from engine.errors import SettingError
 from engine.measure.machine import describe
 from engine.measure.roofline.benchmarks import ceilings_of
-from engine.measure.roofline.clock import ROUNDS, Clock, Stage
+from engine.measure.roofline.clock import ROUNDS, Clock, TimedPhase
 from engine.measure.roofline.flow_stages import flow_stages
 from engine.measure.roofline.language_stages import language_stages
 from engine.measure.roofline.launches import write_chrome_trace
@@ -48,7 +48,7 @@ class RooflineTarget:
 
 @dataclass(frozen=True)
 class _Parts:
-    stages: tuple[Stage, ...]
+    stages: tuple[TimedPhase, ...]
     device: torch.device
     audio_seconds: float
     notes: tuple[str, ...]
@@ -127,7 +127,7 @@ def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
     raise SettingError(f"{model.info.title} cannot be measured by component.")
 
 
-def _launched(parts: _Parts) -> tuple[Stage, ...]:
+def _launched(parts: _Parts) -> tuple[TimedPhase, ...]:
     """The stages, told how what is repeated in them is launched."""
     graphed, compiled = parts.launching.graphs is not None, parts.launching.mode is not None
     return tuple(
@@ -152,7 +152,7 @@ def _block_of(works: MaskedInternals) -> tuple[str, ...]:
     return (f"All {steps} steps{most} were measured on block {measured_block(works) + 1} of {count}{sees}.",)
 
 
-def _one_of_each(stages: tuple[Stage, ...]) -> Callable[[], None]:
+def _one_of_each(stages: tuple[TimedPhase, ...]) -> Callable[[], None]:
     """One forward of every stage, each under its title."""
 
     def run() -> None:

@@ -135,7 +135,7 @@ def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
     return torch.cat([present, torch.zeros_like(present)])
 
 
-class Stage(nn.ModuleList):
+class EstimatorStage(nn.ModuleList):
     """A residual block, transformer blocks and, in the outer stages, a convolution, under their official numbers."""
 
     def __init__(self, config: EstimatorConfig, inputs: int, time_width: int, smooth: bool) -> None:
@@ -169,11 +169,11 @@ class Estimator(nn.Module):
         time_width = 4 * channels
 
         self.time_mlp = EstimatorTimeEmbedding(inputs, time_width)
-        self.down_blocks = Modules([Stage(config, inputs, time_width, smooth=True)])
+        self.down_blocks = Modules([EstimatorStage(config, inputs, time_width, smooth=True)])
         self.mid_blocks = Modules(
-            Stage(config, channels, time_width, smooth=False) for _ in range(config.middle_stages)
+            EstimatorStage(config, channels, time_width, smooth=False) for _ in range(config.middle_stages)
         )
-        self.up_blocks = Modules([Stage(config, 2 * channels, time_width, smooth=True)])
+        self.up_blocks = Modules([EstimatorStage(config, 2 * channels, time_width, smooth=True)])
         self.final_block = CausalBlock(channels, channels)
         self.final_proj = nn.Conv1d(channels, bands, 1)
 

@@ -37,7 +37,7 @@ FORMAT = "1"
 
 
 @dataclass(frozen=True)
-class Heard:
+class EncodedRecording:
     """Output of the slow models for a recording."""
 
     tokens: Tensor = field(repr=False)
@@ -91,7 +91,7 @@ class VoicePrompts:
         digest.update(recording.samples.tobytes())
         return digest.hexdigest()
 
-    def _heard(self, key: str, recording: Recording, check: Callable[[], None]) -> Heard:
+    def _heard(self, key: str, recording: Recording, check: Callable[[], None]) -> EncodedRecording:
         path = self._folder / f"{key}.safetensors"
         found = _read(path)
         if found is not None:
@@ -102,7 +102,7 @@ class VoicePrompts:
         check()
         speaker = self._encoder.speaker(samples)
         self._require_fit(tokens, speaker)
-        heard = Heard(torch.from_numpy(tokens), torch.from_numpy(speaker))
+        heard = EncodedRecording(torch.from_numpy(tokens), torch.from_numpy(speaker))
         # Where it cannot be kept, the next start hears the recording again.
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ class VoicePrompts:
             )
 
     @staticmethod
-    def _prepared(recording: Recording, heard: Heard) -> VoicePrompt:
+    def _prepared(recording: Recording, heard: EncodedRecording) -> VoicePrompt:
         mel = speech_mel(resample(torch.from_numpy(recording.samples), recording.sample_rate, SPEECH_RATE))
         # Both clocks must agree; the shorter one decides.
         tokens = min(len(mel) // FRAMES_PER_TOKEN, len(heard.tokens))
@@ -136,11 +136,11 @@ class VoicePrompts:
         return VoicePrompt(acoustic, recording.seconds, recording.notes)
 
 
-def _read(path: Path) -> Heard | None:
+def _read(path: Path) -> EncodedRecording | None:
     """The output cached at ``path``, or ``None`` if it is absent or unusable."""
     try:
         found = load(path.read_bytes())
-        heard = Heard(found["tokens"], found["speaker"])
+        heard = EncodedRecording(found["tokens"], found["speaker"])
     except (OSError, SafetensorError, KeyError):
         return None
     sound = heard.tokens.dtype == torch.int64 and heard.tokens.dim() == heard.speaker.dim() == 1

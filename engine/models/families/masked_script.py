@@ -10,7 +10,7 @@ from engine.models.families.passages import FramedPassage
 from engine.models.families.speech import Script
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
 from engine.models.kernels.masked_rows import MaskedRequest
-from engine.sampling.demasking import Guide, Rules, SeededNoise
+from engine.sampling.demasking import Guide, Rules, SeededCanvasNoise
 from engine.sampling.demasking_schedule import block_bounds
 from engine.setting.knobs import Values
 from engine.setting.plan import GuidanceSchedule, MaskedPlan
@@ -25,9 +25,9 @@ class MaskedScript(Script):
     passages: tuple[FramedPassage, ...]
 
     @cached_property
-    def noise(self) -> SeededNoise:
+    def noise(self) -> SeededCanvasNoise:
         """The random numbers of all passages."""
-        return SeededNoise(self.seed, self.network.device)
+        return SeededCanvasNoise(self.seed, self.network.device)
 
     @property
     def rules(self) -> Rules:

@@ -25,11 +25,11 @@ from engine.training.manifest import read_manifest, write_clips
 from engine.training.processes import join_processes
 from engine.training.requests import Trained
 from engine.training.saving import save_with_log
-from engine.training.session import Budget, Pace, Session, check_place
+from engine.training.session import Budget, Intervals, TrainingSession, check_place
 
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
-PACE = Pace(validation_steps=100, validates_first=True)
+INTERVALS = Intervals(validation_steps=100, validates_first=True)
 MANIFEST = "flite"
 """Manifest of flite's speech: name of its folder, next to the work folder, and of its file."""
 SPEECH = "speech"
@@ -61,7 +61,7 @@ def fine_tune(
     request: GuidanceFreeRequest,
     options: GuidanceFreeOptions,
     follower: Follower,
-    pace: Pace = PACE,
+    intervals: Intervals = INTERVALS,
     sentences: int = SENTENCES,
 ) -> Trained:
     """Train under ``options``, and export the result. If there is no manifest, flite speaks ``sentences`` in each
@@ -91,7 +91,7 @@ def fine_tune(
         examples = features.prepare(spoken, rows, read, work / SPEECH, follower.progress)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
     budget = Budget(request.minutes, request.steps)
-    session = Session(recipe, work, budget, pace, follower.status, follower.milestone, processes)
+    session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
     session.begin(request.resume)
     follower.status("Training")
     if not session.run():
@@ -103,7 +103,7 @@ def fine_tune(
     return _trained(options, target, session, processes.is_first)
 
 
-def _trained(options: GuidanceFreeOptions, target: Path, session: Session, is_first: bool) -> Trained:
+def _trained(options: GuidanceFreeOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:
     strength, validation = equivalent_guidance(options.weight), session.validation
     summary = f"w = {options.weight:.2f} equals guidance {strength:.2f}"
     if is_first:  # The others have validated nothing.

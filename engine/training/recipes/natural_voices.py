@@ -22,7 +22,7 @@ from engine.errors import PlainError
 from engine.files import write_atomically
 from engine.front_end.natural.phones import timed_phones
 from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
-from engine.training.natural_corpus import Delivery, Teacher
+from engine.training.natural_corpus import Manner, Speaker
 from engine.training.natural_teacher import NaturalTeacher
 from engine.training.sentences import PROMPT
 
@@ -51,12 +51,12 @@ VOICES = (
 )
 
 
-def export(folder: Path, teacher: Teacher, voices: Sequence[NamedVoice] = VOICES, text: str = PROMPT) -> None:
+def export(folder: Path, teacher: Speaker, voices: Sequence[NamedVoice] = VOICES, text: str = PROMPT) -> None:
     """Write the prompt of every voice as 24-bit audio at the level of a prompt, and its text and phones with their
     times."""
     folder.mkdir(parents=True, exist_ok=True)
     for one in voices:
-        sentences = teacher.speak(text, Delivery(pitch=one.pitch, formant=one.formant, seed=SEED))
+        sentences = teacher.speak(text, Manner(pitch=one.pitch, formant=one.formant, seed=SEED))
         samples = np.concatenate([sentence.samples for sentence in sentences]) * math.exp(LEVEL_MEAN)
         samples /= max(1.0, float(np.abs(samples).max()) / LARGEST)
         symbols = [symbol for sentence in sentences for symbol in sentence.symbols]

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.errors import Cancelled
 from engine.training.follower import Follower
 from engine.training.recipe import Recipe
-from engine.training.session import LOG, Budget, Session
+from engine.training.session import LOG, Budget, TrainingSession
 
 EXPORT = "export"
 """Folder of the result, in the work folder."""
@@ -32,7 +32,7 @@ def run_recipe(
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
-    session = Session(recipe, work, budget, report=follower.status, follow=follower.milestone)
+    session = TrainingSession(recipe, work, budget, report=follower.status, follow=follower.milestone)
     session.begin(resume)
     follower.status("Training")
     if not session.run():

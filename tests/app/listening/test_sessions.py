@@ -12,7 +12,7 @@ import pytest
 from app.listening.abx import AbxSession
 from app.listening.mushra import REFERENCE, MushraSession
 from app.listening.preference import FIRST, SECOND, PreferenceSession
-from app.listening.session import Session
+from app.listening.session import ListeningSession
 from app.listening.stimuli import PreparedItem, Stimulus
 from app.listening.trials import ItemRecord, RecordError, TrialConditions
 from tests.app.listening.listeners import BASELINE, FAST, LOW, MID
@@ -244,7 +244,7 @@ def test_too_many_sliders_are_refused() -> None:
 
 
 @pytest.mark.parametrize("session", [AbxSession(pairs(2), "l"), MushraSession(pages(2), "l")])
-def test_nothing_tells_how_well_it_goes(session: Session) -> None:
+def test_nothing_tells_how_well_it_goes(session: ListeningSession) -> None:
     shown = [name for name in dir(session) if not name.startswith("_")]
     assert not [name for name in shown if "score" in name or "hit" in name or "correct" in name]
 

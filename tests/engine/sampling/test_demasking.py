@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.errors import SettingError
-from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
+from engine.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
 from engine.sampling.demasking_schedule import (
     Block,
     CommitPlan,
@@ -39,7 +39,7 @@ class Scorer:
 
 def filled(block: Block, rules: Rules = Rules(), frames: int = 12, seed: int = 0) -> tuple[Canvas, Scorer]:
     canvas, scorer = Canvas(3, frames, MASK, CPU), Scorer(3, frames)
-    for _ in demask(scorer, canvas, block, rules, SeededNoise(seed, CPU)):
+    for _ in demask(scorer, canvas, block, rules, SeededCanvasNoise(seed, CPU)):
         pass
     return canvas, scorer
 
@@ -64,7 +64,7 @@ def test_nothing_beyond_the_block_is_touched() -> None:
 def test_what_is_committed_stays() -> None:
     canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
     before = canvas.codes.clone()
-    for _ in demask(scorer, canvas, Block(0, 12, 6), Rules(), SeededNoise(0, CPU)):
+    for _ in demask(scorer, canvas, Block(0, 12, 6), Rules(), SeededCanvasNoise(0, CPU)):
         known = before != MASK
         assert torch.equal(canvas.codes[known], before[known])
         before = canvas.codes.clone()
@@ -95,7 +95,9 @@ def test_a_penalty_puts_first_codebooks_first() -> None:
 def test_each_step_is_guided_as_asked() -> None:
     canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
     guides = [Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH]
-    steps = demask(scorer, canvas, Block(0, 12, 4), Rules(), SeededNoise(0, CPU), 10, lambda step: guides[step - 10])
+    steps = demask(
+        scorer, canvas, Block(0, 12, 4), Rules(), SeededCanvasNoise(0, CPU), 10, lambda step: guides[step - 10]
+    )
     assert list(steps) == [10, 11, 12, 13]
     assert [guide for *_, guide in scorer.asked] == guides
 
@@ -118,7 +120,7 @@ class Recorder(TorchDispatchMode):
 
 def test_no_result_is_looked_at_on_the_way() -> None:
     canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
-    steps = demask(scorer, canvas, Block(0, 12, 4), Rules(class_temperature=0.5), SeededNoise(0, CPU))
+    steps = demask(scorer, canvas, Block(0, 12, 4), Rules(class_temperature=0.5), SeededCanvasNoise(0, CPU))
     with Recorder() as recorder:
         for _ in steps:
             pass
@@ -182,7 +184,7 @@ def test_a_block_is_cut_short_when_it_is_told_so() -> None:
         return 2 if taken == 3 else 99
 
     canvas, scorer = Canvas(3, 12, MASK, CPU), Scorer(3, 12)
-    steps = list(demask(scorer, canvas, Block(0, 12, 8), Rules(), SeededNoise(0, CPU), 10, still=still))
+    steps = list(demask(scorer, canvas, Block(0, 12, 8), Rules(), SeededCanvasNoise(0, CPU), 10, still=still))
     assert steps == [10, 11, 12, 13, 14]
     assert asked == [1, 2, 3, 4]
     assert (canvas.codes < MASK).all()

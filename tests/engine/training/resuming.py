@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from engine.training.recipe import Recipe
-from engine.training.session import Budget, Session
+from engine.training.session import Budget, TrainingSession
 
 STEPS = 6
 
@@ -18,8 +18,8 @@ def whole_and_resumed(make: Callable[[], Recipe], folder: Path) -> tuple[Any, An
     """The recipe after six steps in one run, and after three steps, a stop and three more. The first run's work
     folder is ``whole`` in ``folder``."""
 
-    def session(name: str) -> Session:
-        return Session(make(), folder / name, Budget(steps=STEPS), report=lambda line: None)
+    def session(name: str) -> TrainingSession:
+        return TrainingSession(make(), folder / name, Budget(steps=STEPS), report=lambda line: None)
 
     whole = session("whole")
     whole.begin(resume=False)

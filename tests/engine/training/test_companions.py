@@ -27,7 +27,7 @@ from engine.training.companions import train_companion
 from engine.training.lm_mini_teacher import LmMiniTeacher
 from engine.training.optimisers import Rates
 from engine.training.requests import CompanionRequest, Trained
-from engine.training.session import CHECKPOINT, Milestone, Pace
+from engine.training.session import CHECKPOINT, Intervals, Milestone
 from engine.training.spoken_tokens import SpokenTokens, write_tokens
 from engine.training.teachers import read_teacher
 from engine.training.token_recipe import TokenData
@@ -214,7 +214,7 @@ def job(root: Path, work: Path, companion: Draft | Student, steps: int = 3, **mo
     return Task(CompanionRequest(work=str(work), **common | more), companion)
 
 
-QUICK = Pace(validation_steps=2, validates_first=True)
+QUICK = Intervals(validation_steps=2, validates_first=True)
 
 
 def test_a_draft_is_trained_and_found_by_the_engine(root: Path, tmp_path: Path) -> None:

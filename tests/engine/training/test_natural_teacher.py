@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from engine.errors import PlainError
-from engine.front_end.natural.pace import LEAD, LONGER, TAIL
 from engine.front_end.natural.phones import (
     BLANK,
     CONSONANTS,
@@ -18,11 +17,12 @@ from engine.front_end.natural.phones import (
     VOWELS,
     timed_phones,
 )
+from engine.front_end.natural.prosody import LEAD, LONGER, TAIL
 from engine.models.files.checkpoints import read_weights
 from engine.models.minis.natural.layout import HOP, LATENT, PITCH, PITCH_SCALE, VOICING
 from engine.paths import resource
 from engine.training.everyday import everyday_sentences
-from engine.training.natural_corpus import Delivery
+from engine.training.natural_corpus import Manner
 from engine.training.natural_teacher import NaturalTeacher
 
 TEXT = "The birch canoe slid on the smooth planks."
@@ -68,7 +68,7 @@ def test_the_latents_decode_to_nearly_what_was_spoken(teacher: NaturalTeacher):
 
 
 def test_every_text_is_spoken_the_same_again(teacher: NaturalTeacher):
-    delivery = Delivery(0.9, 0.95, 1.3, 1.1, 0.5, 0.8, seed=4)
+    delivery = Manner(0.9, 0.95, 1.3, 1.1, 0.5, 0.8, seed=4)
     first, second = teacher.speak(TEXT, delivery), teacher.speak(TEXT, delivery)
     np.testing.assert_array_equal(first[0].samples, second[0].samples)
     assert len(teacher.speak("Sorry, I missed your call. I was on the train.")) == 2
@@ -76,13 +76,13 @@ def test_every_text_is_spoken_the_same_again(teacher: NaturalTeacher):
 
 def test_pitch_range_tempo_and_formants_are_as_asked(teacher: NaturalTeacher):
     (plain,) = teacher.speak(TEXT)
-    (low,) = teacher.speak(TEXT, Delivery(pitch=0.8))
+    (low,) = teacher.speak(TEXT, Manner(pitch=0.8))
     assert log_pitch(low.latents).mean() - log_pitch(plain.latents).mean() == pytest.approx(np.log(0.8), abs=1e-3)
-    (wide,) = teacher.speak(TEXT, Delivery(pitch_range=1.5))
+    (wide,) = teacher.speak(TEXT, Manner(pitch_range=1.5))
     assert log_pitch(wide.latents).std() == pytest.approx(1.5 * log_pitch(plain.latents).std(), rel=0.05)
-    (slow,) = teacher.speak(TEXT, Delivery(tempo=0.85))
+    (slow,) = teacher.speak(TEXT, Manner(tempo=0.85))
     assert len(slow.latents) > 1.05 * len(plain.latents)
-    (longer_tract,) = teacher.speak(TEXT, Delivery(formant=0.9))
+    (longer_tract,) = teacher.speak(TEXT, Manner(formant=0.9))
     np.testing.assert_array_equal(longer_tract.latents, plain.latents)
     bright, dark = (np.abs(np.fft.rfft(one.samples)) for one in (plain, longer_tract))
     centres = [float((one * np.arange(len(one))).sum() / one.sum()) for one in (bright, dark)]
@@ -91,7 +91,7 @@ def test_pitch_range_tempo_and_formants_are_as_asked(teacher: NaturalTeacher):
 
 def test_emphasis_makes_one_word_longer_and_higher(teacher: NaturalTeacher):
     (plain,) = teacher.speak(TEXT)
-    (stressed,) = teacher.speak(TEXT, Delivery(emphasis=0.3, strength=1.0))  # the third of eight: canoe
+    (stressed,) = teacher.speak(TEXT, Manner(emphasis=0.3, strength=1.0))  # the third of eight: canoe
     longer = np.flatnonzero(np.array(stressed.lengths) != np.array(plain.lengths))
     blanks = [place for place, symbol in enumerate(plain.symbols) if symbol == " "]
     assert blanks[1] < longer[0]
@@ -105,7 +105,7 @@ def test_emphasis_makes_one_word_longer_and_higher(teacher: NaturalTeacher):
 
 def test_text_without_a_word_has_nothing_to_emphasise(teacher: NaturalTeacher):
     for text in ("...", "?"):
-        for spoken in teacher.speak(text, Delivery(emphasis=0.9, strength=1.0)):
+        for spoken in teacher.speak(text, Manner(emphasis=0.9, strength=1.0)):
             assert len(spoken.samples) == len(spoken.latents) * HOP
 
 

@@ -33,7 +33,7 @@ from engine.training import teachers
 from engine.training.companions import train_companion
 from engine.training.llasa_teacher import LlasaTeacher
 from engine.training.requests import CompanionRequest
-from engine.training.session import Milestone, Pace
+from engine.training.session import Intervals, Milestone
 from engine.training.spoken_tokens import SpokenTokens
 from engine.training.teacher import OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
@@ -51,7 +51,7 @@ TEXTS = (
     "Nobody was there.",
     "The end is near.",
 )
-QUICK = Pace(validation_steps=2, validates_first=True)
+QUICK = Intervals(validation_steps=2, validates_first=True)
 both = pytest.mark.parametrize("model", [COSY, LLASA])
 
 

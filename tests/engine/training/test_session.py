@@ -20,13 +20,13 @@ from engine.training.recipe import Diverged, Recipe, require_finite
 from engine.training.recipes.f5_mini import ARCHITECTURE, F5Mini
 from engine.training.recipes.f5_recipe import F5Options
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
-from engine.training.session import CHECKPOINT, LOG, Budget, Milestone, Pace, Session
+from engine.training.session import CHECKPOINT, LOG, Budget, Intervals, Milestone, TrainingSession
 from tests.engine.training.toy_corpus import toy_corpus
 
 CPU = torch.device("cpu")
 SMALL_DIT = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 SMALL_VOCOS = VocosConfig(width=32, inner_width=64, layers=2)
-PACE = Pace(log_steps=2, validation_steps=4)
+INTERVALS = Intervals(log_steps=2, validation_steps=4)
 
 
 def f5() -> F5Mini:
@@ -43,8 +43,8 @@ def make(request: pytest.FixtureRequest) -> Callable[[], Recipe]:
     return request.param
 
 
-def _run(recipe: Recipe, work: Path, steps: int, resume: bool = False) -> Session:
-    session = Session(recipe, work, Budget(steps=steps), PACE, report=lambda line: None)
+def _run(recipe: Recipe, work: Path, steps: int, resume: bool = False) -> TrainingSession:
+    session = TrainingSession(recipe, work, Budget(steps=steps), INTERVALS, report=lambda line: None)
     session.begin(resume)
     assert session.run()
     return session
@@ -77,7 +77,7 @@ def test_a_resumed_run_continues_to_the_very_same_bits(make, tmp_path: Path, mon
     straight = _run(make(), tmp_path / "straight", steps=10)
 
     broken = make()
-    session = Session(broken, tmp_path / "broken", Budget(steps=10), PACE, report=lambda line: None)
+    session = TrainingSession(broken, tmp_path / "broken", Budget(steps=10), INTERVALS, report=lambda line: None)
     session.begin(resume=False)
     step = broken.step
 
@@ -137,7 +137,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
     good = (tmp_path / CHECKPOINT).read_bytes()
 
     again = make()
-    session = Session(again, tmp_path, Budget(steps=9), PACE, report=lambda line: None)
+    session = TrainingSession(again, tmp_path, Budget(steps=9), INTERVALS, report=lambda line: None)
     session.begin(resume=True)
     with torch.no_grad():
         next(iter(again.model.parameters())).view(-1)[0] = float("nan")
@@ -150,7 +150,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_last_good_checkpoi
 
 def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(make, tmp_path: Path):
     recipe = make()
-    session = Session(recipe, tmp_path, Budget(steps=9), PACE, report=lambda line: None)
+    session = TrainingSession(recipe, tmp_path, Budget(steps=9), INTERVALS, report=lambda line: None)
     session.begin(resume=False)
     step = recipe.step
 
@@ -162,7 +162,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(make, tmp_pa
         session.run()
     assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == 2
     again = make()
-    resumed = Session(again, tmp_path, Budget(steps=4), PACE, report=lambda line: None)
+    resumed = TrainingSession(again, tmp_path, Budget(steps=4), INTERVALS, report=lambda line: None)
     resumed.begin(resume=True)
     assert resumed.run()
     assert resumed.number == 4
@@ -170,7 +170,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_leaves_one(make, tmp_pa
 
 def test_weights_that_are_no_numbers_from_the_beginning_leave_no_checkpoint(make, tmp_path: Path):
     recipe = make()
-    session = Session(recipe, tmp_path, Budget(steps=3), PACE, report=lambda line: None)
+    session = TrainingSession(recipe, tmp_path, Budget(steps=3), INTERVALS, report=lambda line: None)
     session.begin(resume=False)
     with torch.no_grad():
         next(iter(recipe.model.parameters())).view(-1)[0] = float("nan")
@@ -192,7 +192,7 @@ def test_a_checkpoint_with_weights_that_are_no_numbers_is_not_written(make, tmp_
 
 def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     recipe = f5()
-    session = Session(recipe, tmp_path, Budget(steps=1_000), PACE, report=lambda line: None)
+    session = TrainingSession(recipe, tmp_path, Budget(steps=1_000), INTERVALS, report=lambda line: None)
     session.begin(resume=False)
     step = recipe.step
 
@@ -212,8 +212,8 @@ def test_control_c_finishes_the_step_and_leaves_a_checkpoint(tmp_path: Path, mon
 
 def test_every_step_and_validation_is_told(tmp_path: Path):
     told: list[Milestone] = []
-    pace = replace(PACE, validates_first=True)
-    session = Session(f5(), tmp_path, Budget(steps=5), pace, report=lambda line: None, follow=told.append)
+    intervals = replace(INTERVALS, validates_first=True)
+    session = TrainingSession(f5(), tmp_path, Budget(steps=5), intervals, report=lambda line: None, follow=told.append)
     session.begin(resume=False)
     session.run()
     assert [(one.step, bool(one.losses), bool(one.validation)) for one in told] == [
@@ -235,10 +235,10 @@ def test_whoever_follows_can_stop_it_within_a_step(channel: str, tmp_path: Path)
         raise Cancelled
 
     callbacks = {"report": lambda line: None, channel: stop}
-    session = Session(f5(), tmp_path, Budget(steps=50), PACE, **callbacks)
+    session = TrainingSession(f5(), tmp_path, Budget(steps=50), INTERVALS, **callbacks)
     session.begin(resume=False)
     assert session.run() is False
-    assert session.number == (1 if channel == "follow" else PACE.log_steps)
+    assert session.number == (1 if channel == "follow" else INTERVALS.log_steps)
     assert torch.load(tmp_path / CHECKPOINT, weights_only=True)["step"] == session.number
 
 
@@ -250,7 +250,7 @@ def test_of_several_processes_one_writes_and_all_stop_together(tmp_path: Path):
             return 0.25, session.number == 3
 
     told: list[object] = []
-    session = Session(f5(), tmp_path, Budget(steps=9), PACE, told.append, told.append, Second())
+    session = TrainingSession(f5(), tmp_path, Budget(steps=9), INTERVALS, told.append, told.append, Second())
     session.begin(resume=False)
     assert session.run() is False
     assert session.number == 3
@@ -268,7 +268,9 @@ def test_a_run_outside_the_main_thread_leaves_signals_alone(tmp_path: Path):
 
 def test_checkpoints_are_written_while_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     recipe = f5()
-    session = Session(recipe, tmp_path, Budget(steps=4), Pace(checkpoint_seconds=0.0), report=lambda line: None)
+    session = TrainingSession(
+        recipe, tmp_path, Budget(steps=4), Intervals(checkpoint_seconds=0.0), report=lambda line: None
+    )
     session.begin(resume=False)
     saved = []
     save = session.save
@@ -280,13 +282,13 @@ def test_checkpoints_are_written_while_training(tmp_path: Path, monkeypatch: pyt
 def test_a_budget_in_minutes_ends_and_its_clock_goes_on_after_resuming(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     now = iter(range(0, 10_000, 10))
     monkeypatch.setattr(session_module.time, "process_time", lambda: float(next(now)))
-    session = Session(f5(), tmp_path, Budget(minutes=1), PACE, report=lambda line: None)
+    session = TrainingSession(f5(), tmp_path, Budget(minutes=1), INTERVALS, report=lambda line: None)
     session.begin(resume=False)
     session.run()
     assert session.number == 6
     assert session.seconds == 60
 
-    longer = Session(f5(), tmp_path, Budget(minutes=1.5), PACE, report=lambda line: None)
+    longer = TrainingSession(f5(), tmp_path, Budget(minutes=1.5), INTERVALS, report=lambda line: None)
     longer.begin(resume=True)
     longer.run()
     assert longer.number == 9

@@ -8,7 +8,7 @@ from engine.front_end.natural.phones import timed_phones
 from engine.models.minis.natural.layout import FORMANT_MEAN, FORMANT_SCALE, HOP, LATENT, SAMPLE_RATE, VOICING
 from engine.training.corpora import HOP as MEL_HOP
 from engine.training.corpora import Corpus
-from engine.training.natural_corpus import Delivery, NaturalClip, Spoken
+from engine.training.natural_corpus import Manner, NaturalClip, SpokenSentence
 
 SYMBOLS = ("^", "h", "ə", "l", "ˈ", "O", " ", "w", "ˈ", "ɜ", "ɹ", "l", "d", ".", "^")
 
@@ -44,10 +44,10 @@ class Hummer:
         self.spoken: list[str] = []
         self._frames = frames
 
-    def speak(self, text: str, delivery: Delivery) -> list[Spoken]:
+    def speak(self, text: str, delivery: Manner) -> list[SpokenSentence]:
         self.spoken.append(text)
         draw = np.random.default_rng([len(text), delivery.seed])
         lengths = (4, self._frames + len(text) % 7, 6)
         latents = draw.normal(0, delivery.pitch, (sum(lengths), LATENT)).astype(np.float32)
         samples = draw.normal(0, 0.1, sum(lengths) * HOP).astype(np.float32)
-        return [Spoken(("^", "m", "^"), lengths, latents, samples)]
+        return [SpokenSentence(("^", "m", "^"), lengths, latents, samples)]

@@ -22,7 +22,7 @@ _BY_EAR = " (listening test)"
 
 
 @dataclass(frozen=True)
-class Axis:
+class TradeoffAxis:
     """One axis."""
 
     name: str
@@ -114,24 +114,26 @@ _METHODS = {
     "ccr": ("CMOS", "Mean vote against the unaccelerated output, -3 to 3, by the lab's listeners.", HIGHER, ""),
     "preference": ("Preference", "Mean preference over the unaccelerated output, -1 to 1.", HIGHER, ""),
 }
-AXES: tuple[Axis, ...] = (
+AXES: tuple[TradeoffAxis, ...] = (
     *(
-        Axis(one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None, bool(one.judge))
+        TradeoffAxis(
+            one.name, one.title, one.definition, one.better, one.unit, one.relative, one.of is None, bool(one.judge)
+        )
         for one in METRICS
     ),
     *(
-        Axis(LISTENING + method, title + _BY_EAR, definition, better, unit)
+        TradeoffAxis(LISTENING + method, title + _BY_EAR, definition, better, unit)
         for method, (title, definition, better, unit) in _METHODS.items()
     ),
 )
 
 
-def axis(name: str) -> Axis:
+def axis(name: str) -> TradeoffAxis:
     """The axis called ``name``; raises :class:`StopIteration` if there is none."""
     return next(one for one in AXES if one.name == name)
 
 
-def values(points: Sequence[Point], one: Axis, ratios: bool) -> np.ndarray:
+def values(points: Sequence[Point], one: TradeoffAxis, ratios: bool) -> np.ndarray:
     """(points, 3): value, low and high end of the interval; NaN where a point has no place."""
     found = np.full((len(points), 3), np.nan)
     for place, point in enumerate(points):
@@ -147,7 +149,7 @@ def said(value: float, unit: str = "") -> str:
     return f"{text} {unit}" if unit else text
 
 
-def figure_text(one: Axis, figure: Estimate, ratio: bool = False) -> str:
+def figure_text(one: TradeoffAxis, figure: Estimate, ratio: bool = False) -> str:
     """A figure with its unit, interval and what it is from, for example ``2.05 times (1.98 to 2.12; n = 4)``."""
     unit = "" if ratio and one.takes_ratios else one.unit
     text = said(figure.value, unit)

@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from app.features.tradeoff.model.axes import AXES, TIMES, Axis, axis, values
+from app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values
 from app.features.tradeoff.model.points import PUBLISHED, Point, in_order
 from engine.measure.metrics import NEITHER
 from engine.studies.front import costs_of, front
@@ -68,7 +68,7 @@ class PlotOptions:
     log_y: bool = False
 
     @property
-    def axes(self) -> tuple[Axis, Axis]:
+    def axes(self) -> tuple[TradeoffAxis, TradeoffAxis]:
         """X axis and Y axis."""
         return axis(self.x), axis(self.y)
 
@@ -82,7 +82,7 @@ class Pool:
         self._values: dict[tuple[str, bool], np.ndarray] = {}
         self._words: dict[str, np.ndarray] = {}
 
-    def values(self, one: Axis, ratios: bool) -> np.ndarray:
+    def values(self, one: TradeoffAxis, ratios: bool) -> np.ndarray:
         """As :func:`app.features.tradeoff.model.axes.values`, for all points."""
         key = one.name, ratios and one.takes_ratios
         # Published results have a place on ratios only, so one and the same metric differs for them.
@@ -136,7 +136,7 @@ class Pool:
         return tuple(dict.fromkeys(voice for one in self.points for voice in one.voices))
 
     @cached_property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[TradeoffAxis, ...]:
         """Those that any own point has a value on."""
         known = set().union(*(one.figures for one in self.points if not one.published))
         return tuple(one for one in AXES if one.name in known)
@@ -280,7 +280,7 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     )
 
 
-def _floors(points: Sequence[Point], one: Axis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
+def _floors(points: Sequence[Point], one: TradeoffAxis, ratios: bool, logarithmic: bool) -> tuple[float, ...]:
     """Judges' scores of the reference speech for ``points``, each once, ascending."""
     if not one.judged:
         return ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from app.features.tradeoff.model.axes import AXES, Axis, figure_text, said
+from app.features.tradeoff.model.axes import AXES, TradeoffAxis, figure_text, said
 from app.features.tradeoff.model.points import STUDY, TAKE, Point
 from app.features.tradeoff.model.scene import PlotOptions, Scene
 from app.state.differences import setting_differences
@@ -117,7 +117,7 @@ def _row(name: str, figure: Estimate, colour: str, count: bool) -> str:
     return "".join(["<tr>", *(f"<td style='color:{colour}'>{cell}</td>" for cell in cells), "</tr>"])
 
 
-def _direction(one: Axis) -> str:
+def _direction(one: TradeoffAxis) -> str:
     return {LOWER: "&nbsp;↓", HIGHER: "&nbsp;↑"}.get(one.better, "")
 
 

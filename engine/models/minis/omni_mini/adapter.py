@@ -22,7 +22,7 @@ from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd, OmniMiniPa
 from engine.models.minis.omni_mini.layout import positions
 from engine.models.networks.masked_network import MaskedNetwork
 from engine.models.networks.vocos import Vocos
-from engine.sampling.demasking import Canvas, Rules, SeededNoise, demask
+from engine.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from engine.sampling.demasking_schedule import Block
 from engine.setting.knobs import Values
 
@@ -61,7 +61,7 @@ class OmniMiniSpeech(MaskedSpeech):
         canvas = Canvas(network.config.codebooks, passage.frames, network.config.mask, self._device)
         run = network.begin(request, rules.guidance)
         block = Block(0, passage.frames, 2)
-        for _ in demask(run, canvas, block, rules, SeededNoise(0, self._device)):
+        for _ in demask(run, canvas, block, rules, SeededCanvasNoise(0, self._device)):
             pass
         decoder = self._decoder(prompt, Values())
         decoder.push(canvas.codes)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from engine.bench import bundled, masked
-from engine.bench.masked_quality import Heard, judged
+from engine.bench.masked_quality import JudgedSpeech, judged
 from engine.bench.report import Report
 from engine.bench.ways import Addition, read
 from engine.measure.machine import describe
@@ -143,7 +143,7 @@ def _row(name: str, found: _Heard) -> dict[str, object]:
     }
 
 
-def _judged_row(row: Mapping[str, object], said: Heard, whole: Heard) -> dict[str, object]:
+def _judged_row(row: Mapping[str, object], said: JudgedSpeech, whole: JudgedSpeech) -> dict[str, object]:
     within = said.word_error_rate - whole.word_error_rate <= WORD_ERRORS
     return {**row, **said.columns, "within 3 points": "yes" if within else "no"}
 

@@ -20,7 +20,7 @@ from engine.bench.ways import read
 from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.machine import describe
-from engine.measure.timing import Comparison
+from engine.measure.timing import PairedTimes
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means, verdicts
 from engine.models.base import Utterance, run_to_completion
 from engine.models.catalogue import entry, harvard_sentences, voices
@@ -253,7 +253,9 @@ def _threshold_for(
 
 
 # --- Measured ---------------------------------------------------------------------------------------------------------
-def _timed(model: FlowSpeech, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace) -> Comparison:
+def _timed(
+    model: FlowSpeech, plain: Way, contenders: Sequence[Contender], arguments: argparse.Namespace
+) -> PairedTimes:
     """Backbone and sampler on one sentence, all in the same rounds."""
     voice = bundled.speaker(arguments)
     samplings = {

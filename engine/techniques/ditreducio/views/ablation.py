@@ -24,7 +24,7 @@ from engine.techniques.ditreducio.views.thresholds import (
     with_table,
 )
 from engine.views.figure import Axis, Curve, Lines
-from engine.views.stages import Stage, Stages
+from engine.views.stages import ProgressStage, Stages
 from engine.views.view import Findings, Task, View, sentences_knob
 
 
@@ -108,7 +108,7 @@ def compute(task: Task) -> Findings:
     return Findings(panels, _caption(points, floor is not None, calibrations, len(sentences)), 2, sentences)
 
 
-def _calibrate(task: Task, variant: Variant) -> Callable[[float, Stage], CalibrationRecord]:
+def _calibrate(task: Task, variant: Variant) -> Callable[[float, ProgressStage], CalibrationRecord]:
     import torch
 
     from engine.techniques.ditreducio.calibration import calibrate
@@ -117,7 +117,7 @@ def _calibrate(task: Task, variant: Variant) -> Callable[[float, Stage], Calibra
     knobs = knobs_of(task.setting)
     targets, _ = prepared(task.model, [task.utterance], task.setting)
 
-    def calibrated(threshold: float, observer: Stage) -> CalibrationRecord:
+    def calibrated(threshold: float, observer: ProgressStage) -> CalibrationRecord:
         with torch.inference_mode():
             return calibrate(
                 targets,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values
 from engine.techniques.ditreducio.record import CalibrationRecord
 from engine.techniques.ditreducio.table import StrategyTable
-from engine.views.stages import Stage, Stages
+from engine.views.stages import ProgressStage, Stages
 from engine.views.view import Task
 
 CALIBRATED, PREDICTED = "calibrated", "predicted"
@@ -100,7 +100,7 @@ def calibrate_all(
     task: Task,
     work: Stages,
     units: int,
-    calibrate: Callable[[float, Stage], CalibrationRecord],
+    calibrate: Callable[[float, ProgressStage], CalibrationRecord],
     title: str = "",
     record: CalibrationRecord | None = None,
 ) -> Calibrations:
@@ -120,7 +120,7 @@ def calibrate_all(
     )
 
 
-def calibrate_on_task(task: Task) -> Callable[[float, Stage], CalibrationRecord]:
+def calibrate_on_task(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
     """Calibrates on the task's sentence under DiTReducio's knobs in its setting, but for the threshold."""
     from engine.setting.setting import Engaged
     from engine.techniques import ditreducio
@@ -128,7 +128,7 @@ def calibrate_on_task(task: Task) -> Callable[[float, Stage], CalibrationRecord]
 
     knobs = knobs_of(task.setting)
 
-    def calibrate(threshold: float, observer: Stage) -> CalibrationRecord:
+    def calibrate(threshold: float, observer: ProgressStage) -> CalibrationRecord:
         engaged = Engaged(ditreducio.TECHNIQUE.name, knobs.replace(threshold=threshold))
         return calibrate_model(task.model, [task.utterance], task.setting.with_technique(engaged), observer)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from engine.bench import bundled
 from engine.bench import language as common
-from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, loaded, paced
+from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, loaded, timed_decoding
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
@@ -45,16 +45,16 @@ def run(arguments: argparse.Namespace) -> Report:
     plain = baseline(arguments)
     ways = {WHOLE: plain, **dict(_stages(model, student, plain, recovered))}
     timed = {WHOLE: plain, recovered: ways[recovered]}
-    pace = paced(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
+    times = timed_decoding(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
     said = judged(model, ways, arguments)
     rows = [{"speech": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     floor = heard(said[WHOLE])["word error rate"] if said else None
     for name in ways:
         row: dict[str, object] = {"speech": name}
-        if name in pace.decoded:
-            row |= {"LM real-time factor": pace.decoded[name].real_time_factor, "speed-up": 1.0}
-        if name in pace.speed_up:
-            gain = pace.speed_up[name]
+        if name in times.decoded:
+            row |= {"LM real-time factor": times.decoded[name].real_time_factor, "speed-up": 1.0}
+        if name in times.speed_up:
+            gain = times.speed_up[name]
             row |= {"speed-up": gain.median, "low": gain.low, "high": gain.high}
         if name in said:
             errors = heard(said[name])
@@ -62,9 +62,9 @@ def run(arguments: argparse.Namespace) -> Report:
             within = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
             row["within 2 points"] = "yes" if within else "no"
         rows.append(row)
-    same = pace.speed_up[AGAIN]
+    same = times.speed_up[AGAIN]
     rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
-    top = pace.speed_up[recovered]
+    top = times.speed_up[recovered]
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine.bench import bundled
 from engine.bench import language as common
-from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, judged, loaded, paced
+from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, judged, loaded, timed_decoding
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.machine import describe
@@ -68,14 +68,14 @@ def run(arguments: argparse.Namespace) -> Report:
     ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways[_title(0.0)], voice)
-    pace = paced(model, ways, voice, arguments.rounds, bundled.say)
+    times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
     said = judged(model, ways, arguments)
     rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
-    rows += list(_rows(ways, pace.decoded, pace.speed_up, said))
-    same = pace.speed_up[AGAIN]
+    rows += list(_rows(ways, times.decoded, times.speed_up, said))
+    same = times.speed_up[AGAIN]
     rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
     rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
-    top = pace.speed_up[_title(arguments.tolerance)]
+    top = times.speed_up[_title(arguments.tolerance)]
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
 
 

@@ -16,9 +16,9 @@ def speech(text: str = TEXT, pitch: float = 1.0, formant: float = 1.0) -> np.nda
     """``text`` as the teacher of the natural models says it, (n,) at 24 kHz."""
     for package in ("hibari", "onnx", "onnxruntime"):
         pytest.importorskip(package)
-    from engine.training.natural_corpus import Delivery
+    from engine.training.natural_corpus import Manner
 
-    return _teacher().speak(text, Delivery(pitch=pitch, formant=formant))[0].samples
+    return _teacher().speak(text, Manner(pitch=pitch, formant=formant))[0].samples
 
 
 @cache

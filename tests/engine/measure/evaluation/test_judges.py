@@ -199,14 +199,14 @@ def test_pooling_weighs_by_attention() -> None:
 
 
 def test_naturalness_is_read_from_the_published_layout(tmp_path: Path) -> None:
-    network = randomised(utmos.NaturalnessNetwork(SMALL, **LISTENER))
+    network = randomised(utmos.UtmosNetwork(SMALL, **LISTENER))
     weights = published(network.state_dict(), "wav2vec2.", "wav2vec2.", "2")
     weights.setdefault("wav2vec2.mask_emb", torch.zeros(32))
     path = tmp_path / utmos.FILE
     torch.save(weights, path)
     assert "wav2vec2.encoder.layers.0.self_attn_layer_norm.weight" in weights
     read = utmos.read_network(path, SMALL, **LISTENER)
-    judge = utmos.NaturalnessJudge(read, "cpu")
+    judge = utmos.UtmosJudge(read, "cpu")
     found = judge.hear("text", Voice("v", "V", "", ""), noise(), RATE).figures["utmos"]
     assert np.isfinite(found)
     # A head that says 0.25 at every frame means 3.5.
@@ -232,7 +232,7 @@ def test_the_large_network_has_the_published_shapes() -> None:
     assert shapes["wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.original1"] == (1024, 64, 128)
     assert sum(name.startswith("wavlm.encoder.layers.") and name.endswith("fc1.weight") for name in shapes) == 0
     with torch.device("meta"):
-        natural = utmos.NaturalnessNetwork({})
+        natural = utmos.UtmosNetwork({})
     assert tuple(natural.blstm.weight_ih_l0.shape) == (2048, 1024)
 
 

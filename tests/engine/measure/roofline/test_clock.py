@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from engine.errors import Cancelled
 from engine.measure.roofline import clock as clock_module
-from engine.measure.roofline.clock import Clock, Part, Stage
+from engine.measure.roofline.clock import Clock, TimedComponent, TimedPhase
 from engine.measure.roofline.counts import Work
 from engine.measure.roofline.report import FEED_FORWARD, HEAD, PROJECTIONS, REST, SAVED_TOGETHER, WITHIN_NOISE
 from tests.engine.measure.roofline.known import ceilings
@@ -27,7 +27,7 @@ def busy(rows: int):
 def test_a_stage_is_measured_part_by_part():
     small, large = busy(64), busy(640)
     layer = [(PROJECTIONS, small), (FEED_FORWARD, large)]
-    parts = Part(PROJECTIONS, Work(1, 1), 3), Part(FEED_FORWARD, None, 3, share=0.5, note="half")
+    parts = TimedComponent(PROJECTIONS, Work(1, 1), 3), TimedComponent(FEED_FORWARD, None, 3, share=0.5, note="half")
 
     def whole() -> None:
         for _, run in layer * 3:
@@ -35,7 +35,7 @@ def test_a_stage_is_measured_part_by_part():
 
     ticks = []
     clock = Clock(CPU, lambda: ticks.append(1), rounds=3)
-    stage = Stage("evaluation", "Evaluations", 4, parts, tuple(layer * 3), whole, layers=(small, large))
+    stage = TimedPhase("evaluation", "Evaluations", 4, parts, tuple(layer * 3), whole, layers=(small, large))
     phase = clock.measure(stage)
     first, second = phase.components
     assert (first.calls, second.calls) == (12, 6)
@@ -55,11 +55,11 @@ def test_layers_may_be_what_is_missing_without_them():
         for _ in range(2 * layers + 1):
             one()
 
-    stage = Stage(
+    stage = TimedPhase(
         "decode",
         "Passes",
         1,
-        (Part(HEAD),),
+        (TimedComponent(HEAD),),
         ((HEAD, one),),
         lambda: forward(3),
         layers=(lambda: forward(2),) * 3,
@@ -103,8 +103,8 @@ def test_the_rest_is_told_from_noise_within_rounds(monkeypatch, beyond, said):
     monkeypatch.setattr(clock_module, "launches", lambda run, device: 2)
     monkeypatch.setattr(clock_module, "counted", lambda run: (1, Work(1, 1)))
     pieces = (PROJECTIONS, first), (FEED_FORWARD, lambda: spend(0.015 * rounds[-1]))
-    parts = Part(PROJECTIONS), Part(FEED_FORWARD)
-    phase = Clock(CPU, rounds=5).measure(Stage("evaluation", "Evaluations", 4, parts, pieces, whole))
+    parts = TimedComponent(PROJECTIONS), TimedComponent(FEED_FORWARD)
+    phase = Clock(CPU, rounds=5).measure(TimedPhase("evaluation", "Evaluations", 4, parts, pieces, whole))
     assert "".join(turns) == "ppww" + "pwwpwppwpw", "taking turns in going first"
     wholes = [0.02 * one * (1 + more) for one, more in zip(slow, beyond, strict=True)]
     assert phase.whole_seconds == pytest.approx(median(wholes))
@@ -121,7 +121,7 @@ def test_the_rest_is_told_from_noise_within_rounds(monkeypatch, beyond, said):
 
 def test_few_rounds_say_nothing_of_noise():
     run = busy(64)
-    stage = Stage("evaluation", "Evaluations", 1, (Part(HEAD),), ((HEAD, run),), run)
+    stage = TimedPhase("evaluation", "Evaluations", 1, (TimedComponent(HEAD),), ((HEAD, run),), run)
     phase = Clock(CPU, rounds=2).measure(stage)
     assert phase.rest_range is None and not phase.rest_is_noise and phase.rest.note == ""
 
@@ -131,4 +131,4 @@ def test_measuring_can_be_cancelled():
         raise Cancelled
 
     with pytest.raises(Cancelled):
-        Clock(CPU, tick, rounds=1).measure(Stage("a", "A", 1, (Part(HEAD),), ((HEAD, busy(8)),)))
+        Clock(CPU, tick, rounds=1).measure(TimedPhase("a", "A", 1, (TimedComponent(HEAD),), ((HEAD, busy(8)),)))

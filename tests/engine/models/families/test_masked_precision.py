@@ -11,7 +11,7 @@ from engine.models import load_model
 from engine.models.catalogue import entry, harvard_sentences, voice
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.int8 import Int8Linear
-from engine.sampling.demasking import Canvas, Guide, SeededNoise, candidates, demask
+from engine.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
 from engine.setting.setting import Setting
 from tests.workload import workload
 
@@ -58,7 +58,7 @@ def trajectory() -> Trajectory:
     run, config = works.network.begin(request, rules.guidance), works.network.config
     canvas = Canvas(config.codebooks, request.frames, config.mask, torch.device("cpu"))
     before, found = canvas.codes.clone(), Trajectory({name: [] for name in PRECISIONS})
-    for _ in demask(run, canvas, works.blocks[0], rules, SeededNoise(0, torch.device("cpu"))):
+    for _ in demask(run, canvas, works.blocks[0], rules, SeededCanvasNoise(0, torch.device("cpu"))):
         left, new = before == config.mask, (before == config.mask) & (canvas.codes != config.mask)
         expected = run.scores(before, 0, request.frames, Guide.BOTH)
         code, likeliest, _ = candidates(expected, rules, lambda: None)

@@ -12,7 +12,7 @@ from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.plain_masked import PlainRun
-from engine.sampling.demasking import Canvas, Guide, Rules, SeededNoise, demask
+from engine.sampling.demasking import Canvas, Guide, Rules, SeededCanvasNoise, demask
 from engine.sampling.demasking_schedule import Block
 from engine.techniques.layer_reuse.run import ReusedLayersRun
 from tests.engine.sampling.test_demasking import READ_BACK, Recorder
@@ -103,7 +103,7 @@ def test_weights_are_shared_with_the_plain_network(network: MaskedNetwork) -> No
 def test_nothing_is_read_back_while_a_block_is_filled_in(network: MaskedNetwork) -> None:
     """Network, guidance, scoring and committing together: whatever brings a number to the processor would make it wait
     for a graphics card."""
-    fused, noise = FusedMasked.of(network), SeededNoise(0, torch.device("cpu"))
+    fused, noise = FusedMasked.of(network), SeededCanvasNoise(0, torch.device("cpu"))
     runs = fused.begin(request(), 2.0), KeptPrefixRun(fused, request(), 2.0, 2)
     guides = (Guide.BOTH, Guide.REUSED, Guide.ALONE, Guide.BOTH)
     for run in runs:

@@ -21,7 +21,7 @@ from engine.training import corpora, session
 from engine.training.corpora import SENTENCES
 from engine.training.recipe import Diverged
 from engine.training.requests import Trained
-from engine.training.session import CHECKPOINT, Milestone, Pace
+from engine.training.session import CHECKPOINT, Intervals, Milestone
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.workload import workload
@@ -30,7 +30,7 @@ __all__ = ["tiny_disk"]
 
 pytest.importorskip("accelerate")
 
-PACE = Pace(log_steps=2, validation_steps=4, checkpoint_seconds=0.0, validates_first=True)
+INTERVALS = Intervals(log_steps=2, validation_steps=4, checkpoint_seconds=0.0, validates_first=True)
 
 
 class Recorder:
@@ -75,7 +75,7 @@ def _run(
     recorder = recorder or Recorder()
     changes = {name: str(value) if isinstance(value, Path) else value for name, value in changes.items()}
     request = replace(job, **changes)
-    return fine_tune(request, replace(options_of(request), **OPTIONS), recorder, PACE, sentences), recorder
+    return fine_tune(request, replace(options_of(request), **OPTIONS), recorder, INTERVALS, sentences), recorder
 
 
 def _weights(path: str) -> dict[str, torch.Tensor]:
@@ -212,7 +212,7 @@ def test_a_disk_too_small_for_a_checkpoint_is_said_before_the_first_step(job: Gu
 def test_a_disk_that_fills_up_later_keeps_the_last_good_checkpoint(
     job: GuidanceFreeRequest, tiny_disk: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(session.Session, "_require_space", lambda self: None)
+    monkeypatch.setattr(session.TrainingSession, "_require_space", lambda self: None)
     with pytest.raises(TrainingError, match="could not be written at step 1: the disk is full"):
         _run(job, work=tiny_disk / "work")
     assert not list((tiny_disk / "work").glob("*.part"))

@@ -1,7 +1,7 @@
 """How fast a sentence is spoken, and when each of its sounds.
 
 The network of lengths gives the mean reading. Speech that models learnt from was faster or slower than it by up to 15 %
-and had emphasis on some word in two of five sentences; :meth:`Pace.drawn` draws the same, so that seeds differ in
+and had emphasis on some word in two of five sentences; :meth:`Prosody.drawn` draws the same, so that seeds differ in
 timing as the training speech does.
 """
 
@@ -31,7 +31,7 @@ LEAD, TAIL = 8, 12
 
 
 @dataclass(frozen=True)
-class Pace:
+class Prosody:
     """How a sentence is spoken."""
 
     tempo: float = 1.0
@@ -42,7 +42,7 @@ class Pace:
     """Of the emphasis, from 0 to 1."""
 
     @classmethod
-    def drawn(cls, *seed: int) -> Pace:
+    def drawn(cls, *seed: int) -> Prosody:
         """One of those that the training speech has."""
         draw = np.random.default_rng(seed)
         tempo, emphasised, word, strength = (

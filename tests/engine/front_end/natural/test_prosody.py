@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.front_end.natural.pace import EMPHASISED, LEAD, LONGER, TAIL, TEMPOS, Pace, word_at
 from engine.front_end.natural.phones import EDGE
+from engine.front_end.natural.prosody import EMPHASISED, LEAD, LONGER, TAIL, TEMPOS, Prosody, word_at
 
 SENTENCE = "ɡˈO ðˈɛɹ, nˈW."
 
@@ -16,7 +16,7 @@ def _units(symbols: object) -> np.ndarray:
 
 
 def test_lengths_are_divided_by_tempo_and_speed_and_the_silence_at_the_ends_is_short():
-    usual, fast = (Pace(tempo).spoken(SENTENCE, _units, speed) for tempo, speed in ((1.0, 1.0), (1.25, 1.6)))
+    usual, fast = (Prosody(tempo).spoken(SENTENCE, _units, speed) for tempo, speed in ((1.0, 1.0), (1.25, 1.6)))
     assert usual[0] == (EDGE, 0.0, LEAD * 0.0125)
     assert usual[-1][2] - usual[-1][1] == pytest.approx(min(TAIL, 8) * 0.0125)
     assert usual[1][2] - usual[1][1] == pytest.approx(0.1)
@@ -24,7 +24,7 @@ def test_lengths_are_divided_by_tempo_and_speed_and_the_silence_at_the_ends_is_s
 
 
 def test_an_emphasised_word_is_longer_and_nothing_else():
-    usual, other = Pace().spoken(SENTENCE, _units, 1.0), Pace(1.0, 0.5, 1.0).spoken(SENTENCE, _units, 1.0)
+    usual, other = Prosody().spoken(SENTENCE, _units, 1.0), Prosody(1.0, 0.5, 1.0).spoken(SENTENCE, _units, 1.0)
     lengths = [[end - start for _, start, end in phones] for phones in (usual, other)]
     longer = np.flatnonzero(~np.isclose(*lengths))
     assert "".join(usual[place][0] for place in longer) == "ðˈɛɹ"
@@ -40,7 +40,7 @@ def test_words_are_found_by_their_share():
 
 
 def test_paces_are_drawn_as_the_training_speech_has_them():
-    drawn = [Pace.drawn(seed, 0) for seed in range(400)]
-    assert drawn[7] == Pace.drawn(7, 0) != Pace.drawn(7, 1)
+    drawn = [Prosody.drawn(seed, 0) for seed in range(400)]
+    assert drawn[7] == Prosody.drawn(7, 0) != Prosody.drawn(7, 1)
     assert TEMPOS[0] <= min(one.tempo for one in drawn) and max(one.tempo for one in drawn) <= TEMPOS[1]
     assert np.mean([one.emphasis is not None for one in drawn]) == pytest.approx(EMPHASISED, abs=0.08)
