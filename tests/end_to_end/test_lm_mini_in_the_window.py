@@ -17,6 +17,7 @@ from engine.models.base import Voice
 from engine.session.engine_thread import EngineThread
 from engine.session.events import AudioReady
 from tests.app.conftest import close
+from tests.workload import workload
 
 PATIENCE_MILLISECONDS = 240_000
 """When the test gives up; never what it measures."""
@@ -53,7 +54,7 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
     qtbot.keyClicks(temperature, "0")
     qtbot.keyClick(temperature, Qt.Key.Key_Return)
     assert state.selection.setting.options["temperature"] == 0
-    state.selection.set_text("Rice is often served in round bowls.")
+    state.selection.set_text(workload("Rice is often served in round bowls.", "Rice is often served."))
     pieces: list[AudioReady] = []
     window.bridge.happened.connect(lambda event: pieces.append(event) if isinstance(event, AudioReady) else None)
 

@@ -22,9 +22,10 @@ from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.workload import workload
 
 MODEL = "f5-mini"
-TEXT = "Rice is often served in round bowls."
+TEXT = workload("Rice is often served in round bowls.", "Rice.")
 
 
 @pytest.mark.slow
@@ -34,7 +35,7 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
     engine.start()
     speaker = voice("rms")
     knobs = Values(threshold=0.4)
-    setting = Setting(MODEL, entry(MODEL).options_with(steps=4), (Engaged("ditreducio", knobs),), seed=11)
+    setting = Setting(MODEL, entry(MODEL).options_with(steps=workload(4, 3)), (Engaged("ditreducio", knobs),), seed=11)
     commands = iter(range(1, 9))
 
     def finished(command: type, *values: object, **more: object) -> int:

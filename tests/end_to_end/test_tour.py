@@ -13,7 +13,7 @@ from engine.setting.profile import Profile
 from tests.sound import NullSink, null_sink  # noqa: F401
 from tests.workload import workload
 
-STEPS = workload(4, 3)
+STEPS = workload(4, 2)
 PATIENCE_SECONDS = 600
 """When the test gives up; never what it measures."""
 

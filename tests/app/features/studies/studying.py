@@ -13,8 +13,9 @@ from app.state.jobs import Kind, Outcome
 from engine.studies.store import Store
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.studies import small
+from tests.workload import workload
 
-MANY = 40
+MANY = workload(40, 4)
 """Sentences of a study that is still running when somebody says stop."""
 
 

@@ -20,6 +20,7 @@ from engine.studies.results import read
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.features.studies.studying import MANY, created, ended, opened, run_once, write
 from tests.app.holding import Posts
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
 
@@ -171,13 +172,14 @@ def test_a_setting_that_cannot_be_run_is_listed_with_its_sentence(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_prompts")
 def test_the_bundled_model_is_studied(
     make_window: Callable[..., MainWindow], posts: Posts, tmp_path: Path, qtbot: QtBot
 ) -> None:
     window = make_window(load_model)
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
-    file, count = tmp_path / "bundled.toml", workload(5, 3)
+    file, count = tmp_path / "bundled.toml", workload(5, 2)
     file.write_text(
         f'title = "Bundled"\nmodel = "f5-mini"\nsentences = "harvard"\ncount = {count}\n[options]\nsteps = 3\n'
         "[grid]\nsteps.steps = [2]\n",
