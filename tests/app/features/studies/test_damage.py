@@ -14,8 +14,11 @@ from app.state.jobs import Outcome
 from engine.studies.store import DATABASE
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.damage import spoil_database
-from tests.app.features.studies.studying import MANY, created, ended, opened, run_once, shown, write
+from tests.app.features.studies.studying import created, ended, opened, run_once, shown, write
 from tests.disk import tiny_disk  # noqa: F401
+
+ENOUGH = 40
+"""Sentences whose takes do not fit onto the tiny disk."""
 
 
 def test_files_that_are_no_studies_are_told_by_a_sentence(
@@ -119,7 +122,7 @@ def test_a_full_disk_stops_the_study_and_nothing_else(
     tiny_disk: Path,  # noqa: F811
     qtbot: QtBot,
 ) -> None:
-    opened(window, write(tiny_disk, sentences=MANY), qtbot)
+    opened(window, write(tiny_disk, sentences=ENOUGH), qtbot)
     outcome, sentence = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FAILED
     assert "the disk is full; free some space" in sentence
