@@ -268,12 +268,19 @@ class Frame(pg.GraphicsWidget):
     # --- From figures to places --------------------------------------------------------------------------------------
     def to_x(self, figures: ArrayLike) -> np.ndarray:
         """Values on x to pixels."""
-        return self.area.left() + self.across.share(np.asarray(figures, float)) * self.area.width()
+        return self.area.left() + _pixels(self.across, figures, self.area.width())
 
     def to_y(self, figures: ArrayLike) -> np.ndarray:
         """Values on y to pixels."""
-        return self.area.bottom() - self.up.share(np.asarray(figures, float)) * self.area.height()
+        return self.area.bottom() - _pixels(self.up, figures, self.area.height())
 
     def place(self, x: float, y: float) -> QPointF:
         """A point in pixels."""
         return QPointF(float(self.to_x(x)), float(self.to_y(y)))
+
+
+def _pixels(scale: Scale, figures: ArrayLike, length: float) -> np.ndarray:
+    """Distances of ``figures`` from the start of an axis of ``length`` pixels. What is infinite stays so, also on an
+    axis without length, where it would be no number at all."""
+    shares = scale.share(np.asarray(figures, float))
+    return shares * np.where(np.isinf(shares), 1.0, length)

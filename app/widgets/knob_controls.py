@@ -88,10 +88,6 @@ class KnobControls(QWidget):
         """The control of the knob ``name``."""
         return self._rows.editors[name]
 
-    def reset_button(self, name: str) -> QToolButton:
-        """The button that restores the default of the knob ``name``."""
-        return self._rows.resets[name]
-
     def set_knobs(
         self, knobs: Sequence[Knob], values: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
     ) -> None:

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "bytes": sum(path.stat().st_size for path in found),
     }
     place = "" if folder == entry.folder else f' --folder "{folder}"'
-    if folder.name != entry.variant and entry.loader == "f5":
+    if folder.name != entry.variant and entry.variant in entry.architectures:
         # Two of the architectures have the same weight names, so a folder of another name says too little.
         place += f" --variant {entry.variant}"
     lines = [

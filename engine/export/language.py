@@ -144,6 +144,14 @@ class CosySource:
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: _json(config)}
 
 
+_SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
+    "lm_mini": lambda root, checks: HuggingFaceSource(root, LM_MINI_FILES, checks),
+    "llasa": lambda root, checks: HuggingFaceSource(root, LLASA_FILES, checks),
+    "cosyvoice2": CosySource,
+}
+"""The sources by what the catalogue calls ``loader``."""
+
+
 def export_language(job: LanguageExport, follower: WorkObserver) -> tuple[Path, ...]:
     """Write a student or a draft, all files or none; the files.
 
@@ -176,13 +184,11 @@ def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None
     """The checkpoint of a model, in ``folder`` if given. Raises :class:`SettingError` for a model that has neither
     students nor drafts, and :class:`CheckpointError`."""
     place = Path(folder) if folder else chosen.folder
-    if chosen.loader not in ("lm_mini", "llasa", "cosyvoice2"):
+    if chosen.loader not in _SOURCES:
         raise SettingError(f"{chosen.title} decodes no tokens, so it has no students or drafts to export.")
     if not place.is_dir():
         raise CheckpointError(f"{chosen.title} is not in {place}; name the folder that holds its checkpoint.")
-    if chosen.loader == "cosyvoice2":
-        return CosySource(place, check)
-    return HuggingFaceSource(place, LM_MINI_FILES if chosen.loader == "lm_mini" else LLASA_FILES, check)
+    return _SOURCES[chosen.loader](place, check)
 
 
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:

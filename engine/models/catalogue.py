@@ -11,6 +11,7 @@ from engine.errors import SettingError
 from engine.models.base import Voice
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
+from engine.models.f5.config import VARIANTS as F5_VARIANTS
 from engine.models.files.licences import APACHE, NON_COMMERCIAL
 from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
@@ -56,6 +57,12 @@ class CatalogueEntry:
     transcribes itself."""
     own_recordings: bool = True
     """Whether it can speak as in a recording of the user's own."""
+    architectures: tuple[str, ...] = ()
+    """Names of the released architectures that its files may have; any other is described by a sidecar in their
+    folder."""
+    official_exports: bool = False
+    """Whether exported students and drafts replace files of the official release; else they are Hugging Face
+    checkpoints."""
     kind: str = ""
     """Name that it shares with others of its options, such as ``F5-TTS``, if that is not its title."""
 
@@ -82,7 +89,17 @@ class CatalogueEntry:
 
 
 def _official(variant: str, title: str, summary: str) -> CatalogueEntry:
-    return CatalogueEntry(variant, title, summary, "flow", NON_COMMERCIAL, variant, F5_OPTIONS, kind=F5)
+    return CatalogueEntry(
+        variant,
+        title,
+        summary,
+        "flow",
+        NON_COMMERCIAL,
+        variant,
+        F5_OPTIONS,
+        architectures=tuple(F5_VARIANTS),
+        kind=F5,
+    )
 
 
 def _llasa(size: str, summary: str) -> CatalogueEntry:
@@ -113,6 +130,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         default_options=Values(steps=16),
         bundled=True,
         vocoder="vocos-mini",
+        architectures=tuple(F5_VARIANTS),
         kind=F5,
     ),
     _official(
@@ -193,6 +211,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         "CosyVoice2-0.5B",
         COSYVOICE2_OPTIONS,
         loader="cosyvoice2",
+        official_exports=True,
     ),
     _llasa("1B", "1.4 billion parameters, built with Llama 3.2, English and Chinese, voice cloning; 16 kHz."),
     _llasa("3B", "The same with 3.4 billion parameters; for a graphics card."),

@@ -15,7 +15,6 @@ from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
-from engine.models.f5.config import VARIANTS
 from engine.models.silent_observer import SilentObserver
 from engine.setting import profile_file
 from engine.setting.artefact import Artefact
@@ -129,7 +128,7 @@ class Profile:
     def named_variant(self) -> str:
         """Variant to load the model with: the profile's if it is a released architecture, else ``""``, since any other
         is described by a sidecar next to the weights."""
-        return self.variant if self.variant in VARIANTS else ""
+        return self.variant if self.variant in catalogue.entry(self.setting.model).architectures else ""
 
     @property
     def baseline(self) -> Profile:

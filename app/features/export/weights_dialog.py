@@ -58,7 +58,7 @@ class WeightsDialog(DestinationDialog):
         layers = ", ".join(map(str, chosen.retained))
         runs = technique_of(chosen, self._info) if _kind(chosen) == DRAFT else None
         settings = f" {runs.title.partition(' (')[0]}'s current settings are included." if runs is not None else ""
-        holds = _OFFICIAL if catalogue.entry(self._info.id).loader == "cosyvoice2" else _HUGGING_FACE
+        holds = _OFFICIAL if catalogue.entry(self._info.id).official_exports else _HUGGING_FACE
         self.summary.setText(f"Layers {layers}. The folder will hold {holds}{settings}")
         if not self._by_hand:
             self.path.setText(at_home(f"{self._info.id}-{_kind(chosen)}-{len(chosen.retained)}"))

@@ -204,12 +204,6 @@ class TradeoffPanel(QWidget):
             self.plot.select(there)
             self._show_point()
 
-    def set_options(self, options: PlotOptions) -> None:
-        """Show points otherwise."""
-        self._options, self.options_line.own_axes = options, True
-        self._fill_choices()
-        self._show()
-
     def set_filter(self, chosen: Filter) -> None:
         """Show other points."""
         self._filter, self._awaited = chosen, {}

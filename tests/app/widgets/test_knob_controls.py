@@ -14,6 +14,7 @@ from shiboken6 import isValid
 from app.widgets.knob_controls import KnobControls, decimals
 from engine.setting.knobs import Choice, Effect, Number, Switch, defaults
 from engine.techniques import spade, techniques
+from tests.app.widgets.resets import reset_of
 
 KNOBS = (
     Number("steps", "Steps", "Number of thresholds.", 32, minimum=1, maximum=64, whole=True),
@@ -64,13 +65,13 @@ def test_keys_change_values(controls: KnobControls, qtbot: QtBot) -> None:
 
 def test_reset_restores_the_owners_default(controls: KnobControls, qtbot: QtBot) -> None:
     controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 20}, {"steps": 16})
-    reset = controls.reset_button("steps")
+    reset = reset_of(controls, "steps")
     assert reset.isEnabled()
     with qtbot.waitSignal(controls.changed) as blocker:
         reset.click()
     assert blocker.args == ["steps", 16]
     controls.set_knobs(KNOBS, {**defaults(KNOBS), "steps": 16}, {"steps": 16})
-    assert not controls.reset_button("steps").isEnabled()
+    assert not reset_of(controls, "steps").isEnabled()
 
 
 def test_showing_a_value_is_no_change(controls: KnobControls, qtbot: QtBot) -> None:
@@ -91,7 +92,7 @@ def test_rows_are_built_once_for_each_set_of_knobs(controls: KnobControls, qtbot
     assert editor.isVisible()
     assert editor.value() == 7
     with qtbot.waitSignal(controls.changed) as blocker:
-        controls.reset_button("steps").click()
+        reset_of(controls, "steps").click()
     assert blocker.args == ["steps", 32]
 
 
@@ -142,6 +143,6 @@ def test_a_list_of_layers_is_typed_and_taken_over_whole(qtbot: QtBot) -> None:
     assert changed.args == ["layers", "0,5"]
     controls.set_knobs((knob,), {"layers": "0,5"})
     with qtbot.waitSignal(controls.changed) as changed:
-        controls.reset_button("layers").click()
+        reset_of(controls, "layers").click()
     assert changed.args == ["layers", ""]
-    assert controls.reset_button("layers").toolTip() == "Reset to nothing"
+    assert reset_of(controls, "layers").toolTip() == "Reset to nothing"

@@ -14,6 +14,7 @@ from app.shell.theme import LIGHT
 from engine.models import catalogue
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
+from tests.app.widgets.resets import reset_of
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_a_control_changes_the_setting_and_its_reset_takes_that_back(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot
 ) -> None:
     controls = panel.techniques.groups["ditreducio"].controls
-    editor, reset = controls.editor("marked"), controls.reset_button("marked")
+    editor, reset = controls.editor("marked"), reset_of(controls, "marked")
     assert not reset.isEnabled()
     qtbot.keyClick(editor, Qt.Key.Key_Up)
     assert presenter.state.selection.knobs("ditreducio")["marked"] == 11.0

@@ -10,7 +10,7 @@ from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.panel import TradeoffPanel
 from app.shell.theme import LIGHT
 from engine.studies.published import published
-from tests.app.features.tradeoff.using import POINTS
+from tests.app.features.tradeoff.using import POINTS, choose_look
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def panel(qtbot: QtBot) -> TradeoffPanel:
     made = TradeoffPanel(LIGHT, published_points(published()))
     qtbot.addWidget(made)
     made.resize(1000, 640)
-    made.set_options(PlotOptions())
+    choose_look(made, PlotOptions())
     made.show_points(POINTS)
     made.set_reasons("", "", "")
     made.show()

@@ -22,7 +22,7 @@ from engine.errors import PlainError
 from engine.measure.estimates import Estimate
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import point
-from tests.app.features.tradeoff.using import CONTROL, KEY, current, drag, place_of
+from tests.app.features.tradeoff.using import CONTROL, KEY, choose_look, current, drag, place_of
 
 
 def test_both_themes_and_every_kind_of_point_are_painted(panel: TradeoffPanel) -> None:
@@ -118,7 +118,7 @@ def test_what_a_judge_makes_of_the_reference_speech_is_drawn_and_written(panel: 
         for floor in (floors, {})
     )
     panel.show_points(without)
-    panel.set_options(PlotOptions(y="word_error_rate"))
+    choose_look(panel, PlotOptions(y="word_error_rate"))
     panel.write(tmp_path / "without.svg")
     panel.show_points(with_floor)
     assert panel.plot.frame.up.low < 0.01, "the axis has room for it"

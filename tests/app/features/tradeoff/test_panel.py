@@ -14,7 +14,7 @@ from app.shell.theme import LIGHT
 from engine.studies.published import published
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import PLAIN, point
-from tests.app.features.tradeoff.using import POINTS, SOUNDS, click, current
+from tests.app.features.tradeoff.using import POINTS, SOUNDS, choose_look, click, current
 
 
 # --- Next to the plot ------------------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_published_results_are_switchable(panel: TradeoffPanel) -> None:
     own = point("e", 1.0, 1.0)
     figures = {**own.figures, "ops_ratio": own.figures["real_time_factor"]}
     panel.show_points([point("e", 1.0, 1.0, figures=figures, baseline=figures)])
-    panel.set_options(PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
+    choose_look(panel, PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
     ghosts = [one for one in panel.scene.points if one.published]
     assert ghosts and panel.options_line.ratios_box.isChecked() and panel.options_line.published_box.isChecked()
     click(panel, ghosts[3].key)
@@ -150,8 +150,8 @@ def test_nothing_to_show_says_what_to_do(qtbot: QtBot) -> None:
 
 # --- Between starts --------------------------------------------------------------------------------------------------
 def test_what_is_shown_comes_back_with_the_points(panel: TradeoffPanel, qtbot: QtBot) -> None:
-    panel.set_options(
-        PlotOptions(x="log_mel_distance", y="real_time_factor", published=True, dominated=False, log_x=True)
+    choose_look(
+        panel, PlotOptions(x="log_mel_distance", y="real_time_factor", published=True, dominated=False, log_x=True)
     )
     panel.set_filter(Filter(source="S", words="a", hidden=frozenset({"steps"})))
     kept = panel.remembered

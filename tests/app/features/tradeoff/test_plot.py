@@ -22,6 +22,7 @@ from tests.app.features.tradeoff.using import (
     POINTS,
     SHIFT,
     SOUNDS,
+    choose_look,
     click,
     current,
     drag,
@@ -195,9 +196,9 @@ def test_a_section_stays_while_points_change_and_ends_with_its_axis(panel: Trade
     assert plot.sections == sections
     panel.options_line.log_x_box.click()
     assert plot.sections == (None, sections[1])
-    panel.set_options(PlotOptions(x="log_mel_distance", y="log_mel_distance", log_x=True))
+    choose_look(panel, PlotOptions(x="log_mel_distance", y="log_mel_distance", log_x=True))
     assert plot.sections == (None, sections[1])
-    panel.set_options(PlotOptions(x="log_mel_distance", y="real_time_factor"))
+    choose_look(panel, PlotOptions(x="log_mel_distance", y="real_time_factor"))
     assert plot.sections == EVERYTHING
 
 

@@ -29,6 +29,7 @@ from engine.setting.library import Library
 from engine.studies.store import DATABASE, Store
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
+from tests.app.features.tradeoff.using import choose_look
 from tests.app.listening.listeners import BASELINE, FAST
 from tests.app.listening.test_results import abx_session
 from tests.engine.studies.small import finished, study
@@ -74,7 +75,7 @@ def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qt
         lambda: window.features["studies"].summary is not None and not window.features["tradeoff"]._reader.busy,
         timeout=PATIENCE_MILLISECONDS,
     )
-    window.panels["tradeoff"].set_options(SHOWN)
+    choose_look(window.panels["tradeoff"], SHOWN)
     return window
 
 
@@ -166,7 +167,7 @@ def test_what_is_selected_in_takes_is_selected_here_and_the_other_way_round(wind
     panel.plot.select_all()
     qtbot.waitUntil(lambda: {one.id for one in takes.selected()} == {own, other})
     assert len(panel.plot.selected) == 6, "no echo from Takes"
-    panel.set_options(PlotOptions("speed_up", "ops_ratio"))  # Which single takes have not.
+    choose_look(panel, PlotOptions("speed_up", "ops_ratio"))  # Which single takes have not.
     takes.select([own])
     assert panel.plot.current.key == key_of(panel, ("ditreducio",)), "the study's point of the take's setting"
 
@@ -284,7 +285,7 @@ def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, da
     window.features["lab"].carried_through.emit()
     qtbot.waitUntil(lambda: any(one.name == "listening:abx" for one in panel.pool.axes), timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not window.features["tradeoff"]._reader.busy, timeout=PATIENCE_MILLISECONDS)
-    panel.set_options(PlotOptions(x="ops_ratio", y="listening:abx"))
+    choose_look(panel, PlotOptions(x="ops_ratio", y="listening:abx"))
     assert {one.techniques for one in panel.scene.points} == {("ditreducio",)}
     assert {one.folder is None for one in panel.scene.points} == {True, False}, "the take and the study's setting"
     assert any("no listening test" in reason for reason, _ in panel.scene.missing)
@@ -382,7 +383,7 @@ def test_what_is_shown_is_there_again_after_a_restart(
     window: MainWindow, make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot
 ) -> None:
     panel = window.panels["tradeoff"]
-    panel.set_options(replace(SHOWN, dominated=False, published=True, log_y=True))
+    choose_look(panel, replace(SHOWN, dominated=False, published=True, log_y=True))
     panel.set_filter(Filter(source="Four settings", hidden=frozenset({"steps"})))
     look, chosen = panel.options, panel.filter
     close(window, qtbot)

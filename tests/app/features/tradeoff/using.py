@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.features.tradeoff.model.points import Sound
+from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.panel import TradeoffPanel
 from tests.app.features.tradeoff.test_scene import FAST, PLAIN, point
 
@@ -24,6 +25,14 @@ POINTS = (
     point("c", 4.0, 1.0, sounds=SOUNDS, setting=PLAIN.bare),
     point("d", 3.0, 4.0, sounds=(), techniques=("steps",)),
 )
+
+
+def choose_look(panel: TradeoffPanel, options: PlotOptions) -> None:
+    """Choose ``options`` as the user does, in their line."""
+    line = panel.options_line
+    line.show_options(options, panel.pool.axes)
+    line.own_axes = True
+    line.chosen.emit()
 
 
 def place_of(panel: TradeoffPanel, key: str) -> QPoint:
