@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from app.shell.entries import FeatureAction, MainStep, MenuPart
 from app.shell.places import Place
 
 if TYPE_CHECKING:
@@ -22,8 +23,16 @@ class Feature:
     """Class of its presenter, as ``"package.module:Class"``, so that declaring a feature imports nothing."""
     places: tuple[Place, ...] = ()
     """The docks of its panels; none for a feature of actions and dialogs."""
+    actions: tuple[FeatureAction, ...] = ()
+    """Actions of its own."""
+    menus: tuple[MenuPart, ...] = ()
+    """Where menus have them; an action with a shortcut needs no entry."""
+    steps: tuple[MainStep, ...] = ()
+    """Its steps of the main job."""
     training: str = ""
     """Its training, as ``"package.module:TRAINING"``; see :mod:`app.features.training.model`."""
+    study: str = ""
+    """A kind of study that it adds to the form, as ``"package.module:KIND"``; see :mod:`app.features.studies.kinds`."""
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of its panel: action and keys."""
     about: str = ""
@@ -37,3 +46,13 @@ class Feature:
             return self.presenter(services)
         module, _, name = self.presenter.partition(":")
         return getattr(import_module(module), name)(services)
+
+
+def main_job(features: Iterable[Feature]) -> dict[MainStep, str]:
+    """The steps from a sentence to a profile, in order, each with the name of its feature."""
+    steps: list[tuple[MainStep, str]] = []
+    for feature in features:
+        for step in feature.steps:
+            follows = (index for index, (one, _) in enumerate(steps, start=1) if one.action == step.after)
+            steps.insert(next(follows, len(steps)), (step, feature.name))
+    return dict(steps)

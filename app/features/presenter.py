@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 from app.shell import file_dialogs
 from app.shell.actions import Actions
 from app.shell.docks import Docks
+from app.shell.entries import MainStep
 from app.shell.notices import Notices
 from app.shell.status_line import StatusLine
 from app.shell.theme import Theme
@@ -69,6 +70,11 @@ class Presenter(QObject):
     def refresh(self) -> None:
         """Show the present state: enable what can be done, and say why the rest cannot."""
 
+    def step_done(self, action: str) -> bool | None:
+        """Whether the feature's step of the main job, which ``action`` does, is done; ``None`` if the chosen model has
+        no such step."""
+        return None
+
     def shut_down(self) -> None:
         """The window closes and the engine has stopped: end threads, close files."""
 
@@ -112,6 +118,8 @@ class Services:
     """Settings kept between sessions."""
     folder: Path
     """The user's data."""
+    job: Mapping[MainStep, str] = field(default_factory=dict)
+    """The steps of the main job, in order, each with the name of its feature."""
     features: Presenters = field(default_factory=Presenters)
     """The other features."""
 

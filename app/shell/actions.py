@@ -1,23 +1,24 @@
 """Every action of the window with its wording and its shortcut; what an action does is bound by the presenter it
-belongs to.
+belongs to. Actions that one feature alone has are declared there, see :mod:`app.shell.entries`.
 
 Menus, the guide and panels share these objects, so an action is enabled, explained and reached in one place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence, QUndoStack
 from PySide6.QtWidgets import QWidget
 
+from app.shell.entries import FeatureAction
 from app.state.undo import redo_action, undo_action
 from engine.errors import PlainError
 
 
 class Actions(QObject):
-    """The window's actions, as attributes."""
+    """The window's actions, as attributes; those that features declare are found by their names."""
 
     about_to_run = Signal()
     """An action is about to run: text that is still being typed must be committed first."""
@@ -28,13 +29,11 @@ class Actions(QObject):
     device_wanted = Signal(str)
     """The device that was chosen in the menu, ``auto`` for the best one."""
 
-    def __init__(self, window: QWidget, undo_stack: QUndoStack) -> None:
+    def __init__(self, window: QWidget, undo_stack: QUndoStack, declared: Iterable[FeatureAction] = ()) -> None:
         super().__init__(window)
         self._window = window
         make = self.make
         self.baseline = make("Synthesise &baseline", "Speak the text without any technique", "Ctrl+B")
-        self.calibrate = make("&Calibrate", "Find which modules can be skipped at this threshold", "Ctrl+K")
-        self.calibrate_on = make("Calibrate on se&veral…", "Calibrate on several sentences and voices", "Ctrl+Shift+B")
         self.accelerated = make("Synthesise &accelerated", "Speak the text with the engaged techniques", "Ctrl+Return")
         self.cancel = make("Cance&l", "Cancel the running job", "Esc")
         self.export_profile = make("&Export profile…", "Save the setting with its measurements", "Ctrl+E")
@@ -48,9 +47,6 @@ class Actions(QObject):
         self.swap = make("S&wap A and B", "Swap A and B", "Ctrl+3")
         self.listening_test = make("Listening &test…", "Test blindly whether a difference is audible", "Ctrl+L")
         self.save_wav = make("Save A and B as &WAV…", "Save both takes in a folder", "Ctrl+Shift+S")
-        self.import_table = make("&Import official table…", "Open a JSON file of the official code", "Ctrl+O")
-        self.export_table = make("E&xport official table…", "Save as JSON for the official code", "Ctrl+Shift+O")
-        self.skip_nothing = make("Skip &nothing", "Replace the table by one that computes everything", "Ctrl+Shift+N")
         self.new_study = make("&New study…", "Choose settings, sentences, voices and judges", "Ctrl+N")
         self.open_study = make("&Open study…", "Open a study file", "Ctrl+Shift+U")
         self.open_study_folder = make("Open study &folder…", "Open a folder with results", "Ctrl+Alt+U")
@@ -102,6 +98,14 @@ class Actions(QObject):
         self.data_folder = make("Open data &folder", "Open the folder of takes and calibrations", "Ctrl+Shift+D")
         self.quit = make("&Quit", "Cancel all jobs and quit", "Ctrl+Q")
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
+        self._declared = {one.name: make(one.text, one.tip, one.shortcut) for one in declared}
+
+    def __getitem__(self, name: str) -> QAction:
+        """The action called ``name``, of a feature or of the window. Raises :class:`LookupError` if there is none."""
+        found = self._declared[name] if name in self._declared else getattr(self, name, None)
+        if not isinstance(found, QAction):
+            raise LookupError(f"There is no action named {name!r}; declare it in its feature.")
+        return found
 
     def make(self, text: str, tip: str, shortcut: str = "") -> QAction:
         """An action of the window, which is reached by ``shortcut`` from every panel."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QMainWindow, QMenu, QTextBrowser, QVBoxLayout, QWidget
 
-from app.features.feature import Feature
+from app.features.feature import Feature, main_job
 from app.widgets import build
 from engine import __version__
 
@@ -21,26 +21,24 @@ _FIRST_STEPS = """
 <h3>What Paretone does</h3>
 <p>Much of the computation in diffusion text-to-speech hardly changes from step to step. Techniques find what can be
 skipped, and Paretone lets you hear what that costs.</p>
-<ol>
-<li><b>Baseline</b>: speak a sentence with every module computed.</li>
-<li><b>Calibrate</b>: each layer is skipped at each step, as a trial; skips with an error below δ are kept.</li>
-<li><b>Accelerated</b>: speak the same sentence, from the same noise, with the skips of the strategy table.</li>
-<li><b>Compare</b>: play, and switch between A and B, in the middle of a word if both have the same timing; the
-loudness is matched.</li>
-<li><b>Export</b>: the profile contains setting, table and measurements, and runs from the command line.</li>
-</ol>"""
+"""
 
 
 def show_first_steps(window: QWidget, features: Iterable[Feature]) -> None:
     """Show what Paretone does, and what its panels are for."""
+    features = tuple(features)
+    steps = "".join(f"<li>{step.meaning}</li>" for step in main_job(features))
     about = "".join(f"<p>{one.about}</p>" for one in features if one.about)
-    _show_page(window, "First steps", f"{_FIRST_STEPS}{about}")
+    _show_page(window, "First steps", f"{_FIRST_STEPS}<ol>{steps}</ol>{about}")
 
 
-def show_keys(window: QWidget, features: Iterable[Feature]) -> None:
-    """Every action of ``window`` that has a shortcut everywhere in it, and the keys of the panels."""
+def show_keys(window: QMainWindow, features: Iterable[Feature]) -> None:
+    """Every action of ``window`` that has a shortcut everywhere in it, in the order of the menus, and the keys of the
+    panels."""
     everywhere = []
-    for action in window.findChildren(QAction):
+    # Not by QAction.menu(): such a wrapper of a menu is valid only as long as that of the action.
+    menus = {one.menuAction(): one for one in window.menuBar().findChildren(QMenu)}
+    for action in dict.fromkeys((*_entries(window.menuBar(), menus), *window.findChildren(QAction))):
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         if keys and action.shortcutContext() is Qt.ShortcutContext.WindowShortcut:
             everywhere.append((action.text().replace("&", "").rstrip("…"), keys))
@@ -55,6 +53,15 @@ def show_keys(window: QWidget, features: Iterable[Feature]) -> None:
         "Keyboard",
         f"<h3>Keyboard</h3>{_table(everywhere)}<h3>In the panels</h3>{_table([*panels, *_EVERYWHERE])}",
     )
+
+
+def _entries(menu: QWidget, menus: Mapping[QAction, QMenu]) -> Iterator[QAction]:
+    """The actions in a menu and in the menus that it opens, of which ``menus`` are all, by what opens them."""
+    for action in menu.actions():
+        if action in menus:
+            yield from _entries(menus[action], menus)
+        else:
+            yield action
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> str:

@@ -1,4 +1,5 @@
-"""The menu bar: which action is in which menu, and the choices of model, device and theme."""
+"""The menu bar: which action is in which menu, and the choices of model, device and theme. Entries of actions that
+features declare are declared there, too."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu
 
 from app.shell.actions import Actions
 from app.shell.docks import Docks
+from app.shell.entries import MenuPart
 from app.shell.theme import Scheme, Theme
 from engine.models import catalogue
 
@@ -22,7 +24,10 @@ _SCHEMES = (
 class Menus:
     """Fills the menu bar of ``window``."""
 
-    def __init__(self, window: QMainWindow, actions: Actions, docks: Docks, theme: Theme) -> None:
+    def __init__(
+        self, window: QMainWindow, actions: Actions, docks: Docks, theme: Theme, parts: Iterable[MenuPart] = ()
+    ) -> None:
+        """``parts`` are the entries that features declare, in their order."""
         self._theme = theme
         self._actions = actions
         self._devices: dict[str, QAction] = {}
@@ -36,8 +41,6 @@ class Menus:
             bar.addMenu("&Run"),
             (
                 actions.baseline,
-                actions.calibrate,
-                actions.calibrate_on,
                 actions.accelerated,
                 None,
                 actions.cancel,
@@ -78,19 +81,9 @@ class Menus:
                 *actions.point_files,
             ),
         )
+        studies = bar.addMenu("St&udies")
         _fill(
-            bar.addMenu("&Strategy"),
-            (
-                actions.undo,
-                actions.redo,
-                None,
-                actions.import_table,
-                actions.export_table,
-                actions.skip_nothing,
-            ),
-        )
-        _fill(
-            bar.addMenu("St&udies"),
+            studies,
             (
                 actions.new_study,
                 actions.open_study,
@@ -107,6 +100,12 @@ class Menus:
         )
         self._fill_view(bar.addMenu("&View"), actions, docks)
         _fill(bar.addMenu("&Help"), (actions.first_steps, actions.keys, None, actions.about))
+        for part in parts:
+            menu = next((one for one in bar.findChildren(QMenu) if one.title() == part.menu), None)
+            if menu is None:
+                menu = QMenu(part.menu, bar)
+                bar.insertMenu(studies.menuAction(), menu)
+            _insert(menu, part, actions)
 
     def _fill_model(self, menu: QMenu, actions: Actions) -> None:
         self._models = QActionGroup(menu)
@@ -175,3 +174,15 @@ def _fill(menu: QMenu, actions: Iterable[QAction | None]) -> None:
     """Put ``actions`` into ``menu``, a separator for each ``None``."""
     for action in actions:
         menu.addSeparator() if action is None else menu.addAction(action)
+
+
+def _insert(menu: QMenu, part: MenuPart, actions: Actions) -> None:
+    """Put the entries of ``part`` into ``menu``, at their place."""
+    there = menu.actions()
+    place = there.index(actions[part.after]) + 1 if part.after else len(there)
+    following = there[place] if place < len(there) else None
+    for name in part.actions:
+        if following is None:
+            menu.addAction(actions[name]) if name else menu.addSeparator()
+        else:
+            menu.insertAction(following, actions[name]) if name else menu.insertSeparator(following)

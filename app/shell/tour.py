@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 from PySide6.QtGui import QAction
 
 from app.features.export.presenter import ExportPresenter
+from app.features.feature import main_job
 from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import built
 from app.features.takes.presenter import TakesPresenter
@@ -22,7 +24,7 @@ PATIENCE_SECONDS = 1800
 
 
 async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str], None]) -> None:
-    """Synthesise the baseline, calibrate, synthesise accelerated, compare, export; leave everything in ``folder``.
+    """Do the steps of the main job that make A and B, compare them, and export; leave everything in ``folder``.
 
     ``steps`` overrides the model's number of solver steps when it is not 0. Raises :class:`PlainError` with the reason
     when a job fails.
@@ -37,7 +39,8 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     say(f"Device: {window.state.selection.loaded.device} · {window.state.machine.title}")
     if steps:
         window.state.selection.set_option("steps", steps)
-    for action in (window.action.baseline, window.action.calibrate, window.action.accelerated):
+    for step in takewhile(lambda one: one.action != "compare", main_job(window.declared)):
+        action = window.action[step.action]
         say(f"{action.text().replace('&', '')}…")
         await perform(window, action)
     take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b
@@ -49,8 +52,9 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     window.features.find(ExportPresenter).write(profile)
     await listen(window)
     window.notices.say("")
-    window.docks.go_to("strategy")
-    window.docks.go_to("listen")
+    for feature in window.declared:
+        for place in feature.places if feature.steps else ():
+            window.docks.go_to(place.name)
     await asyncio.sleep(0.2)
     picture = folder / "window.png"
     window.grab().save(str(picture))

@@ -15,7 +15,7 @@ from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slo
 from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.feature import Feature
+from app.features.feature import Feature, main_job
 from app.features.presenter import Presenters, Services
 from app.features.registry import FEATURES
 from app.shell import help as pages
@@ -74,7 +74,7 @@ class MainWindow(QMainWindow):
         self.theme = theme
         self._settings = settings
         self._make_engine = make_engine
-        self._declared = tuple(features)
+        self.declared = tuple(features)
         self._engine: EngineHandle | None = None
         self._was_painted = False
         self.is_built = False
@@ -86,14 +86,16 @@ class MainWindow(QMainWindow):
         self.bridge = Bridge(self)
         self.jobs = Jobs(self._submit, self)
         self.state = AppState(self.jobs, self)
-        self.action = Actions(self, self.state.undo_stack)
+        self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
         self.docks = Docks(self, [place for feature in features for place in feature.places])
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs)
         self.features = self._make_presenters(features, data_folder)
         self.notices.put_up()
         VisibleMnemonics(self)
-        self._menus = Menus(self, self.action, self.docks, theme)
+        self._menus = Menus(
+            self, self.action, self.docks, theme, [one for feature in features for one in feature.menus]
+        )
         self._connect()
         self._restore()
         self._refresh()
@@ -119,6 +121,7 @@ class MainWindow(QMainWindow):
             self.theme,
             self._settings,
             data_folder,
+            main_job(features),
             made,
         )
         for feature in features:
@@ -138,8 +141,8 @@ class MainWindow(QMainWindow):
         action.bind(action.default_layout, self.docks.default_layout)
         action.unlock.toggled.connect(self.docks.unlock)
         action.bind(action.message, notices.go_to_message)
-        action.bind(action.keys, lambda: pages.show_keys(self, self._declared))
-        action.bind(action.first_steps, lambda: pages.show_first_steps(self, self._declared))
+        action.bind(action.keys, lambda: pages.show_keys(self, self.declared))
+        action.bind(action.first_steps, lambda: pages.show_first_steps(self, self.declared))
         action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
         action.bind(action.quit, self.close)
         self.qt_said.connect(notices.note_qt, Qt.ConnectionType.QueuedConnection)

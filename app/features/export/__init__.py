@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
+from app.shell.entries import MainStep
 
 FEATURE = Feature(
     "export",
     "app.features.export.presenter:ExportPresenter",
+    steps=(
+        MainStep(
+            "export_profile",
+            "Export profile",
+            "press <b>Export profile</b> (Ctrl+E): <i>paretone speak --profile</i> runs it anywhere.",
+            "<b>Export</b>: the profile contains setting, tables and measurements, and runs from the command line.",
+        ),
+    ),
 )

@@ -31,6 +31,10 @@ class ExportPresenter(Presenter):
         actions.bind(actions.export_profile, self._ask_about_profile)
         actions.bind(actions.export_weights, self._ask_which_weights)
 
+    def step_done(self, action: str) -> bool:
+        """A profile has been exported."""
+        return self.exported
+
     def refresh(self) -> None:
         action, reason = self._actions.export_profile, self._state.availability.why_not_accelerate()
         action.setEnabled(self._state.selection.ready and not reason)

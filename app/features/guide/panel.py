@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from app.shell.actions import Actions
 from app.widgets import build
-from engine.techniques import techniques
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the main job: action, whether it is done, and a hint for newcomers."""
+    """One step of the main job: action, title, and a hint for newcomers."""
 
     action: QAction
     title: str
     hint: str
-
-
-def main_job(actions: Actions) -> tuple[Step, ...]:
-    """The steps from a sentence to a profile."""
-    calibrated = next((one.title for one in techniques() if one.prepared_by == "calibration"), "the technique")
-    return (
-        Step(
-            actions.baseline,
-            "Baseline",
-            "press <b>Baseline</b> (Ctrl+B) to hear the model without any technique.",
-        ),
-        Step(
-            actions.calibrate,
-            "Calibrate",
-            f"press <b>Calibrate</b> (Ctrl+K): {calibrated} finds which modules it can skip.",
-        ),
-        Step(
-            actions.accelerated,
-            "Accelerated",
-            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the engaged techniques.",
-        ),
-        Step(
-            actions.compare,
-            "Compare A/B",
-            "press <b>Compare A/B</b> (Ctrl+Space) to play, and again to switch: in the middle of a word if both "
-            "have the same timing, otherwise from the beginning.",
-        ),
-        Step(
-            actions.export_profile,
-            "Export profile",
-            "press <b>Export profile</b> (Ctrl+E): <i>paretone speak --profile</i> runs it anywhere.",
-        ),
-    )
 
 
 class Guide(QWidget):
@@ -90,10 +55,10 @@ class Guide(QWidget):
         """The button of one step."""
         return self._buttons[index]
 
-    def show_progress(self, done: Sequence[bool], instead: str = "", without: Container[QAction] = ()) -> None:
-        """Mark what is done and point at the next step; ``instead`` replaces its hint while something else matters.
-        Steps whose actions are ``without`` use for the chosen model are left out."""
-        left_out = [step.action in without for step in self._steps]
+    def show_progress(self, done: Sequence[bool | None], instead: str = "") -> None:
+        """Mark the steps that are done and point at the next one; ``None`` leaves out a step that the chosen model does
+        not have. ``instead`` replaces the hint while something else matters."""
+        left_out = [one is None for one in done]
         following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
         for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
             button.setVisible(not left_out[index])

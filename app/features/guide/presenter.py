@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from app.features.export.presenter import ExportPresenter
-from app.features.guide.panel import Guide, main_job
-from app.features.listen.presenter import ListenPresenter
+from app.features.guide.panel import Guide, Step
 from app.features.presenter import Presenter, Services
 from app.shell.docks import add_bar
 
@@ -14,23 +12,13 @@ class GuidePresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._calibrate = services.actions.calibrate
-        """The step that only some models have."""
-        self._listening = services.features.find(ListenPresenter)
-        self._export = services.features.find(ExportPresenter)
-        self.guide = Guide(main_job(services.actions))
+        self._job, self._features = services.job, services.features
+        self.guide = Guide([Step(services.actions[one.action], one.title, one.hint) for one in self._job])
         add_bar(services.window, "steps", "Steps", self.guide)
 
     def refresh(self) -> None:
         state, running = self._state, self._state.jobs.running
-        accelerated = state.comparison.take_b is not None and bool(state.comparison.take_b.setting.techniques)
-        done = (
-            state.comparison.take_a is not None and not state.comparison.take_a.setting.techniques,
-            any(one.artefact is not None and not one.problem() for one in state.artefacts.sources),
-            accelerated,
-            self._listening.compared and accelerated,
-            self._export.exported,
-        )
+        done = {step.action: self._features[name].step_done(step.action) for step, name in self._job.items()}
         instead = ""
         if state.jobs.held:
             instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
@@ -38,7 +26,6 @@ class GuidePresenter(Presenter):
             instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
         elif not state.selection.ready:
             instead = "The model is not loaded. Choose one under <b>Model</b> on the left."
-        elif done[0] and not accelerated and not state.selection.setting.techniques:
+        elif done.get("baseline") and not done.get("accelerated") and not state.selection.setting.techniques:
             instead = "<b>Next:</b> engage a technique on the left, then speak the same sentence with it."
-        calibrated = any(one.prepared_by == "calibration" for one in state.selection.techniques)
-        self.guide.show_progress(done, instead, () if calibrated else (self._calibrate,))
+        self.guide.show_progress(list(done.values()), instead)

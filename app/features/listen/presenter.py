@@ -51,6 +51,10 @@ class ListenPresenter(Presenter):
         self._state.comparison.changed.connect(self._show_takes_to_hear)
         self._state.jobs.ended.connect(self._job_ended)
 
+    def step_done(self, action: str) -> bool:
+        """The baseline was compared with a take of techniques."""
+        return self.compared and self._state.comparison.accelerated
+
     def refresh(self) -> None:
         sides = self._state.comparison.take_a, self._state.comparison.take_b
         some = any(take is not None for take in sides)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
+from app.shell.entries import FeatureAction, MainStep, MenuPart
 from app.shell.places import Place, Region
 from engine.models.base import FLOW
 
@@ -11,6 +12,28 @@ FEATURE = Feature(
     "app.features.strategy.presenter:StrategyPresenter",
     (Place("strategy", "Strategy", Region.CENTRE, (FLOW,)),),
     technique="ditreducio",
+    actions=(
+        FeatureAction("calibrate", "&Calibrate", "Find which modules can be skipped at this threshold", "Ctrl+K"),
+        FeatureAction("import_table", "&Import official table…", "Open a JSON file of the official code", "Ctrl+O"),
+        FeatureAction("export_table", "E&xport official table…", "Save as JSON for the official code", "Ctrl+Shift+O"),
+        FeatureAction(
+            "skip_nothing", "Skip &nothing", "Replace the table by one that computes everything", "Ctrl+Shift+N"
+        ),
+    ),
+    menus=(
+        MenuPart("&Run", ("calibrate",), after="baseline"),
+        MenuPart("&Strategy", ("undo", "redo", None, "import_table", "export_table", "skip_nothing")),
+    ),
+    steps=(
+        MainStep(
+            "calibrate",
+            "Calibrate",
+            "press <b>Calibrate</b> (Ctrl+K): DiTReducio finds which modules it can skip.",
+            "<b>Calibrate</b>: each layer is skipped at each step, as a trial; skips with an error below δ are kept in "
+            "the strategy table.",
+            after="baseline",
+        ),
+    ),
     keys=(
         ("move in the table", "Arrow keys"),
         ("cycle a cell: compute, temporal skip, branch skip", "Space"),

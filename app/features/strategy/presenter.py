@@ -36,10 +36,10 @@ class StrategyPresenter(Presenter):
         self.strategy: StrategyPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"strategy": self._build_strategy}
         actions, state = services.actions, services.state
-        actions.bind(actions.calibrate, self.state.calibrate)
-        actions.bind(actions.import_table, self._ask_for_table)
-        actions.bind(actions.export_table, self._ask_where_to_put_table)
-        actions.bind(actions.skip_nothing, self.state.skip_nothing)
+        actions.bind(actions["calibrate"], self.state.calibrate)
+        actions.bind(actions["import_table"], self._ask_for_table)
+        actions.bind(actions["export_table"], self._ask_where_to_put_table)
+        actions.bind(actions["skip_nothing"], self.state.skip_nothing)
         for signal in (self.state.changed, state.cost.changed, state.selection.model_changed):
             signal.connect(self._show_table)
         state.jobs.began.connect(self._job_began)
@@ -50,14 +50,21 @@ class StrategyPresenter(Presenter):
         for problem in self.state.calibrations.problems:
             self._notices.note(problem, Level.WARNING)
 
+    def step_done(self, action: str) -> bool | None:
+        """There is a table that serves what is selected."""
+        if self.state.why_no_table():
+            return None
+        return self.state.artefact is not None and not self.state.problem()
+
     def refresh(self) -> None:
         state, actions = self._state, self._actions
         reason = self.state.why_not_prepare()
-        actions.calibrate.setEnabled(not reason and not state.jobs.busy)
-        actions.calibrate.setToolTip(reason or state.jobs.why_wait or actions.calibrate.statusTip())
-        actions.import_table.setEnabled(state.selection.ready)
-        actions.export_table.setEnabled(self.state.table is not None)
-        actions.skip_nothing.setEnabled(self.state.compatibility() is not None)
+        calibrate = actions["calibrate"]
+        calibrate.setEnabled(not reason and not state.jobs.busy)
+        calibrate.setToolTip(reason or state.jobs.why_wait or calibrate.statusTip())
+        actions["import_table"].setEnabled(state.selection.ready)
+        actions["export_table"].setEnabled(self.state.table is not None)
+        actions["skip_nothing"].setEnabled(self.state.compatibility() is not None)
 
     # --- The table --------------------------------------------------------------------------------------------------
     def _build_strategy(self) -> QWidget:
@@ -65,8 +72,8 @@ class StrategyPresenter(Presenter):
 
         self.strategy = StrategyPanel(self._theme.colours, self._state.undo_stack)
         self.strategy.table_edited.connect(self.state.adopt_table)
-        self.strategy.import_wanted.connect(self._actions.import_table.trigger)
-        self.strategy.export_wanted.connect(self._actions.export_table.trigger)
+        self.strategy.import_wanted.connect(self._actions["import_table"].trigger)
+        self.strategy.export_wanted.connect(self._actions["export_table"].trigger)
         self._show_table()
         return self.strategy
 

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
+from app.shell.entries import MainStep
 
 FEATURE = Feature(
     "synthesis",
     "app.features.synthesis.presenter:SynthesisPresenter",
+    steps=(
+        MainStep(
+            "baseline",
+            "Baseline",
+            "press <b>Baseline</b> (Ctrl+B) to hear the model without any technique.",
+            "<b>Baseline</b>: speak a sentence with every module computed.",
+        ),
+        MainStep(
+            "accelerated",
+            "Accelerated",
+            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the engaged techniques.",
+            "<b>Accelerated</b>: speak the same sentence, from the same noise, with the engaged techniques.",
+        ),
+    ),
 )

@@ -27,6 +27,13 @@ class SynthesisPresenter(Presenter):
             self._status.say("Cancelling…")
             self._state.jobs.cancel_all()
 
+    def step_done(self, action: str) -> bool:
+        """A is a baseline, or B was made with techniques."""
+        compared = self._state.comparison
+        if action == "accelerated":
+            return compared.accelerated
+        return compared.take_a is not None and not compared.take_a.setting.techniques
+
     def refresh(self) -> None:
         state, busy = self._state, self._state.jobs.busy
         for action, reason in (

@@ -65,7 +65,7 @@ class ThresholdPresenter(Presenter):
     @Slot(float)
     def _calibrate_at(self, threshold: float) -> None:
         self._strategy.set_threshold(threshold)
-        self._actions.calibrate.trigger()
+        self._actions["calibrate"].trigger()
 
     @Slot(object)
     def _job_ended(self, job: Job) -> None:

@@ -6,14 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.features.feature import Feature
 from app.features.presenter import Presenter, Services
 from app.features.registry import FEATURES
 from app.features.takes.presenter import TakesPresenter
+from app.shell.entries import FeatureAction, MainStep, MenuPart
 from app.shell.places import Place, Region
 from app.shell.theme import Colours, Theme
 from app.shell.window import MainWindow
@@ -22,6 +23,12 @@ from engine.session.engine_thread import EngineThread
 from engine.session.events import Event, ModelLoaded
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.engine import small_speech
+
+CONTROL, ALT, SHIFT = (
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.AltModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+)
 
 
 class CounterPanel(QLabel):
@@ -42,7 +49,7 @@ class CounterPresenter(Presenter):
         self.loads = 0
         self.panel: CounterPanel | None = None
         self.later = {"counter": self._build}
-        services.actions.bind(services.actions.make("&Count", "Count once more"), self.changed.emit)
+        services.actions.bind(services.actions["count"], self.changed.emit)
 
     def _build(self) -> QWidget:
         self.panel = CounterPanel(str(self.loads))
@@ -61,11 +68,25 @@ class CounterPresenter(Presenter):
     def refresh(self) -> None:
         self.asked.append("refresh")
 
+    def step_done(self, action: str) -> bool:
+        return self.loads > 1
+
     def shut_down(self) -> None:
         self.asked.append("ends")
 
 
-COUNTER = Feature("counter", CounterPresenter, (Place("counter", "Counter", Region.CENTRE, (FLOW,)),))
+COUNTER = Feature(
+    "counter",
+    CounterPresenter,
+    (Place("counter", "Counter", Region.CENTRE, (FLOW,)),),
+    actions=(FeatureAction("count", "C&ount", "Count once more", "Ctrl+Alt+Shift+F9"),),
+    menus=(
+        MenuPart("&Run", ("count",), after="accelerated"),
+        MenuPart("Coun&ting", ("count", None, "undo")),
+        MenuPart("Coun&ting", ("redo",)),
+    ),
+    steps=(MainStep("count", "Count", "press <b>Count</b>.", "<b>Count</b>: the loads.", after="baseline"),),
+)
 
 
 def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
@@ -85,6 +106,17 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     before = presenter.asked.count("refresh")
     presenter.changed.emit()
     assert presenter.asked.count("refresh") == before + 1
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(window, Qt.Key.Key_F9, CONTROL | ALT | SHIFT)
+    assert presenter.asked.count("refresh") == before + 2, "its shortcut"
+    bar = [one.text() for one in window.menuBar().actions()]
+    assert bar[4:7] == ["&Strategy", "Coun&ting", "St&udies"]
+    found = {one.title(): [entry.text() for entry in one.actions()] for one in window.menuBar().findChildren(QMenu)}
+    assert found["Coun&ting"] == ["C&ount", "", "&Undo", "&Redo"]
+    assert found["&Run"][-4:] == ["Synthesise &accelerated", "C&ount", "", "Cance&l"]
+    guide = window.features["guide"].guide
+    assert [guide.button(index).text()[3:] for index in range(4)] == ["Baseline", "Count", "Calibrate", "Accelerated"]
     close(window, qtbot)
     assert presenter.asked.count("starts") == 1 and presenter.asked[-1] == "ends"
 

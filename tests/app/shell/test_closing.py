@@ -21,7 +21,7 @@ from tests.workload import workload
 
 def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWindow, qtbot: QtBot) -> None:
     window.state.selection.set_option("steps", 128)
-    window.action.calibrate.trigger()
+    window.action["calibrate"].trigger()
     window.close()
     window.close()
     qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MILLISECONDS)
@@ -40,7 +40,7 @@ def test_closing_during_calibration_again_and_again(make_window: Callable[..., M
             lambda window=window: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
         )
         window.state.selection.set_option("steps", 128)
-        window.action.calibrate.trigger()
+        window.action["calibrate"].trigger()
         assert isinstance(window.jobs.running[-1].command.request, CalibrationRequest)
         close(window, qtbot)
     qtbot.waitUntil(lambda: threading.active_count() <= before, timeout=PATIENCE_MILLISECONDS)

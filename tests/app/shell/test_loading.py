@@ -67,7 +67,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow
     state = window.state
     state.selection.set_option("steps", 5)
     run(window, window.action.baseline, qtbot)
-    run(window, window.action.calibrate, qtbot)
+    run(window, window.action["calibrate"], qtbot)
     info, table, operations = state.selection.info, strategy.table, state.cost.operations
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
         state.loading.load_model("F5TTS_v1_Base", variant="strange", device="cpu")

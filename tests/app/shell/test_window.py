@@ -47,7 +47,7 @@ def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot)
     assert "calibrate first" in window.action.accelerated.toolTip()
     for action, following in (
         (window.action.baseline, "Calibrate"),
-        (window.action.calibrate, "Accelerated"),
+        (window.action["calibrate"], "Accelerated"),
         (window.action.accelerated, "Compare"),
     ):
         assert run(window, action, qtbot) is Outcome.FINISHED
@@ -80,7 +80,7 @@ def test_escape_cancels(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
     posts.hold_at(Progress)
-    window.action.calibrate.trigger()
+    window.action["calibrate"].trigger()
     assert window.jobs.running[0].kind is Kind.CALIBRATE
     assert not window.action.baseline.isEnabled()
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
@@ -309,7 +309,7 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
     assert told.isVisibleTo(listen)
     assert not player.playing
     assert "is gone" in window.panels["log"].plain_text()
-    assert run(window, window.action.calibrate, qtbot) is Outcome.FINISHED
+    assert run(window, window.action["calibrate"], qtbot) is Outcome.FINISHED
     null_sink.start()
     qtbot.mouseClick(retry, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)

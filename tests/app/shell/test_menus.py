@@ -1,0 +1,108 @@
+"""The menu bar: what is in it and in which order, with the entries that features declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtGui import QAction, QUndoStack
+from PySide6.QtWidgets import QDialog, QMenu, QTextBrowser, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.features.feature import main_job
+from app.features.registry import FEATURES
+from app.shell.actions import Actions
+from app.shell.window import MainWindow
+
+MENUS = {
+    "&File": """&Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E, Save A and B as &WAV…|Ctrl+Shift+S,
+        Open data &folder|Ctrl+Shift+D, -, &Quit|Ctrl+Q""",
+    "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
+        Synthesise &accelerated|Ctrl+Return, -, Cance&l|Esc""",
+    "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,
+        Set selected take as &A|Ctrl+1, Set selected take as &B|Ctrl+2, S&wap A and B|Ctrl+3, -, Trade-&off""",
+    "&Strategy": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Import official table…|Ctrl+O,
+        E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
+    "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U, -,
+        &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -, &Use setting|Ctrl+J, &Write report|Ctrl+F5,
+        &Close study|Ctrl+W""",
+    "&Help": "&First steps|Shift+F1, &Keyboard|F1, -, &About Paretone",
+}
+"""Entries by menu, with their shortcuts; a dash is a separator."""
+
+
+@pytest.fixture
+def unstarted(make_window: Callable[..., MainWindow]) -> MainWindow:
+    """A window that is not shown, so that its engine does not start."""
+    return make_window()
+
+
+def entry(action: QAction) -> str:
+    if action.isSeparator():
+        return "-"
+    shortcut = action.shortcut().toString()
+    return f"{action.text()}|{shortcut}" if shortcut else action.text()
+
+
+def entries(menu: QMenu) -> list[str]:
+    return [entry(one) for one in menu.actions()]
+
+
+def menus(window: MainWindow) -> Iterator[QMenu]:
+    """In order. Not by QAction.menu(): such a wrapper of a menu is valid only as long as that of the action."""
+    there = {one.title(): one for one in window.menuBar().findChildren(QMenu)}
+    for action in window.menuBar().actions():
+        yield there[action.text()]
+
+
+def pages(window: MainWindow) -> Iterator[str]:
+    for dialog in window.findChildren(QDialog):
+        for page in dialog.findChildren(QTextBrowser):
+            yield page.toPlainText()
+
+
+def test_every_menu_has_its_entries_in_order(unstarted: MainWindow) -> None:
+    found = {one.title(): entries(one) for one in menus(unstarted)}
+    titles = ["&File", "&Model", "&Run", "&Compare", "&Strategy", "St&udies", "&View", "&Help"]
+    assert list(found) == titles
+    for title, wanted in MENUS.items():
+        assert found[title] == " ".join(wanted.split()).split(", "), title
+
+
+def test_no_shortcut_is_given_twice(unstarted: MainWindow) -> None:
+    found = [one.shortcut().toString() for one in unstarted.findChildren(QAction) if one.shortcut().toString()]
+    assert len(found) == len(set(found))
+
+
+def test_actions_of_features_are_found_by_name_and_those_of_the_window_too(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    declared = [one for feature in FEATURES for one in feature.actions]
+    actions = Actions(window, QUndoStack(window), declared)
+    assert {actions[one.name].text() for one in declared} == {one.text for one in declared}
+    assert actions["baseline"] is actions.baseline
+    for name in ("unheard", "bind"):
+        with pytest.raises(LookupError, match="no action named"):
+            actions[name]
+
+
+def test_the_main_job_goes_from_a_sentence_to_a_profile() -> None:
+    job = main_job(FEATURES)
+    assert [one.action for one in job] == ["baseline", "calibrate", "accelerated", "compare", "export_profile"]
+    without = main_job(one for one in FEATURES if not one.technique)
+    assert [one.action for one in without] == ["baseline", "accelerated", "compare", "export_profile"]
+
+
+def test_the_pages_of_help_name_steps_and_shortcuts_in_the_order_of_the_menus(unstarted: MainWindow) -> None:
+    unstarted.action.first_steps.trigger()
+    unstarted.action.keys.trigger()
+    first, keys = pages(unstarted)
+    for page, words in (
+        (first, ("Baseline: ", "Calibrate: each layer", "below δ", "Accelerated: ", "Compare: ", "Export: ", "Drag δ")),
+        (
+            keys,
+            ("Export profile", "Synthesise baseline", "Calibrate on several", "Import official table", "First steps"),
+        ),
+    ):
+        places = [page.find(one) for one in words]
+        assert -1 not in places and places == sorted(places), page
