@@ -12,6 +12,7 @@ FEATURE = Feature(
     (Place("layers", "Layers", Region.CENTRE, (LANGUAGE,)),),
     technique="spade",
     training="app.features.layers.training:TRAINING",
+    study="app.features.layers.study:KIND",
     keys=(
         ("select a layer; keep or remove it", "Left, Right; Space"),
         ("keep one layer more, one less", "Up, Down"),

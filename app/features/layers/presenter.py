@@ -80,11 +80,18 @@ class LayersPresenter(Presenter):
         self.layers.hear_wanted.connect(lambda stage: attempt(lambda: self.hear(stage)))
         self.layers.training_wanted.connect(self._train)
         self.layers.measure_wanted.connect(lambda plan: attempt(lambda: self.measure(plan)))
-        self.layers.study_wanted.connect(lambda sentences: find(StudiesPresenter).new_of_layers(sentences))
+        self.layers.study_wanted.connect(self._study)
         self.layers.saving_wanted.connect(lambda: find(ViewsPresenter).open(depth.VIEW.name))
         self.layers.cancel_wanted.connect(self._actions.cancel.trigger)
         self.refresh()
         return self.layers
+
+    @Slot(int)
+    def _study(self, sentences: int) -> None:
+        """Propose a study of word errors, on a number of sentences."""
+        from app.features.layers.study import KIND
+
+        self._features.find(StudiesPresenter).new_of_kind(KIND.name, sentences)
 
     @Slot()
     def _train(self) -> None:

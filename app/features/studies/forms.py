@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from app.features.studies.kinds import OfferedKind
 from engine.errors import SettingError, StudyError
 from engine.measure.metrics import METRICS, NEITHER, Metric, metric
 from engine.models import catalogue
@@ -69,16 +70,6 @@ class Goals:
 
 
 @dataclass(frozen=True)
-class Layers:
-    """The layers of a model that can be left out."""
-
-    count: int
-    folder: str = ""
-    """Folder of this model's files, if not the catalogue's."""
-    variant: str = ""
-
-
-@dataclass(frozen=True)
 class StudyForm:
     """Everything that is filled in."""
 
@@ -99,8 +90,8 @@ class StudyForm:
     """A further setting to compare."""
     goals: Goals | None = None
     """``None`` to try every combination."""
-    layers: Layers | None = None
-    """Those of the model, where each is left out once and nothing else is varied."""
+    offered: OfferedKind | None = None
+    """The kind of study, if a feature declares it; nothing is varied then."""
 
 
 def definition(form: StudyForm) -> dict[str, object]:
@@ -119,17 +110,14 @@ def definition(form: StudyForm) -> dict[str, object]:
     if form.rounds > 1:
         made["rounds"] = form.rounds
     judges = [*form.judges, *(needed_judges(form.goals) if form.goals else ())]
-    if form.layers is not None:
-        # Layer importance is counted in word errors.
-        judges.append(metric("word_error_rate").judge)
+    if form.offered is not None:
+        judges += form.offered.kind.judges
     if judges:
         made["judges"] = list(dict.fromkeys(judges))
     if form.options:
         made["options"] = dict(form.options)
-    if form.layers is not None:
-        place = {"folder": form.layers.folder, "variant": form.layers.variant}
-        made |= {name: value for name, value in place.items() if value}
-        return made | {"leave_one_layer_out": True, "layers": form.layers.count}
+    if form.offered is not None:
+        return made | dict(form.offered.fields or {})
     axes = _axes(form)
     if form.goals is not None:
         made["search"] = _search(form.goals, axes)

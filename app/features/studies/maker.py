@@ -27,8 +27,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.studies.axes import AxesEditor
-from app.features.studies.forms import Layers, StudyForm, Varied, definition, file_name
+from app.features.studies.forms import StudyForm, Varied, definition, file_name
 from app.features.studies.goals import GoalsEditor
+from app.features.studies.kinds import OfferedKind
 from app.shell import file_dialogs
 from app.shell.theme import set_look
 from app.widgets import build
@@ -41,8 +42,8 @@ from engine.models.base import Voice
 from engine.setting.setting import Setting
 from engine.techniques import applying_to
 
-EVERY, SEARCH, LAYERS = "every", "search", "layers"
-"""Choices of settings: every combination, a search, or the model without each of its layers."""
+EVERY, SEARCH = "every", "search"
+"""Choices of settings: every combination, or a search; features of techniques add others."""
 _LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("Demonstration sentences", "demo"))
 _OWN = "own"
 _TEXT = "Text (*.txt)"
@@ -67,15 +68,15 @@ class StudyMaker(QDialog):
         own_voices: Sequence[Voice],
         folder: Path,
         no_search: str,
-        layers: Layers | None = None,
+        kinds: Sequence[OfferedKind] = (),
         parent: QWidget | None = None,
     ) -> None:
         """``setting`` is what is selected in Setup; ``folder`` is where files are proposed; ``no_search`` says why
-        nothing can be searched for, as a sentence, or ``""``; ``layers`` are those of the model in ``setting``, if they
-        can be left out."""
+        nothing can be searched for, as a sentence, or ``""``; ``kinds`` are further kinds of studies, with what they
+        take for the model in ``setting``."""
         super().__init__(parent)
         self._setting, self._own, self._folder, self._no_search = setting, tuple(own_voices), folder, no_search
-        self._layers = layers
+        self._kinds = {one.kind.name: one for one in kinds}
         self.definition: dict[str, object] | None = None
         """The definition as far as the form is filled in; ``None`` before the first check."""
         self._proposed = ""
@@ -191,7 +192,8 @@ class StudyMaker(QDialog):
         return form
 
     def _build_comparison(self) -> QVBoxLayout:
-        kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), ("Leave out each layer once", LAYERS)
+        further = ((one.kind.title, name) for name, one in self._kinds.items())
+        kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), *further
         self.kind = build.combo("Choice of settings", kinds)
         entry(self.kind, 1).setEnabled(not self._no_search)
         self.kind.setItemData(
@@ -211,12 +213,7 @@ class StudyMaker(QDialog):
         column.setContentsMargins(0, 0, 4, 0)
         column.addWidget(self.axes)
         column.addStretch(1)
-        self.without = QLabel(
-            "The model speaks with all layers, then without each one. After the study, the word "
-            "error rates become the model's layer importance, which the panel Layers uses.",
-            wordWrap=True,
-            alignment=Qt.AlignmentFlag.AlignTop,
-        )
+        self.about_kind = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
         area = QScrollArea(widgetResizable=True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -242,7 +239,7 @@ class StudyMaker(QDialog):
         column.addWidget(varied)
         column.addWidget(area, 1)
         column.addWidget(hint)
-        column.addWidget(self.without, 1)
+        column.addWidget(self.about_kind, 1)
         column.addWidget(self.selected)
         column.addWidget(self.options)
         return column
@@ -259,13 +256,14 @@ class StudyMaker(QDialog):
         self._show_kind()
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def leave_out_layers(self, sentences: int) -> None:
-        """Fill in a study of the model without each of its layers, on a number of sentences."""
-        self.kind.setCurrentIndex(self.kind.findData(LAYERS))
-        for name, box in self.judges.items():
-            box.setChecked(name == "words" and box.isEnabled())
+    def choose_kind(self, name: str, sentences: int) -> None:
+        """Fill in a study of one of the further kinds, on a number of sentences, with no more judges than it needs."""
+        kind = self._kinds[name].kind
+        self.kind.setCurrentIndex(self.kind.findData(name))
+        for judge, box in self.judges.items():
+            box.setChecked(judge in kind.judges and box.isEnabled())
         self.count.setValue(sentences)
-        self.title.setText(f"Word errors without each layer of {self._entry.title}")
+        self.title.setText(kind.proposal.format(model=self._entry.title))
         self.title.selectAll()
 
     def check(self) -> None:
@@ -305,7 +303,7 @@ class StudyMaker(QDialog):
             varied=self.axes.varied,
             selected=self._setting if same_model and self.selected.isChecked() else None,
             goals=self.goals.filled_in if self.kind.currentData() == SEARCH else None,
-            layers=self._layers if self.kind.currentData() == LAYERS else None,
+            offered=self._kinds.get(self.kind.currentData()),
         )
 
     # --- Inside ------------------------------------------------------------------------------------------------------
@@ -338,22 +336,23 @@ class StudyMaker(QDialog):
         same = model == self._setting.model
         self.selected.setEnabled(same and bool(self._setting.techniques))
         self.selected.setToolTip("" if same else "Setup has another model.")
-        self._show_whether_layers(same)
+        self._show_possible_kinds(same)
         changed = ", ".join(f"{name} {value}" for name, value in self._changed_options.items())
         self.options.setEnabled(same and bool(changed))
         self.options.setChecked(same and bool(changed))
         self.options.setToolTip(changed or "All options have their defaults.")
         self._show_sentences()
 
-    def _show_whether_layers(self, same: bool) -> None:
-        """Offer to leave out layers if it is known how many the model has."""
-        index = self.kind.findData(LAYERS)
-        possible = same and self._layers is not None
-        entry(self.kind, index).setEnabled(possible)
-        reason = "" if possible else "Load a speech language model first."
-        self.kind.setItemData(index, reason or "Layer importance by word errors", Qt.ItemDataRole.ToolTipRole)
-        if not possible and self.kind.currentIndex() == index:
-            self.kind.setCurrentIndex(self.kind.findData(EVERY))
+    def _show_possible_kinds(self, same: bool) -> None:
+        """Offer the further kinds that are possible; ``same``: whether the model is that of Setup."""
+        for name, one in self._kinds.items():
+            index = self.kind.findData(name)
+            possible = same and one.fields is not None
+            entry(self.kind, index).setEnabled(possible)
+            tip = one.kind.tip if possible else one.kind.missing
+            self.kind.setItemData(index, tip, Qt.ItemDataRole.ToolTipRole)
+            if not possible and self.kind.currentIndex() == index:
+                self.kind.setCurrentIndex(self.kind.findData(EVERY))
 
     def _show_sentences(self) -> None:
         self._form.setRowVisible(self._own_row, self.sentences.currentData() == _OWN)
@@ -362,9 +361,11 @@ class StudyMaker(QDialog):
     def _show_kind(self) -> None:
         kind = self.kind.currentData()
         self.goals.setVisible(kind == SEARCH)
-        self.without.setVisible(kind == LAYERS)
+        further = self._kinds.get(kind)
+        self.about_kind.setText(further.kind.about if further is not None else "")
+        self.about_kind.setVisible(further is not None)
         for one in self._varying:
-            one.setVisible(kind != LAYERS)
+            one.setVisible(further is None)
         self._changed()
 
     def _ask_for_text(self) -> None:

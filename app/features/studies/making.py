@@ -15,7 +15,6 @@ from app.shell.notices import Notices
 from app.state.app_state import AppState
 from engine import files
 from engine.errors import PlainError
-from engine.models.base import LANGUAGE
 from engine.studies.extras import why_no_search
 
 if TYPE_CHECKING:
@@ -51,24 +50,22 @@ class StudyMaking(QObject):
         self.maker: StudyMaker | None = None
         """The dialog, while it is open."""
 
-    @Slot(int)
-    def begin_with_layers(self, sentences: int) -> None:
-        """Ask about a study that leaves out each of the loaded model's layers once, on a number of sentences."""
+    def begin_with_kind(self, kind: str, sentences: int) -> None:
+        """Ask about a study of a kind that a feature declares, on a number of sentences."""
         self.begin()
-        built(self.maker).leave_out_layers(sentences)
+        built(self.maker).choose_kind(kind, sentences)
         built(self.maker).check()
 
     def begin(self) -> None:
         """Ask what a new study is of."""
-        from app.features.studies.forms import Layers
+        from app.features.studies.kinds import offered_kinds
         from app.features.studies.maker import StudyMaker
 
         state = self._state
         info = state.selection.info if state.selection.ready else None
-        count = info.layers if info is not None and info.family == LANGUAGE else 0
-        layers = Layers(count, state.selection.model_folder, state.selection.model_variant) if count > 1 else None
+        kinds = offered_kinds(info, state.selection.model_folder, state.selection.model_variant)
         maker = StudyMaker(
-            state.selection.setting, state.selection.own_voices, self._folder, why_no_search(), layers, self._window
+            state.selection.setting, state.selection.own_voices, self._folder, why_no_search(), kinds, self._window
         )
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         maker.check_wanted.connect(self._check)

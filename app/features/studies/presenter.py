@@ -239,10 +239,9 @@ class StudiesPresenter(Presenter):
         """The dialog that makes a study, while it is open."""
         return self._making.maker
 
-    @Slot(int)
-    def new_of_layers(self, sentences: int) -> None:
-        """Ask about a study of the loaded model without each of its layers, on a number of sentences."""
-        self._making.begin_with_layers(sentences)
+    def new_of_kind(self, kind: str, sentences: int) -> None:
+        """Ask about a study of the loaded model, of a kind that a feature declares, on a number of sentences."""
+        self._making.begin_with_kind(kind, sentences)
 
     @Slot(object, bool)
     def _made(self, path: Path, start: bool) -> None:

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.audio.switching import Mode
 from app.features.export.weights_dialog import WeightsDialog
-from app.features.studies.maker import LAYERS
+from app.features.layers.study import KIND
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
@@ -202,5 +202,5 @@ def test_only_models_with_layers_to_leave_out_are_studied_without_them(window: M
     assert "decodes no tokens" in button.toolTip()
     window.action.new_study.trigger()
     maker = window.features["studies"].maker
-    assert not maker.kind.model().item(maker.kind.findData(LAYERS)).isEnabled()
+    assert not maker.kind.model().item(maker.kind.findData(KIND.name)).isEnabled()
     maker.reject()

@@ -18,13 +18,15 @@ from engine.techniques.spade.studies.layers import importance
 
 LEAVE_OUT = "leave_one_layer_out"
 """The field of a study's file that asks for one setting for each layer, without it."""
+LAYERS = "layers"
+"""The field with the number of these layers."""
 
 
 def settings(fields: Fields, model: str, options: Values) -> Iterator[tuple[Setting, str]]:
     """One setting for each layer of a language model, without it: what importance by words is measured on."""
     if not fields.flag(LEAVE_OUT):
         return
-    layers = fields.whole("layers", 0, minimum=2)
+    layers = fields.whole(LAYERS, 0, minimum=2)
     for layer in range(layers):
         kept = ",".join(str(one) for one in range(layers) if one != layer)
         knobs = checked(TECHNIQUE.knobs, {"recovery": NONE, "layers": kept}, TECHNIQUE.title)

@@ -10,7 +10,6 @@ import pytest
 from app.features.studies.forms import (
     Bound,
     Goals,
-    Layers,
     StudyForm,
     Varied,
     definition,
@@ -18,10 +17,11 @@ from app.features.studies.forms import (
     seeds_of,
     values_of,
 )
+from app.features.studies.kinds import OfferedKind, StudyKind, offered_kinds
 from app.features.studies.study_summary import plan_words
 from engine.errors import StudyError
 from engine.models import catalogue
-from engine.models.base import Voice
+from engine.models.base import ModelInfo, Voice
 from engine.setting.knobs import Choice, Number, Switch, Text
 from engine.setting.setting import Engaged, Setting
 from engine.studies.definition import parse
@@ -148,13 +148,31 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
     assert candidate.setting.engaged("first_block").knobs["threshold"] == 0.2
 
 
+def loaded(family: str, layers: int) -> ModelInfo:
+    return ModelInfo("lm-mini", "Mine", family, "", "", "0" * 64, "", "cpu", "float32", 24000, layers, 1, 1, "test")
+
+
 def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:
-    form = replace(FORM, model="lm-mini", layers=Layers(12), judges=(), options={})
+    (offered,) = offered_kinds(loaded("language", 12), "", "")
+    form = replace(FORM, model="lm-mini", offered=offered, judges=(), options={})
     study = parse(tomllib.loads(to_toml(definition(form))))
     assert study.judges == ("words",)
     assert [one.name for one in study.candidates] == ["baseline", *(f"without layer {one}" for one in range(12))]
-    made = definition(replace(form, layers=Layers(3, "/models/mine", "small")))
+    (elsewhere,) = offered_kinds(loaded("language", 3), "/models/mine", "small")
+    made = definition(replace(form, offered=elsewhere))
     assert (made["layers"], made["folder"], made["variant"]) == (3, "/models/mine", "small")
+
+
+@pytest.mark.parametrize("info", [None, loaded("flow", 12), loaded("language", 1)])
+def test_kinds_of_studies_say_for_which_models_they_are(info: ModelInfo | None) -> None:
+    assert [one.fields for one in offered_kinds(info, "/models/mine", "")] == [None]
+
+
+def test_a_feature_adds_a_kind_with_its_own_fields_and_judges() -> None:
+    kind = StudyKind("halves", "Halves", "", "", "", ("naturalness",), lambda info: {"halves": info.layers}, "")
+    made = definition(replace(FORM, offered=OfferedKind(kind, kind.fields(loaded("flow", 4))), judges=("words",)))
+    assert (made["halves"], made["judges"]) == (4, ["words", "naturalness"])
+    assert not {"grid", "setting", "search"} & set(made)
 
 
 @pytest.mark.parametrize(
