@@ -18,17 +18,21 @@ from engine.models import catalogue
 from engine.sampling.autoregressive import Cycle
 from engine.sampling.draft_length import LONGEST
 from engine.setting.setting import Setting
+from engine.techniques.speculative.benches import ssd
 from tests.engine.export.test_language import with_companions
 from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
+from tests.workload import workload
 
 SENTENCE = catalogue.harvard_sentences()[:1]
 OFFICIAL = "CosyVoice2-0.5B"
+GREEDY = "engine.techniques.speculative.benches.ssd.GREEDY_TOKENS"
 
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    monkeypatch.setattr(GREEDY, workload(ssd.GREEDY_TOKENS, 15))
     return write_model(tmp_path / "model")
 
 
@@ -79,7 +83,7 @@ def test_official_releases_are_timed_as_well(
     for package in ("onnx", "onnxruntime", "tokenizers"):
         pytest.importorskip(package)
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    monkeypatch.setattr("engine.techniques.speculative.benches.ssd.GREEDY_TOKENS", 15)
+    monkeypatch.setattr(GREEDY, 15)
     root = with_companions(OFFICIAL, tmp_path / OFFICIAL)
     report, rows = rows_of(root, "ssd", "--model", OFFICIAL, capsys=capsys)
     assert report["headline"] == rows["SSD, β = 0.4"]["speed-up"]

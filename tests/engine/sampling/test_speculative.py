@@ -87,10 +87,9 @@ def distance(places: Sequence[float]) -> float:
     return max(gaps) * math.sqrt(count)
 
 
-@BLOCK
-@pytest.mark.parametrize(("sampler", "length"), SAMPLED)
-def test_without_tolerance_tokens_are_the_targets(sampler: TokenSampler, length: int, block: bool) -> None:
-    target, draft = pair()
+@pytest.mark.parametrize(("sampled", "block"), crossed(SAMPLED, [False, True]))
+def test_without_tolerance_tokens_are_the_targets(sampled: tuple[TokenSampler, int], block: bool) -> None:
+    (sampler, length), (target, draft) = sampled, pair()
     request = request_of(target, maximum=MANY)
     cycles = list(speculation(target, draft, request, sampler, Uniforms(11), draft_length=length, block=block))
     # All three outcomes are among them, or nothing would be tested.

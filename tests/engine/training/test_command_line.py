@@ -33,6 +33,8 @@ from tests.workload import workload
 
 HELD_OUT = workload(4, 2)
 """Clips of each voice to validate on."""
+JUDGED = workload("2", "1")
+"""Sentences of each voice that judges hear."""
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 
 
@@ -43,11 +45,11 @@ def main(arguments: list[str]) -> int:
 FRAMES = ("F5Options", "MegaOptions", "NaturalF5Options", "NaturalMegaOptions", "OmniMiniOptions")
 EXCERPTS = ("CodecMiniOptions", "MelCodecOptions", "SpeechTokenizerOptions", "VocosOptions")
 SMALLER: dict[str, dict[str, int]] = {
-    **{name: {"frames": 700, "validation_items": 4} for name in FRAMES},
-    **{name: {"batch": 4} for name in EXCERPTS},
-    "LmMiniOptions": {"positions": 1_000, "validation_items": 4},
-    "NaturalTokenOptions": {"batch": 4, "validation_items": 4},
-    "VocoderOptions": {"batch": 4, "validation_items": 4},
+    **{name: {"frames": 400, "validation_items": 2} for name in FRAMES},
+    **{name: {"batch": 2} for name in EXCERPTS},
+    "LmMiniOptions": {"positions": 500, "validation_items": 2},
+    "NaturalTokenOptions": {"batch": 2, "validation_items": 2},
+    "VocoderOptions": {"batch": 2, "validation_items": 2},
 }
 """What a step of each recipe learns from and is validated on; all of it where tests are thorough."""
 
@@ -63,6 +65,15 @@ def few_clips(monkeypatch: pytest.MonkeyPatch) -> None:
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The corpus of all trainings here that do not look at how it is made; the first one makes it."""
     return str(tmp_path_factory.mktemp("spoken") / "corpus")
+
+
+@pytest.fixture(scope="module")
+def natural(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus of natural speech where recipes look for it: beside their work folders."""
+    folder = tmp_path_factory.mktemp("natural")
+    options = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
+    make_corpus(folder / "voice-corpus", options, lambda: Hummer(frames=150))
+    return folder
 
 
 @needs_flite
@@ -89,9 +100,11 @@ def test_from_nothing_to_a_vocoder_interrupted_and_resumed(
 
 @needs_flite
 @pytest.mark.slow
-def test_ctrl_c_leaves_a_checkpoint_to_resume_from(few_clips: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_ctrl_c_leaves_a_checkpoint_to_resume_from(
+    few_clips: None, corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     work = tmp_path / "run"
-    command = ["codec-mini", "--work", str(work), "--sentences", "6"]
+    command = ["codec-mini", "--work", str(work), "--sentences", "6", "--corpus", corpus]
 
     def interrupt() -> None:
         """Press Ctrl-C once the training has begun."""
@@ -122,7 +135,7 @@ def test_from_nothing_to_a_model_that_the_engine_loads_and_judges(
         assert main(arguments) == 0
     capsys.readouterr()
     lines: list[str] = []
-    assert judge(["--models", str(tmp_path / "models"), "--steps", "2", "--sentences", "2"], lines.append) == 0
+    assert judge(["--models", str(tmp_path / "models"), "--steps", "2", "--sentences", JUDGED], lines.append) == 0
     assert lines[0].startswith("vocoder: mel ")
     rows = [line.split("  ")[0:2] for line in lines[1:]]
     assert [voice for voice, _ in rows] == ["slt"] * 3 + ["rms"] * 3
@@ -145,7 +158,16 @@ def test_a_codec_and_the_megatts3_that_speaks_through_it(
     assert "1 steps" in capsys.readouterr().out
     (tmp_path / "models" / "vocos-mini").symlink_to(resource("models", "vocos-mini"))
     lines: list[str] = []
-    arguments = ["--model", "megatts3-mini", "--models", str(tmp_path / "models"), "--steps", "2", "--sentences", "2"]
+    arguments = [
+        "--model",
+        "megatts3-mini",
+        "--models",
+        str(tmp_path / "models"),
+        "--steps",
+        "2",
+        "--sentences",
+        JUDGED,
+    ]
     assert judge(arguments, lines.append) == 0
     codec_only = [float(line.split("WER ")[1].split()[0]) for line in lines if "codec only" in line]
     assert len(codec_only) == 2
@@ -224,11 +246,9 @@ def test_the_corpus_is_written_as_a_manifest(few_clips: None, tmp_path: Path, ca
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec"])
 def test_natural_speech_and_what_learns_from_it(
-    few_clips: None, recipe: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    few_clips: None, recipe: str, natural: Path, capsys: pytest.CaptureFixture[str]
 ):
-    options = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
-    make_corpus(tmp_path / "voice-corpus", options, lambda: Hummer(frames=150))
-    command = [recipe, "--work", str(tmp_path / "run"), "--json"]
+    command = [recipe, "--work", str(natural / f"run-{recipe}"), "--json"]
     assert main([*command, "--steps", "1"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert list(Path(made["folder"]).rglob("model.safetensors"))

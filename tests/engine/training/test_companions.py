@@ -361,8 +361,9 @@ class Hurried(Follower):
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_spoken(
-    root: Path, tmp_path: Path, make: Callable[[Path], Draft | Student], words: str
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], Draft | Student], words: str
 ) -> None:
+    monkeypatch.setattr(LmMiniTeacher, "portion", 1)
     write_student(root)
     write_draft(root).rename(root / "drafts" / "own.safetensors")
     write_draft(root, base="f" * 64)

@@ -24,10 +24,11 @@ from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
 from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 
-SENTENCE = "Rice is often served in round bowls."
+SENTENCE = workload("Rice is often served in round bowls.", "Rice is served.")
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +40,9 @@ def setting(**changes: object) -> Setting:
     return Setting("f5-mini", entry("f5-mini").options_with(steps=4, spacing="uniform", **changes), seed=7)
 
 
-def quick() -> Setting:
+def quick(**changes: object) -> Setting:
     """A setting for tests that do not look at what is said."""
-    return replace(setting(), options=setting().options.replace(steps=1))
+    return replace(setting(), options=setting(**changes).options.replace(steps=1))
 
 
 def skipping(model: SpeechModel, of: Setting, action: SkipAction = SkipAction.TS) -> tuple[Setting, StrategyTable]:
@@ -80,8 +81,8 @@ def test_pieces_put_together_are_the_synthesis(model: SpeechModel) -> None:
 
 
 def test_a_seed_is_a_take(model: SpeechModel) -> None:
-    first, again = (speak(model, SENTENCE, setting())[1].samples for _ in range(2))
-    other = speak(model, SENTENCE, replace(setting(), seed=8))[1].samples
+    first, again = (speak(model, SENTENCE, quick())[1].samples for _ in range(2))
+    other = speak(model, SENTENCE, replace(quick(), seed=8))[1].samples
     assert np.array_equal(first, again)
     assert len(first) == len(other)
     assert not np.array_equal(first, other)
@@ -144,7 +145,7 @@ def test_without_guidance_one_branch_runs(model: SpeechModel) -> None:
 
 
 def test_speed_scales_the_duration(model: SpeechModel) -> None:
-    lengths = [len(speak(model, SENTENCE, setting(speed=speed))[1].samples) for speed in (0.5, 1.0, 2.0)]
+    lengths = [len(speak(model, SENTENCE, quick(speed=speed))[1].samples) for speed in (0.5, 1.0, 2.0)]
     assert lengths[0] / lengths[1] == pytest.approx(2, rel=0.1)
     assert lengths[1] / lengths[2] == pytest.approx(2, rel=0.1)
 
@@ -212,7 +213,7 @@ def test_a_voice_of_the_users_own_needs_a_transcript_that_fits(model: SpeechMode
     path = tmp_path / "mine.wav"
     soundfile.write(path, np.stack([samples, samples], 1), rate, subtype="PCM_24")
     own = Voice("own", "My voice", str(path), voices()[0].transcript)
-    _, whole = speak(model, SENTENCE, setting(), who=own)
+    _, whole = speak(model, SENTENCE, quick(), who=own)
     assert any("channels" in note for note in whole.notes)
     with pytest.raises(TextError, match="transcript"):
         speak(model, SENTENCE, setting(), who=replace(own, transcript=" "))
@@ -250,7 +251,7 @@ def test_weights_that_are_not_numbers_are_a_sentence() -> None:
     broken = load_model("f5-mini", device="cpu")
     broken._backbone.proj_out.bias.data[0] = float("nan")
     with pytest.raises(PlainError, match="not numbers"):
-        speak(broken, SENTENCE, setting())
+        speak(broken, SENTENCE, quick())
 
 
 def test_option_values_are_checked(model: SpeechModel) -> None:
@@ -261,7 +262,7 @@ def test_option_values_are_checked(model: SpeechModel) -> None:
 
 
 def test_synthesis_is_a_message(model: SpeechModel) -> None:
-    whole: Synthesis = speak(model, SENTENCE, setting())[1]
+    whole: Synthesis = speak(model, SENTENCE, quick())[1]
     again = pickle.loads(pickle.dumps(whole))
     assert np.array_equal(again.samples, whole.samples)
     assert again.measurements == whole.measurements

@@ -27,7 +27,7 @@ from engine.techniques.ditreducio.metrics import mean_absolute_error
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
 from tests.engine.models.f5.plain_dit import small_dit
 from tests.engine.techniques.ditreducio.observing import Recorder
-from tests.workload import crossed
+from tests.workload import crossed, workload
 
 STEPS, FRAMES = 6, 23
 
@@ -68,8 +68,7 @@ WAYS = (
 )
 
 
-@pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
-@pytest.mark.parametrize(("threshold", "way"), crossed(THRESHOLDS, WAYS))
+@pytest.mark.parametrize(("threshold", "way", "side_by_side"), crossed(THRESHOLDS, WAYS, [False, True]))
 def test_table_is_that_of_the_published_algorithm(
     threshold: float, way: tuple[str, str, str, float], side_by_side: bool
 ) -> None:
@@ -113,8 +112,9 @@ def test_two_of_the_same_sentence_are_one(combine: str) -> None:
     assert all(trial.errors == () for trial in alone.trials)
 
 
-@pytest.mark.parametrize("side_by_side", [False, True], ids=["", "side-by-side"])
-@pytest.mark.parametrize(("branch_skip", "combine"), crossed(["both", "attention"], COMBINATIONS))
+@pytest.mark.parametrize(
+    ("branch_skip", "combine", "side_by_side"), crossed(["both", "attention"], COMBINATIONS, [True, False])
+)
 def test_every_sentence_is_measured_on_its_own_trajectory(combine: str, branch_skip: str, side_by_side: bool) -> None:
     """Sentences of three lengths: each error is that of whole evaluations of that sentence alone under all that had
     been decided for all of them."""
@@ -168,7 +168,7 @@ def test_progress_and_cancel_count_all_sentences() -> None:
     assert both.progressed[-1][1] == 2 * alone.progressed[-1][1]
     done = [one for one, _ in both.progressed]
     assert done == sorted(done)
-    for cancel_after in range(1, both.checks, 13):
+    for cancel_after in range(1, both.checks, workload(13, 53)):
         with pytest.raises(Cancelled):
             calibrate([calibration_target(dit), calibration_target(dit)], knobs(), Recorder(cancel_after))
 
@@ -223,7 +223,7 @@ def test_cancel_takes_effect_within_one_layer_trial() -> None:
     dit = small_dit(depth=4)
     whole = Recorder()
     calibrate([calibration_target(dit)], knobs(threshold=0.1), whole)
-    for cancel_after in range(1, whole.checks, 7):
+    for cancel_after in range(1, whole.checks, workload(7, 23)):
         recorder = Recorder(cancel_after)
         evaluations: list[int] = []
         prepared = calibration_target(dit)
