@@ -6,7 +6,12 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -52,25 +57,46 @@ KEPT = (0, 48 << 20)
 SMALL = MaskedConfig(Qwen3Config(32, 2, 4, 2, 16, 48, 1e-6, 1e6), 64, 4, 33)
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for module in ("omnivoice", "omnivoice_exact"):
-        monkeypatch.setattr(f"engine.bench.{module}.FULL_SIZE", SMALL)
-    return write_model(tmp_path / "model")
+SPEAKS = shutil.which("flite") is not None and all(find_spec(name) for name in ("pocketsphinx", "jiwer"))
+"""Whether there is original speech, and a judge of words."""
 
 
-def report_of(root: Path, name: str, *more: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict, dict[str, list]]:
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A small model; networks of full size are small as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("omnivoice", "omnivoice_exact"):
+            patch.setattr(f"engine.bench.{module}.FULL_SIZE", SMALL)
+        yield write_model(tmp_path_factory.mktemp("masked") / "model")
+
+
+def report_of(root: Path, name: str, *more: str) -> tuple[dict, dict[str, list]]:
     command = ["bench", name, "--folder", str(root), "--device", "cpu", "--rounds", "2", "--steps", "4", "--json"]
-    assert cli.main([*command, *more]) == 0
-    report = json.loads(capsys.readouterr().out)
+    with redirect_stdout(StringIO()) as said:
+        assert cli.main([*command, *more]) == 0
+    report = json.loads(said.getvalue())
     rows: dict[str, list] = {}
     for row in report["rows"]:
         rows.setdefault(row["way"], []).append(row)
     return report, rows
 
 
-def test_exact_savings_leave_every_code(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report, rows = report_of(root, "omnivoice-exact", "--full-rounds", "1", capsys=capsys)
+@pytest.fixture(scope="module")
+def rows_by_name(root: Path) -> Callable[[str], dict[str, list]]:
+    """The rows of a bench, which is run once."""
+
+    @cache
+    def rows(name: str) -> dict[str, list]:
+        more = ["--sentences", workload("2", "1") if SPEAKS else "0"]
+        if name == "omnivoice":
+            more += ["--full-rounds", "1", "--generations", workload("15", "4"), "--full-rows", "5", "6", "7"]
+        return report_of(root, name, *more)[1]
+
+    return rows
+
+
+def test_exact_savings_leave_every_code(root: Path) -> None:
+    report, rows = report_of(root, "omnivoice-exact", "--full-rounds", "1")
     ways = [official_masked.OFFICIAL, official_masked.OWN_LAYERS, official_masked.UNPADDED, official_masked.EXACT]
     assert list(rows) == ways
     for mini, full in rows.values():
@@ -81,16 +107,10 @@ def test_exact_savings_leave_every_code(root: Path, capsys: pytest.CaptureFixtur
     assert report["headline"] == rows[official_masked.EXACT][0]["speed-up"]
 
 
-@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+@pytest.mark.skipif(not SPEAKS, reason="flite, pocketsphinx or jiwer is not installed")
 @pytest.mark.parametrize("name", ["omnivoice", "omnivoice-first-audio"])
-def test_quality_is_reported_with_speed(root: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pocketsphinx")
-    pytest.importorskip("jiwer")
-    more = ("--sentences", workload("2", "1"))
-    if name == "omnivoice":
-        few = ("--full-rounds", "1", "--generations", "4", *more)
-        more = (*workload(("--quick",), few), "--full-rows", "5", "6", "7")
-    _, rows = report_of(root, name, *more, capsys=capsys)
+def test_quality_is_reported_with_speed(rows_by_name: Callable[[str], dict[str, list]], name: str) -> None:
+    rows = rows_by_name(name)
     (original,) = rows["original speech"]
     assert original["word error rate"] < 0.2
     assert "codes equal" not in original
@@ -106,12 +126,11 @@ def test_quality_is_reported_with_speed(root: Path, name: str, capsys: pytest.Ca
     assert blocks["errors"].endswith(original["errors"].split(" of ")[1])
 
 
-def test_techniques_are_added_one_by_one(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ("--full-rounds", "1", "--full-rows", "5", "6", "7", "--generations", "4", "--sentences", "0")
-    _, rows = report_of(root, "omnivoice", *more, capsys=capsys)
-    full, mini = rows[official_masked.OFFICIAL]
+def test_techniques_are_added_one_by_one(rows_by_name: Callable[[str], dict[str, list]]) -> None:
+    rows = rows_by_name("omnivoice")
+    full, mini, *_ = rows[official_masked.OFFICIAL]
     assert full["speed-up"] == mini["speed-up"] == 1
-    exact_full, exact = rows[official_masked.EXACT]
+    exact_full, exact, *_ = rows[official_masked.EXACT]
     assert exact_full["largest difference"] < 1e-3
     assert {"low", "high"} <= exact.keys() and not {"low", "high"} & exact_full.keys(), "one round has no interval"
     assert exact["launches per forward"] < mini["launches per forward"]

@@ -27,13 +27,14 @@ from engine.models.networks.vocos import Vocos
 from engine.setting.setting import Setting
 from engine.training.corpora import speak
 from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import workload
 
 pytestmark = [
     pytest.mark.usefixtures("short_prompts"),
     pytest.mark.slow,
     pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed"),
 ]
-SENTENCES = harvard_sentences()[:2]
+SENTENCES = harvard_sentences()[: workload(2, 1)]
 
 
 def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
@@ -47,7 +48,7 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
     model = load_model("f5-mini", device="cpu")
     found = list(verdicts(SENTENCES, [voice("slt")], vocoder, model, ways, said.append))
     assert [one.speech for one in found] == [ORIGINAL, VOCODER_ONLY, "seven steps", "in haste"]
-    assert all(one.voice == "slt" and len(one.errors.words) == 2 for one in found)
+    assert all(one.voice == "slt" and len(one.errors.words) == len(SENTENCES) for one in found)
     original, copied, spoken, hasty = found
     assert original.errors.rate < 0.2
     assert copied.errors.rate < 0.3
@@ -71,7 +72,7 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
         "words": sum(original.errors.words),
         **means,
     }
-    silent = replace(original, figures=({}, {}))
+    silent = replace(original, figures=({},) * len(SENTENCES))
     assert judged_means([silent]) == {}, "not every sentence was measured"
     assert judged_means([original, silent]) == pytest.approx(means)
     if find_spec("distillmos") is not None:

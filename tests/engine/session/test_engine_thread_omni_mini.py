@@ -16,6 +16,7 @@ from engine.session.events import JobFinished, ModelLoaded, TakeReady
 from engine.setting.setting import Setting
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
+from tests.workload import crossed
 
 MODEL = "omni-mini"
 
@@ -35,7 +36,8 @@ def test_what_it_says_is_understood_in_both_voices(engine: EngineThread, recorde
     assert isinstance(recorder.end_of(1), JobFinished)
     assert recorder.of(1, ModelLoaded)[0].info.family == "masked"
     recordings = []
-    for job, (name, sentence) in enumerate(((name, one) for name in ("slt", "rms") for one in sentences), 2):
+    spoken = crossed(("slt", "rms"), sentences)
+    for job, (name, sentence) in enumerate(spoken, 2):
         engine.submit(Synthesise(job, sentence, voice(name), Setting(MODEL, entry(MODEL).options_with())))
         assert isinstance(recorder.end_of(job), JobFinished)
         take = recorder.of(job, TakeReady)[0].take
@@ -43,5 +45,5 @@ def test_what_it_says_is_understood_in_both_voices(engine: EngineThread, recorde
         (passage,) = pickle.loads(pickle.dumps(take)).trace.demasking.passages
         assert passage.order.max() == 15
         recordings.append((take.samples, take.sample_rate))
-    errors = judge.word_errors([*sentences, *sentences], recordings)
+    errors = judge.word_errors([sentence for _, sentence in spoken], recordings)
     assert errors.rate <= 0.1, errors.heard

@@ -13,6 +13,7 @@ from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.int8 import Int8Linear
 from engine.sampling.demasking import Canvas, Guide, SeededCanvasNoise, candidates, demask
 from engine.setting.setting import Setting
+from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
 STEPS = workload(16, 8)
@@ -49,7 +50,7 @@ class Trajectory:
 
 
 @pytest.fixture(scope="module")
-def trajectory() -> Trajectory:
+def trajectory(short_prompts: None) -> Trajectory:  # noqa: F811
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
     works = model.internals(harvard_sentences()[0], voice("slt"), setting)

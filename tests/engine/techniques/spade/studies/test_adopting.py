@@ -13,6 +13,7 @@ import pytest
 
 from engine import cli
 from engine.measure.evaluation import judges
+from engine.models.files.checkpoints import fingerprint
 from engine.models.files.language_weights import own_place
 from engine.models.files.layer_importance import (
     COSINE,
@@ -39,9 +40,10 @@ from tests.engine.small_language import LAYERS, write_model
 from tests.engine.studies.ear import EAR, Ear, silence
 from tests.engine.studies.small import Follower, finished, study
 from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import workload
 
 pytestmark = [pytest.mark.usefixtures("short_prompts"), pytest.mark.slow]
-TEXTS = ["Rice is often served.", "The box was thrown beside the truck."]
+TEXTS = workload(["Rice is often served.", "The box was thrown beside the truck."], ["Rice.", "The box was thrown."])
 EARLIER = (
     LayerImportance(WORD_ERROR, (7.0, 8.0, 9.0)),
     LayerImportance(DIVERGENCE, (3.0, 1.0, 2.0)),
@@ -60,7 +62,7 @@ def _ear(monkeypatch: pytest.MonkeyPatch) -> None:
 def root(tmp_path: Path) -> Path:
     """A model with a measurement of its layers."""
     root = write_model(tmp_path / "model")
-    record(speaking.load(root).info.fingerprint).write(root / FILE)
+    record(fingerprint(root / "model.safetensors")).write(root / FILE)
     return root
 
 
@@ -113,7 +115,7 @@ def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, tm
 
 def test_what_was_measured_in_the_own_place_is_kept(root: Path, tmp_path: Path) -> None:
     newer = replace(EARLIER[1], values=(30.0, 10.0, 20.0))
-    record(speaking.load(root).info.fingerprint, newer).write(own_place("lm-mini") / FILE)
+    record(fingerprint(root / "model.safetensors"), newer).write(own_place("lm-mini") / FILE)
     _, adopted, found = performed(tmp_path / "s", parse(definition(root)))
     assert adopted.record.measure(DIVERGENCE) == newer
     assert adopted.record.measure(COSINE) is None
