@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
 
+from tests.engine.command_line import Outcome, runner
 from tests.engine.models.hub import CONTENT, WEIGHTS, Hub, assert_complete
 
-pytest.importorskip("huggingface_hub")
+constants = pytest.importorskip("huggingface_hub.constants")
 MODEL = "F5TTS_v1_Base"
 LICENCE = "CC-BY-NC-4.0"
 START = Callable[..., subprocess.Popen]
@@ -35,10 +36,20 @@ def start(hub: Hub, tmp_path: Path) -> START:
     return run
 
 
-def test_the_licence_is_shown_and_asked_for(start: START, hub: Hub, tmp_path: Path) -> None:
-    process = start(MODEL, "--folder", tmp_path / "m")
-    out, err = process.communicate()
-    assert process.returncode == 2
+@pytest.fixture
+def download(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """Runs the command line in this process, for which the Hub is that server, too."""
+    template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
+    return lambda *arguments: runner(capsys)("download", *arguments)
+
+
+def test_the_licence_is_shown_and_asked_for(download: Callable[..., Outcome], hub: Hub, tmp_path: Path) -> None:
+    code, out, err = astuple(download(MODEL, "--folder", tmp_path / "m"))
+    assert code == 2
     assert out == ""
     assert "CC-BY-NC-4.0: use, share and adapt with attribution, for non-commercial purposes only." in err
     assert "https://creativecommons.org/licenses/by-nc/4.0/" in err
@@ -49,29 +60,29 @@ def test_the_licence_is_shown_and_asked_for(start: START, hub: Hub, tmp_path: Pa
     assert not (tmp_path / "m").exists()
 
 
-def test_a_server_out_of_reach_does_not_hide_the_licence(start: START, hub: Hub) -> None:
+def test_a_server_out_of_reach_does_not_hide_the_licence(download: Callable[..., Outcome], hub: Hub) -> None:
     hub.status[WEIGHTS] = 500
-    process = start(MODEL)
-    _, err = process.communicate()
-    assert process.returncode == 2
-    assert "status 500" in err
-    assert "for non-commercial purposes only" in err
+    refused = download(MODEL)
+    assert refused.code == 2
+    assert "status 500" in refused.err
+    assert "for non-commercial purposes only" in refused.err
 
 
-def test_fetching_into_its_usual_place(start: START, hub: Hub, tmp_path: Path) -> None:
-    process = start(MODEL, "--accept-licence", LICENCE, "--json")
-    out, err = process.communicate()
-    assert process.returncode == 0, err
+def test_fetching_into_its_usual_place(download: Callable[..., Outcome], tmp_path: Path) -> None:
+    fetched = download(MODEL, "--accept-licence", LICENCE, "--json")
+    assert fetched.code == 0, fetched.err
     assert_complete(tmp_path / "data" / "models" / MODEL)
-    found = json.loads(out)
+    found = fetched.data
     assert found["folder"] == str(tmp_path / "data" / "models" / MODEL)
     assert len(found["files"]) == 4
     assert found["bytes"] == sum(Path(path).stat().st_size for path in found["files"])
-    assert "Downloading model_1250000.safetensors" in err
-    assert "100%" in err
+    assert "Downloading model_1250000.safetensors" in fetched.err
+    assert "100%" in fetched.err
 
 
-def test_ctrl_c_keeps_what_has_come_for_the_next_time(start: START, hub: Hub, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_has_come_for_the_next_time(
+    start: START, download: Callable[..., Outcome], hub: Hub, tmp_path: Path
+) -> None:
     # More than one block, which is what a client writes at once.
     hub.break_off_after = [1_300_000]
     process = start(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
@@ -91,10 +102,9 @@ def test_ctrl_c_keeps_what_has_come_for_the_next_time(start: START, hub: Hub, tm
 
     offset = part.stat().st_size
     hub.requests.clear()
-    process = start(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
-    out, err = process.communicate()
-    assert process.returncode == 0, err
-    assert f'--folder "{tmp_path / "m"}" --variant {MODEL} --text' in out
+    resumed = download(MODEL, "--folder", tmp_path / "m", "--accept-licence", LICENCE)
+    assert resumed.code == 0, resumed.err
+    assert f'--folder "{tmp_path / "m"}" --variant {MODEL} --text' in resumed.out
     assert hub.transfers() == [f"bytes={offset}-"]
     assert_complete(tmp_path / "m")
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from engine import cli
-from engine.measure.roofline import benchmarks
-from engine.measure.roofline import ceilings as store
+from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
@@ -21,9 +18,7 @@ pytestmark = pytest.mark.usefixtures("short_prompts")
 def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Ceilings that are kept for this machine, so that no test has to measure them."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    for threads in range(1, torch.get_num_threads() + 9):
-        blank = replace(benchmarks._blank(torch.device("cpu")), threads=threads)
-        store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
+    keep_known_ceilings()
 
 
 def test_the_posts_table_needs_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from engine.errors import SettingError
 from engine.models.files.checkpoints import fingerprint
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
+from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.small_language import write_draft, write_model, write_student
 from tests.engine.speaking import load
 
@@ -87,6 +88,7 @@ def test_both_sides_of_a_comparison_can_name_a_draft(root: Path, capsys: pytest.
 
 @pytest.mark.slow
 def test_the_roofline_of_a_draft_that_is_named_is_measured(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep_known_ceilings()
     more = ["--technique", "speculative:weights=draft-3", "--rounds", "1"]
     assert said(root, "roofline", *more, capsys=capsys)[0] == 0
     wrong = ["--technique", "speculative:weights=draft-9", "--rounds", "1"]

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +28,15 @@ from tests.engine.studies.small import finished, study
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A study whose times and verdicts are known."""
+def folder(measured: Path, tmp_path: Path) -> Path:
+    """A study whose times and verdicts are known, to change at will."""
+    return shutil.copytree(measured, tmp_path / "study")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That study, carried out once."""
+    tmp_path = tmp_path_factory.mktemp("measured")
     chosen = study(seeds=[0, 1], rounds=3, setting=[{"name": "Quick", "techniques": {"steps": {"steps": 1}}}])
     finished(tmp_path, chosen)
     keys = [one.key for one in chosen.candidates]

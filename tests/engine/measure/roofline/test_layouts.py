@@ -5,15 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from engine.errors import SettingError
-from engine.measure.roofline import benchmarks
-from engine.measure.roofline import ceilings as store
 from engine.measure.roofline.ceilings import BOUNDS
 from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
 from engine.measure.roofline.report import (
@@ -41,6 +37,7 @@ from engine.techniques import applying_to, ditreducio
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_omni_mini, small_speech, speaking
+from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.models.cosyvoice2 import small_release as cosyvoice2
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as megatts3
@@ -48,12 +45,13 @@ from tests.engine.models.megatts3.small_grapheme_model import write_folder
 from tests.engine.models.megatts3.test_official_speech import write_voice
 from tests.engine.models.minis.megatts3_mini.small_megatts3_mini import write_bundled
 from tests.engine.models.omnivoice import small_release as omnivoice
+from tests.workload import workload
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 Layout = tuple[SpeechModel, Voice, Setting]
 COMPONENTS = {EMBEDDING, PROJECTIONS, ATTENTION, FEED_FORWARD, NORMS, HEAD, SAMPLING, DECODER}
-TEXT = "A short sentence."
+TEXT = workload("A short sentence.", "Oh.")
 
 
 def small_flow(variant: str) -> Layout:
@@ -150,9 +148,7 @@ def _known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # Random weights end when they like, or not at all.
     monkeypatch.setattr(llasa, "CONTEXT", 200)
     monkeypatch.setattr(graphemes, "LONGEST", 6)
-    for threads in range(1, torch.get_num_threads() + 9):
-        blank = replace(benchmarks._blank(torch.device("cpu")), threads=threads)
-        store.keep(replace(blank, operations={"float32": 1e11}, bytes={"float32": 1e10}, launch_seconds=1e-6))
+    keep_known_ceilings()
 
 
 def test_every_model_of_the_catalogue_is_here() -> None:
