@@ -19,6 +19,7 @@ from app.shell.theme import Theme
 from app.shell.window import MainWindow
 from engine.session.engine_thread import EngineThread
 from tests.app.holding import Posts
+from tests.app.sharing import Found, found, put_back
 from tests.engine import small_speech
 
 PATIENCE_MILLISECONDS = 120_000
@@ -83,20 +84,59 @@ def close(window: MainWindow, qtbot: QtBot) -> None:
 
 
 @pytest.fixture(scope="module")
+def shared_posts() -> Iterator[Posts]:
+    """By which the engine of the window that tests share can be held."""
+    made = Posts()
+    yield made
+    made.go_on()
+
+
+@pytest.fixture(scope="module")
 def shared_window(
-    theme: Theme, qapp: QApplication, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    theme: Theme,
+    qapp: QApplication,
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    shared_posts: Posts,
 ) -> Iterator[MainWindow]:
-    """A window as the next fixture gives it, for all tests of a module that only look at it, in any order."""
+    """A window as the fixture ``window`` gives it, for all tests of a module that only look at it, in any order."""
     qapp.setQuitOnLastWindowClosed(False)
     folder, bot = tmp_path_factory.mktemp("shared"), QtBot(request)
     settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
-    made = MainWindow(theme, settings, folder / "data", lambda post: EngineThread(post, small_speech.load))
+    made = MainWindow(
+        theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), small_speech.load)
+    )
     made.show()
     bot.waitUntil(
         lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
+    # Threads that begin with the first work are there before the first test.
+    done: list[object] = []
+    made.features["studies"]._background.run(lambda: None, done.append)
+    bot.waitUntil(lambda: bool(done), timeout=PATIENCE_MILLISECONDS)
     yield made
     close(made, bot)
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """The panels that must look as when they were new after each test that borrows the window."""
+    return ("setup", "takes")
+
+
+@pytest.fixture(scope="module")
+def _shared_as_new(shared_window: MainWindow, looked_at: tuple[str, ...]) -> Found:
+    return found(shared_window, looked_at)
+
+
+@pytest.fixture
+def borrowed_window(
+    shared_window: MainWindow, looked_at: tuple[str, ...], _shared_as_new: Found, shared_posts: Posts, qtbot: QtBot
+) -> Iterator[MainWindow]:
+    """The same window for a test that changes it; afterwards it is as it was when it was new."""
+    yield shared_window
+    shared_posts.go_on()
+    put_back(shared_window, _shared_as_new, looked_at, qtbot)
 
 
 @pytest.fixture

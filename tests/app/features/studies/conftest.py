@@ -8,6 +8,25 @@ from pytestqt.qtbot import QtBot
 from app.features.studies.panel import StudiesPanel
 from app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.holding import Posts
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """Panels that must look as when they were new after each test."""
+    return ("studies", "takes")
+
+
+@pytest.fixture
+def posts(shared_posts: Posts) -> Posts:
+    """By which the window's engine can be held, and those of other windows."""
+    return shared_posts
+
+
+@pytest.fixture
+def window(borrowed_window: MainWindow) -> MainWindow:
+    """The window that all tests of a module share."""
+    return borrowed_window
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from app.shell.window import MainWindow
 from engine.errors import PlainError
 from engine.sampling.actions import SkipAction
 from engine.setting.library import Library
+from engine.setting.take import Take
 from engine.studies.store import DATABASE, Store
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
@@ -48,24 +49,34 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def data(tmp_path: Path, results: Path) -> Path:
-    """A folder whose library has two takes of the study: of the baseline and of DiTReducio."""
+@pytest.fixture(scope="module")
+def kept(results: Path) -> tuple[Take, ...]:
+    """Two takes of the study: of the baseline and of DiTReducio."""
     read = read_study(results, Scores())
+    return tuple(read.load(point.sounds[1].take) for point in read.points if point.techniques in ((), ("ditreducio",)))
+
+
+@pytest.fixture
+def data(tmp_path: Path, kept: tuple[Take, ...]) -> Path:
+    """A folder whose library has the two takes."""
     with Library(tmp_path / "data" / "takes") as library:
-        for point in read.points:
-            if point.techniques in ((), ("ditreducio",)):
-                library.add(read.load(point.sounds[1].take))
+        for take in kept:
+            library.add(take)
     return tmp_path / "data"
 
 
 def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
     window = make_window(data=data)
     window.show()
-    window.activateWindow()
     qtbot.waitUntil(
         lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
+    return showing(window, results, qtbot)
+
+
+def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
+    """The window with the view in front, in which are the study and the library."""
+    window.activateWindow()
     window.docks.go_to("tradeoff")
     window.features["tradeoff"].open_study(results)
     # Four settings and two takes; of takes that are baselines, too, the distance is known.
@@ -80,8 +91,21 @@ def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qt
 
 
 @pytest.fixture
-def window(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
+def window(borrowed_window: MainWindow, kept: tuple[Take, ...], results: Path, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window that shows the study and the library; it may have no sound."""
+    takes = borrowed_window.features["takes"]
+    for take in kept:
+        takes.takes.add(takes.library.add(take))
+    yield showing(borrowed_window, results, qtbot)
+    panel = borrowed_window.panels["tradeoff"]
+    panel.plot.show_everything()
+    panel.set_filter(Filter())
+    choose_look(panel, PlotOptions())
+
+
+@pytest.fixture
+def own_window(make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot) -> MainWindow:
+    """The same that no other test has."""
     return opened(make_window, data, results, qtbot)
 
 
@@ -275,8 +299,8 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     assert not sounding.features["listen"].sounds(take), "neither is another sound stopped"
 
 
-def test_listening_tests_are_a_quality_axis(window: MainWindow, qtbot: QtBot, data: Path) -> None:
-    panel = window.panels["tradeoff"]
+def test_listening_tests_are_a_quality_axis(own_window: MainWindow, qtbot: QtBot, data: Path) -> None:
+    window, panel = own_window, own_window.panels["tradeoff"]
     takes = {one.techniques: one for one in panel.scene.points if one.folder is None}
     judged = takes["ditreducio",].setting
     fast = replace(FAST, key=setting_key(judged), setting=judged.to_json())
@@ -380,13 +404,13 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
 
 
 def test_what_is_shown_is_there_again_after_a_restart(
-    window: MainWindow, make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot
+    own_window: MainWindow, make_window: Callable[..., MainWindow], data: Path, results: Path, qtbot: QtBot
 ) -> None:
-    panel = window.panels["tradeoff"]
+    panel = own_window.panels["tradeoff"]
     choose_look(panel, replace(SHOWN, dominated=False, published=True, log_y=True))
     panel.set_filter(Filter(source="Four settings", hidden=frozenset({"steps"})))
     look, chosen = panel.options, panel.filter
-    close(window, qtbot)
+    close(own_window, qtbot)
     again = make_window(data=data)
     again.show()
     again.activateWindow()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -17,6 +18,18 @@ from engine.session.events import Progress
 from engine.views import views
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.holding import Posts
+
+
+@pytest.fixture
+def posts(shared_posts: Posts) -> Posts:
+    """By which the window's engine can be held."""
+    return shared_posts
+
+
+@pytest.fixture
+def window(borrowed_window: MainWindow) -> MainWindow:
+    """The window that all tests share."""
+    return borrowed_window
 
 
 def opened(window: MainWindow, name: str) -> ViewsPanel:

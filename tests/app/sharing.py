@@ -1,0 +1,96 @@
+"""One window for several tests that change it: after each it is put back as it was when it was new, and looked at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from typing import NamedTuple
+
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.shell.window import MainWindow
+from engine.setting.setting import Setting
+
+RECENT = "Recen&t"
+"""The button for what was opened lately: that is kept, as it is between sessions."""
+
+
+class Found(NamedTuple):
+    """A window as it was found."""
+
+    setting: Setting
+    text: str
+    voice: str
+    places: list[str]
+    """The panels that are shown, or behind tabs of those that are."""
+    widgets: Counter[tuple[str, str, str, bool]]
+    """How often which widget can be seen: panel, class, what it shows, whether it is enabled."""
+
+
+def found(window: MainWindow, panels: Collection[str]) -> Found:
+    """The window as it is, with all that can be seen in ``panels``."""
+    chosen = window.state.selection
+    places = [place.name for place, dock in window.docks if not dock.isHidden()]
+    return Found(chosen.setting, chosen.text, chosen.speaker.id, places, _widgets(window, panels))
+
+
+def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: QtBot) -> None:
+    """Bring ``window`` into the state ``before``, and fail where it is another one."""
+    state, takes = window.state, window.features["takes"]
+    state.jobs.cancel_all()
+    qtbot.waitUntil(lambda: not state.jobs.busy)
+    assert not state.jobs.held, "the engine is held for a listening test"
+    while window.features["studies"].summary is not None:
+        window.features["studies"].close()
+    for folder in state.open_studies.folders:
+        state.open_studies.remove(folder)
+    for set_side in (state.comparison.set_a, state.comparison.set_b):
+        set_side(None)
+    for take in takes.library.summaries():
+        takes.library.delete(take.id)
+    takes.takes.reload()
+    while state.undo_stack.canUndo():
+        state.undo_stack.undo()
+    state.undo_stack.clear()
+    state.selection.adopt_setting(before.setting, before.text, before.voice)
+    window.docks.default_layout()
+    window.notices.say("")
+    after = found(window, panels)
+    assert after[:-1] == before[:-1]
+    new, gone = after.widgets - before.widgets, before.widgets - after.widgets
+    assert not new and not gone, f"new: {dict(new)}\ngone: {dict(gone)}"
+
+
+def _widgets(window: MainWindow, panels: Collection[str]) -> Counter[tuple[str, str, str, bool]]:
+    seen: Counter[tuple[str, str, str, bool]] = Counter()
+    for name in panels:
+        panel = window.panels[name]
+        for one in panel.findChildren(QWidget):
+            if one.isVisibleTo(panel) and not (isinstance(one, QAbstractButton) and one.text() == RECENT):
+                seen[name, type(one).__name__, _shown(one), one.isEnabled()] += 1
+    return seen
+
+
+def _shown(widget: QWidget) -> str:
+    match widget:
+        case QAbstractButton():
+            return f"{widget.text()} {widget.isChecked()}"
+        case QLabel() | QAbstractSpinBox() | QLineEdit():
+            return widget.text()
+        case QComboBox():
+            return widget.currentText()
+        case QPlainTextEdit():
+            return widget.toPlainText()
+        case QAbstractItemView():
+            return str(widget.model().rowCount() if widget.model() is not None else 0)
+    return ""
