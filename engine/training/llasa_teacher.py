@@ -35,7 +35,7 @@ class LlasaTeacher(OfficialTeacher):
         self._tokenizer = folder.tokenizer
         cpu = torch.device("cpu")
         request = LoadRequest(entry, root, "", cpu, follower.status, follower.check)
-        self._encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", cpu)
+        self._encoder = VoiceEncoder(request.vocoder_folder, data_folder() / "cache" / "xcodec2", cpu, several=True)
         plain = folder.plain(follower.check)
         codes = plain.tokens.codes
         vocabulary = torch.cat([plain.tables[TEXTS], plain.tokens.embedding[:codes]])
@@ -65,3 +65,7 @@ class LlasaTeacher(OfficialTeacher):
         recording = read_recording(audio)
         samples = resample(torch.from_numpy(recording.samples), recording.sample_rate, SAMPLE_RATE)
         return self._encoder(samples.numpy(), follower.status, follower.check)
+
+    def rest(self) -> None:
+        super().rest()
+        self._encoder.rest()

@@ -59,8 +59,8 @@ class Teacher(ABC):
         """Its own speech: each of ``sentences`` in one of ``voices``, in turn. Speech that did not stop by itself is
         left out."""
 
-    def rest(self) -> None:  # noqa: B027 (some need nothing for speaking)
-        """Release what only speaking needs."""
+    def rest(self) -> None:  # noqa: B027 (some need nothing more for that)
+        """Release what only speaking and hearing need."""
 
     @abstractmethod
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
@@ -135,10 +135,13 @@ class OfficialTeacher(Teacher):
                 done += 1
 
         training, held_out = ([row for row in rows if row.held_out == kept] for kept in (False, True))
-        return (
-            kept_tokens(work / f"{digest}-training.npz", lambda: tuple(heard(training))),
-            kept_tokens(work / f"{digest}-held-out.npz", lambda: tuple(heard(held_out))),
-        )
+        try:
+            return (
+                kept_tokens(work / f"{digest}-training.npz", lambda: tuple(heard(training))),
+                kept_tokens(work / f"{digest}-held-out.npz", lambda: tuple(heard(held_out))),
+            )
+        finally:
+            self.rest()
 
     def _texts(self, manifest: Path, rows: Sequence[ManifestRow]) -> dict[int, np.ndarray]:
         """Text of each line of the manifest. Raises :class:`TrainingError` that lists those without a word."""

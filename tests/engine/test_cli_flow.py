@@ -27,7 +27,7 @@ from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 
-TEXT = "Rice is often served."
+TEXT = workload("Rice is often served.", "Rice.")
 STEPS = "4"
 
 

@@ -1,7 +1,8 @@
 """From a recording to the codes of XCodec2, by the encoder of the release converted for ``transformers``.
 
 Encoder and w2v-bert together are as large as the language model, but a voice is encoded only once: codes are kept by
-what they depend on, the samples and the encoder's weights, and the encoder is loaded only when a voice is new.
+what they depend on, the samples and the encoder's weights, and the encoder is loaded only when a voice is new. Many
+recordings, which a model is trained on, are encoded one after another by an encoder that is loaded once.
 """
 
 from __future__ import annotations
@@ -34,11 +35,14 @@ CODE_SAMPLES = 320
 class VoiceEncoder:
     """Encodes recordings, each only once."""
 
-    def __init__(self, folder: Path, cache: Path, device: torch.device | str = "cpu") -> None:
-        """``folder`` is the converted release; codes are kept in the folder ``cache``."""
+    def __init__(self, folder: Path, cache: Path, device: torch.device | str = "cpu", several: bool = False) -> None:
+        """``folder`` is the converted release; codes are kept in the folder ``cache``. For ``several`` recordings the
+        encoder stays loaded until :meth:`rest`."""
         self._folder = folder
         self._cache = cache
         self._device = device
+        self._several = several
+        self._loaded: Xcodec2Model | None = None
 
     def __call__(
         self,
@@ -62,10 +66,17 @@ class VoiceEncoder:
             keep_array(kept, codes)
         return tuple(codes.tolist())
 
+    def rest(self) -> None:
+        """Free the memory of an encoder that stayed loaded."""
+        self._loaded = None
+
     @torch.inference_mode()
     def _encode(self, samples: np.ndarray, shards: Shards, check: Callable[[], None]) -> np.ndarray:
-        model = load_encoder(shards)
-        nn.Module.to(model, self._device)  # transformers' own hides its arguments from type checkers
+        model = self._loaded
+        if model is None:
+            model = load_encoder(shards)
+            nn.Module.to(model, self._device)  # transformers' own hides its arguments from type checkers
+            self._loaded = model if self._several else None
         check()
         padded = torch.from_numpy(np.pad(samples, (0, CODE_SAMPLES - len(samples) % CODE_SAMPLES)))
         features = _features(functional.pad(padded, (CODE_SAMPLES // 2, CODE_SAMPLES // 2)).numpy())

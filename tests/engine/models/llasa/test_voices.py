@@ -77,6 +77,22 @@ def test_a_voice_is_encoded_once(
         VoiceEncoder(codec, tmp_path)(samples)
 
 
+def test_the_encoder_of_several_recordings_is_loaded_once(
+    codec: Path, samples: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[object] = []
+    load = codec_encoder.load_encoder
+    monkeypatch.setattr(codec_encoder, "load_encoder", lambda shards: loaded.append(load(shards)) or loaded[-1])
+    alone = [VoiceEncoder(codec, tmp_path / "alone")(one) for one in (samples, samples[:8000])]
+    assert len(loaded) == 2
+    encoder = VoiceEncoder(codec, tmp_path / "several", several=True)
+    assert [encoder(one) for one in (samples, samples[:8000])] == alone
+    assert len(loaded) == 3
+    encoder.rest()
+    encoder(samples * 0.5)
+    assert len(loaded) == 4
+
+
 def test_the_encoder_is_read_strictly(codec: Path, samples: np.ndarray, tmp_path: Path) -> None:
     weights = load_file(codec / WEIGHTS)
     (tmp_path / "config.json").write_bytes((codec / "config.json").read_bytes())
