@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import torch
+from torch.distributed import run as launcher
 
 from engine import cli
 from engine.training.session import CHECKPOINT, LOG
@@ -97,15 +99,27 @@ def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job):
     assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
 
 
+@pytest.fixture
+def _as_before() -> Iterator[None]:
+    """Signals' handlers and environment are in the end what they were: torch's launcher changes both."""
+    handlers = {one: signal.getsignal(one) for one in signal.valid_signals()}
+    environment = dict(os.environ)
+    yield
+    for number, handler in handlers.items():
+        if handler is not signal.getsignal(number):
+            signal.signal(number, handler)
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    os.environ.update(environment)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(2 * PATIENCE_SECONDS)
-def test_two_processes_train_one_model(job: Job):
-    # accelerate's own launcher starts one process a graphics card; on processors it is torch's.
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*launch, *_command(job, "--steps", "3", "--json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
-    assert done.returncode == 0, done.stderr
-    (printed,) = done.stdout.strip().splitlines()
+@pytest.mark.usefixtures("_as_before")
+def test_two_processes_train_one_model(job: Job, capfd: pytest.CaptureFixture[str]):
+    # accelerate's own launcher starts one process a graphics card; on processors it is torch's. Torch is here already.
+    launcher.main(["--standalone", "--nproc_per_node", "2", *_command(job, "--steps", "3", "--json")])
+    (printed,) = capfd.readouterr().out.strip().splitlines()
     assert Path(json.loads(printed)["checkpoint"]).is_file()
     state = torch.load(job.work / CHECKPOINT, weights_only=True)["state"]
     assert len(state["draws"]) == 2

@@ -15,9 +15,10 @@ from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.views.computing import compute_view
 from engine.views.view import Task
+from tests.workload import workload
 
 MODEL = "megatts3-mini"
-STEPS = 3
+STEPS = workload(3, 2)
 QUICK = {
     "module-latencies": {"count": 1, "rounds": 3},
     "ablation": {"count": 1, "sentences": 1},

@@ -118,8 +118,9 @@ def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..
     return speaking
 
 
-@pytest.mark.parametrize("ahead", [0, 16])
-@pytest.mark.parametrize(("row", "text_every"), crossed([0.00002, 0.00006, 0.0001, 0.0002], [1, 3, 4]))
+@pytest.mark.parametrize(
+    ("row", "text_every", "ahead"), crossed([0.00002, 0.00006, 0.0001, 0.0002], [1, 3, 4], [0, 16])
+)
 def test_playback_never_waits_where_there_is_time(
     speak: Callable[..., Heard], row: float, ahead: int, text_every: int
 ) -> None:

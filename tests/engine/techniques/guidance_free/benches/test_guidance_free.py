@@ -12,6 +12,7 @@ from engine.models.catalogue import entry
 from engine.setting.setting import Setting
 from engine.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
 from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
 
@@ -51,7 +52,18 @@ def test_weights_that_are_not_there_are_said():
 def test_one_branch_is_faster_and_is_understood(capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("pocketsphinx")
     pytest.importorskip("jiwer")
-    command = ["guidance-free", "--sentences", "1", "--rounds", "2", "--steps", "5", "--weights", "0.5", "--json"]
+    command = [
+        "guidance-free",
+        "--sentences",
+        "1",
+        "--rounds",
+        "2",
+        "--steps",
+        workload("5", "4"),
+        "--weights",
+        "0.5",
+        "--json",
+    ]
     assert bench.main(command) == 0
     data = json.loads(capsys.readouterr().out)
     rows = {row["speech"]: row for row in data["rows"]}
