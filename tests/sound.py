@@ -116,8 +116,22 @@ class NullSink:
 
 
 @pytest.fixture
-def null_sink(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[NullSink]:
+def null_sink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NullSink]:
     """A running :class:`NullSink` that this process's PortAudio plays to by default."""
+    with running(tmp_path_factory) as sink:
+        yield sink
+
+
+@pytest.fixture(scope="module")
+def lasting_sink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NullSink]:
+    """The same for all tests of a module that follow."""
+    with running(tmp_path_factory) as sink:
+        yield sink
+
+
+@contextmanager
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NullSink]:
+    """A running :class:`NullSink`, and the environment that leads to it; skips where there is no sound server."""
     missing = [name for name in ("pulseaudio", "pactl", "parec") if shutil.which(name) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)} (packages pulseaudio and pulseaudio-utils)")
@@ -125,11 +139,12 @@ def null_sink(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     folder = tmp_path_factory.mktemp("sink")
     folder.chmod(0o700)
     sink = NullSink(folder)
-    for name, value in sink.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
-    try:
-        sink.start()
-        yield sink
-    finally:
-        sink.kill()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in sink.environment.items():
+            patch.setenv(name, value)
+        patch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+        try:
+            sink.start()
+            yield sink
+        finally:
+            sink.kill()

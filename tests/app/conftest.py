@@ -92,12 +92,19 @@ def shared_posts() -> Iterator[Posts]:
 
 
 @pytest.fixture(scope="module")
+def surroundings() -> object:
+    """What must be there before the window that tests share: a sound server, for one."""
+    return None
+
+
+@pytest.fixture(scope="module")
 def shared_window(
     theme: Theme,
     qapp: QApplication,
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     shared_posts: Posts,
+    surroundings: object,
 ) -> Iterator[MainWindow]:
     """A window as the fixture ``window`` gives it, for all tests of a module that only look at it, in any order."""
     qapp.setQuitOnLastWindowClosed(False)
@@ -112,8 +119,9 @@ def shared_window(
     )
     # Threads that begin with the first work are there before the first test.
     done: list[object] = []
-    made.features["studies"]._background.run(lambda: None, done.append)
-    bot.waitUntil(lambda: bool(done), timeout=PATIENCE_MILLISECONDS)
+    for name in ("studies", "lab"):
+        made.features[name]._background.run(lambda: None, done.append)
+    bot.waitUntil(lambda: len(done) == 2, timeout=PATIENCE_MILLISECONDS)
     yield made
     close(made, bot)
 
