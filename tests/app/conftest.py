@@ -17,6 +17,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from app.shell.theme import Theme
 from app.shell.window import MainWindow
+from engine.models.base import SpeechModel
 from engine.session.engine_thread import EngineThread
 from tests.app.holding import Posts
 from tests.app.sharing import Found, found, put_back
@@ -98,6 +99,12 @@ def surroundings() -> object:
 
 
 @pytest.fixture(scope="module")
+def loader() -> Callable[..., SpeechModel]:
+    """Loads the models of the window that tests share."""
+    return small_speech.load
+
+
+@pytest.fixture(scope="module")
 def shared_window(
     theme: Theme,
     qapp: QApplication,
@@ -105,14 +112,13 @@ def shared_window(
     tmp_path_factory: pytest.TempPathFactory,
     shared_posts: Posts,
     surroundings: object,
+    loader: Callable[..., SpeechModel],
 ) -> Iterator[MainWindow]:
     """A window as the fixture ``window`` gives it, for all tests of a module that only look at it, in any order."""
     qapp.setQuitOnLastWindowClosed(False)
     folder, bot = tmp_path_factory.mktemp("shared"), QtBot(request)
     settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
-    made = MainWindow(
-        theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), small_speech.load)
-    )
+    made = MainWindow(theme, settings, folder / "data", lambda post: EngineThread(shared_posts.to(post), loader))
     made.show()
     bot.waitUntil(
         lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS

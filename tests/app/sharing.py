@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
+    QScrollBar,
     QWidget,
 )
 from pytestqt.qtbot import QtBot
@@ -76,7 +77,9 @@ def _widgets(window: MainWindow, panels: Collection[str]) -> Counter[tuple[str, 
     for name in panels:
         panel = window.panels[name]
         for one in panel.findChildren(QWidget):
-            if one.isVisibleTo(panel) and not (isinstance(one, QAbstractButton) and one.text() == RECENT):
+            is_recent = isinstance(one, QAbstractButton) and one.text() == RECENT
+            # Scroll bars come and go with the room that there is.
+            if one.isVisibleTo(panel) and type(one) not in (QScrollBar, QWidget) and not is_recent:
                 seen[name, type(one).__name__, _shown(one), one.isEnabled()] += 1
     return seen
 

@@ -28,21 +28,31 @@ def window_with(
     qtbot: QtBot,
 ) -> Iterator[MainWindow]:
     """A window in which the model called ``name`` is loaded from ``root``. It starts with the small flow model."""
-
-    def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
-        loading = load_model if model == name else small_speech.load
-        return loading(model, folder, variant, device, status, check)
-
-    made = make_window(load)
+    made = make_window(loading(name))
     made.show()
     qtbot.waitUntil(lambda: made.is_built and not made.jobs.busy, timeout=PATIENCE)
-    made.state.loading.load_model(name, str(root), device="cpu")
-    qtbot.waitUntil(lambda: made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE)
-    made.state.selection.set_text(text)
-    for option, value in options.items():
-        made.state.selection.set_option(option, value)
+    choose(made, name, root, text, options, qtbot)
     yield made
     close(made, qtbot)
+
+
+def loading(name: str) -> Callable[..., SpeechModel]:
+    """Loads the model called ``name`` as it is, and the small flow model in place of all others."""
+
+    def load(model: str, folder: str, variant: str, device: str, status: Callable, check: Callable) -> SpeechModel:
+        chosen = load_model if model == name else small_speech.load
+        return chosen(model, folder, variant, device, status, check)
+
+    return load
+
+
+def choose(window: MainWindow, name: str, root: Path, text: str, options: Mapping[str, object], qtbot: QtBot) -> None:
+    """Load the model called ``name`` from ``root``; choose ``text`` and ``options`` for it."""
+    window.state.loading.load_model(name, str(root), device="cpu")
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
+    window.state.selection.set_text(text)
+    for option, value in options.items():
+        window.state.selection.set_option(option, value)
 
 
 def ended(window: MainWindow, qtbot: QtBot, start: Callable[[], object]) -> tuple[Kind, Outcome, str]:

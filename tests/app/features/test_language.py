@@ -17,11 +17,12 @@ from app.features.export.weights_dialog import WeightsDialog
 from app.features.layers.study import KIND
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
+from engine.models.base import SpeechModel
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR
 from engine.session.commands import ExportWeights
 from engine.session.events import Progress
 from engine.techniques import spade, speculative
-from tests.app.features.other_families import PATIENCE, ended, window_with
+from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
 from tests.app.holding import Posts
 from tests.engine.speaking import TEXT, write_all
 from tests.engine.studies.ear import silence
@@ -29,11 +30,47 @@ from tests.engine.studies.ear import silence
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+@pytest.fixture(scope="module")
+def loader() -> Callable[..., SpeechModel]:
+    return loading("lm-mini")
+
+
+@pytest.fixture(scope="module")
+def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the small language model, its draft, its students and the measurement of its layers."""
+    return write_all(tmp_path_factory.mktemp("language"))
+
+
+@pytest.fixture(scope="module")
+def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest.FixtureRequest) -> MainWindow:
+    """Whose model that is."""
+    choose(shared_window, "lm-mini", surroundings, TEXT, {"speed": 2.0}, QtBot(request))
+    return shared_window
+
+
 @pytest.fixture
-def window(
+def posts(shared_posts: Posts) -> Posts:
+    """By which the engines of all windows here can be held."""
+    return shared_posts
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes", "layers")
+
+
+@pytest.fixture
+def window(borrowed_window: MainWindow) -> MainWindow:
+    """The window that tests share which leave the model and its measurements alone."""
+    return borrowed_window
+
+
+@pytest.fixture
+def own_window(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[MainWindow]:
-    """A window with the small language model, its draft, its students and the measurement of its layers."""
+    """Such a window for one test alone."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     root = write_all(tmp_path / "model")
     with window_with("lm-mini", root, TEXT, {"speed": 2.0}, make_window, qtbot) as made:
@@ -92,7 +129,9 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     entry = state.comparison.take_b.setting.engaged(spade.NAME)
     assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
     panel.training_wanted.emit()
-    assert window.panels["training"].plan(resume=False).knobs["layers"] == "0,2"
+    training = window.panels["training"]
+    assert training.plan(resume=False).knobs["layers"] == "0,2"
+    training.chooser.setCurrentIndex(0)
 
 
 def test_students_and_drafts_are_exported(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
@@ -136,10 +175,10 @@ def test_the_last_layer_cannot_be_removed(window: MainWindow) -> None:
     assert "Keep at least one layer." in window.notices.banner.text
 
 
-def test_layers_are_measured_and_the_record_is_taken_up(window: MainWindow, qtbot: QtBot) -> None:
-    presenter = window.features["layers"]
+def test_layers_are_measured_and_the_record_is_taken_up(own_window: MainWindow, qtbot: QtBot) -> None:
+    presenter = own_window.features["layers"]
     presenter.layers.sentences.setValue(1)
-    kind, outcome, sentence = ended(window, qtbot, presenter.layers.measure_button.click)
+    kind, outcome, sentence = ended(own_window, qtbot, presenter.layers.measure_button.click)
     assert (kind, outcome) == (Kind.LAYERS, Outcome.FINISHED), sentence
     qtbot.waitUntil(lambda: presenter.choice.record.measure(DIVERGENCE) is not None, timeout=PATIENCE)
     assert {one.measure for one in presenter.layers.bars.measures} >= {DIVERGENCE, COSINE}
@@ -166,14 +205,14 @@ def test_one_button_sweeps_tolerance_and_length(window: MainWindow, posts: Posts
 
 
 def test_word_errors_are_measured_by_a_study_and_taken_up(
-    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
-    presenter, studies = window.features["layers"], window.features["studies"]
+    presenter, studies = own_window.features["layers"], own_window.features["studies"]
     (earlier,) = presenter.choice.record.measures
-    window.docks.go_to("layers")
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    own_window.docks.go_to("layers")
+    own_window.activateWindow()
+    qtbot.waitUntil(own_window.isActiveWindow)
     presenter.layers.sentences.setValue(1)
     presenter.layers.study_button.setFocus()
     qtbot.keyClick(presenter.layers.study_button, Qt.Key.Key_Space)
@@ -181,7 +220,7 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     assert maker.kind.currentText() == "Leave out each layer once"
     qtbot.waitUntil(lambda: "4 takes: 4 settings × 1 sentence" in maker.verdict.text(), timeout=PATIENCE)
     file = Path(maker.path.text())
-    kind, outcome, sentence = ended(window, qtbot, maker.start_button.click)
+    kind, outcome, sentence = ended(own_window, qtbot, maker.start_button.click)
     assert (kind, outcome) == (Kind.STUDY, Outcome.FINISHED), sentence
     given = tomllib.loads(file.read_text(encoding="utf-8"))
     assert given["leave_one_layer_out"] and (given["layers"], given["judges"]) == (3, ["words"])
@@ -189,18 +228,18 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     measured = presenter.choice.record.measure(WORD_ERROR)
     assert measured != earlier and measured.utterances == 1
     assert [one.measure for one in presenter.layers.bars.measures] == [WORD_ERROR]
-    assert window.state.selection.info.layer_order == presenter.choice.record.order
+    assert own_window.state.selection.info.layer_order == presenter.choice.record.order
     place = tmp_path / "own" / "models" / "lm-mini" / FILE
     assert f"into {place}" in studies.studies.state
 
 
-def test_only_models_with_layers_to_leave_out_are_studied_without_them(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.loading.load_model("f5-mini")
-    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
-    button = window.panels["layers"].study_button
+def test_only_models_with_layers_to_leave_out_are_studied_without_them(own_window: MainWindow, qtbot: QtBot) -> None:
+    own_window.state.loading.load_model("f5-mini")
+    qtbot.waitUntil(lambda: own_window.state.selection.ready and not own_window.jobs.busy, timeout=PATIENCE)
+    button = own_window.panels["layers"].study_button
     assert not button.isEnabled()
     assert "decodes no tokens" in button.toolTip()
-    window.action.new_study.trigger()
-    maker = window.features["studies"].maker
+    own_window.action.new_study.trigger()
+    maker = own_window.features["studies"].maker
     assert not maker.kind.model().item(maker.kind.findData(KIND.name)).isEnabled()
     maker.reject()

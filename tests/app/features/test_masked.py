@@ -13,41 +13,74 @@ from pytestqt.qtbot import QtBot
 from app.audio.switching import Mode
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
+from engine.models.base import SpeechModel
 from engine.models.kernels.fused_masked import MaskedRun
 from engine.session.events import PartialDecoded
 from engine.techniques import blockwise, ditreducio, fewer_steps, guidance_stride
-from tests.app.features.other_families import PATIENCE, ended, window_with
+from tests.app.features.other_families import PATIENCE, choose, ended, loading, window_with
 from tests.engine.models.omnivoice.small_release import TEXT, write_release
 from tests.engine.session.test_engine_thread_masked_input import recorded
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
+OPTIONS = {"clone": False, "steps": 6, "post_process": False}
+
+
+@pytest.fixture(scope="module")
+def loader() -> Callable[..., SpeechModel]:
+    return loading("OmniVoice")
+
+
+@pytest.fixture(scope="module")
+def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the small release."""
+    return write_release(tmp_path_factory.mktemp("masked"))
+
+
+@pytest.fixture(scope="module")
+def shared_window(shared_window: MainWindow, surroundings: Path, request: pytest.FixtureRequest) -> MainWindow:
+    """Whose model that is."""
+    choose(shared_window, "OmniVoice", surroundings, TEXT, OPTIONS, QtBot(request))
+    return shared_window
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes", "demasking")
+
+
 @pytest.fixture
-def window(
+def window(borrowed_window: MainWindow) -> MainWindow:
+    """The window that tests share which leave the model alone."""
+    return borrowed_window
+
+
+@pytest.fixture
+def own_window(
     make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[MainWindow]:
-    """A window with the small release."""
+    """Such a window for one test alone."""
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     root = write_release(tmp_path / "model")
-    options = {"clone": False, "steps": 6, "post_process": False}
-    with window_with("OmniVoice", root, TEXT, options, make_window, qtbot) as made:
+    with window_with("OmniVoice", root, TEXT, OPTIONS, make_window, qtbot) as made:
         yield made
 
 
-def test_takes_of_equal_length_are_switched_in_step(window: MainWindow, qtbot: QtBot) -> None:
-    state, listen = window.state, window.features["listen"].listen
-    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
+def test_takes_of_equal_length_are_switched_in_step(own_window: MainWindow, qtbot: QtBot) -> None:
+    state, listen = own_window.state, own_window.features["listen"].listen
+    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     state.selection.engage(fewer_steps.NAME, True)
     state.selection.set_knob(fewer_steps.NAME, "steps", 3)
-    assert "after a run" in window.panels["setup"]._cost.text()
-    assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    assert "after a run" in own_window.panels["setup"]._cost.text()
+    assert ended(own_window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE)
     assert len(state.comparison.take_a.samples) == len(state.comparison.take_b.samples)
     assert state.comparison.take_b.measurements.ops_ratio == pytest.approx(0.5)
     qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.SYNC
-    rates = {name: window.panels["meters"]._figures[name]._name.text() for name in ("rate", "step")}
+    rates = {name: own_window.panels["meters"]._figures[name]._name.text() for name in ("rate", "step")}
     assert rates == {"rate": "Steps/s", "step": "Step"}
 
 
@@ -91,28 +124,28 @@ def cautioned(window: MainWindow) -> str:
 
 
 def test_what_is_wrong_with_what_is_asked_for_is_said(
-    window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    own_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each line of what can be wrong with a masked model's input, as people come across it."""
-    state, banner = window.state, window.notices.banner
+    state, banner = own_window.state, own_window.notices.banner
     failed, finished = (Kind.BASELINE, Outcome.FAILED), (Kind.BASELINE, Outcome.FINISHED)
 
     state.selection.set_text("  ")
     assert state.availability.why_not_synthesise() == "Type a sentence to speak first."
-    assert window.action.baseline.isEnabled() is False
+    assert own_window.action.baseline.isEnabled() is False
     state.selection.set_text(TEXT)
 
     state.selection.set_option("language", "Klingon")
-    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
-    qtbot.waitUntil(lambda: "does not know the language 'Klingon'" in logged(window), timeout=PATIENCE)
+    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
+    qtbot.waitUntil(lambda: "does not know the language 'Klingon'" in logged(own_window), timeout=PATIENCE)
     assert "Klingon" in banner.text
     state.selection.set_option("language", "")
 
     state.selection.set_option("duration", 600.0)
-    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
+    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
     assert banner.text.startswith("A duration of 600 s is too far from what this text usually takes")
-    assert cautioned(window).startswith("The last take A failed: A duration of 600 s")
-    assert cautioned(window).endswith("A still plays the previous take.")
+    assert cautioned(own_window).startswith("The last take A failed: A duration of 600 s")
+    assert cautioned(own_window).endswith("A still plays the previous take.")
     state.selection.set_option("duration", 0.0)
 
     state.selection.set_option("clone", True)
@@ -121,7 +154,7 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
         ("long", 24.0, 0.2, "", "It lasts 24.0 s, and more than 20 s do not clone the voice better: cut it"),
     ):
         state.selection.add_voice(recorded(tmp_path / f"{name}.wav", seconds, transcript, level))
-        assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
+        assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
         assert words in banner.text
     state.selection.set_option("clone", False)
 
@@ -142,20 +175,20 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
         return scores(self, *given)
 
     monkeypatch.setattr(MaskedRun, "scores", fail_once)
-    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
+    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == failed
     assert "The graphics card failed while synthesising; the model is loaded again" in banner.text
-    assert cautioned(window).startswith("The last take A failed: The graphics card failed")
-    qtbot.waitUntil(lambda: "was loaded again, on CPU" in logged(window), timeout=PATIENCE)
+    assert cautioned(own_window).startswith("The last take A failed: The graphics card failed")
+    qtbot.waitUntil(lambda: "was loaded again, on CPU" in logged(own_window), timeout=PATIENCE)
     qtbot.waitUntil(lambda: not state.availability.why_not_synthesise(), timeout=PATIENCE)
-    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
-    assert "failed" not in cautioned(window)
+    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == finished
+    assert "failed" not in cautioned(own_window)
 
 
 def test_a_canvas_is_seen_and_heard_as_it_stood(
-    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    own_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state, panel, listen = window.state, window.panels["demasking"], window.features["listen"].listen
-    assert ended(window, qtbot, state.synthesis.synthesise_baseline)[1] is Outcome.FINISHED
+    state, panel, listen = own_window.state, own_window.panels["demasking"], own_window.features["listen"].listen
+    assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[1] is Outcome.FINISHED
     qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
     assert panel.passage is state.comparison.take_a.trace.demasking.passages[0]
     qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE)
@@ -168,24 +201,24 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(
         if isinstance(event, PartialDecoded):
             heard.append((event, listen.player.comparison.mode))
 
-    window.bridge.happened.connect(follow)
-    assert ended(window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
+    own_window.bridge.happened.connect(follow)
+    assert ended(own_window, qtbot, panel.partial_button.click)[:2] == (Kind.PARTIAL, Outcome.FINISHED)
     ((sound, mode),) = heard
     assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
     assert mode is Mode.ALONE, "it is played without being a take"
     # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
     with monkeypatch.context() as patched:
         patched.setattr(type(listen.player), "streaming", property(lambda player: True))
-        window.features["listen"].hear_sound(sound.samples, sound.sample_rate, ("A", panel.passage.start))
+        own_window.features["listen"].hear_sound(sound.samples, sound.sample_rate, ("A", panel.passage.start))
         listen.position_changed.emit(0.4)
         assert panel.grid._position == pytest.approx(10)
         listen.position_changed.emit(len(sound.samples) / sound.sample_rate)
         assert panel.grid._position < panel.passage.codes.shape[1], "not in the next passage yet"
         listen.position_changed.emit(0.4)
-        window.features["listen"].hear_sound(sound.samples, sound.sample_rate)
+        own_window.features["listen"].hear_sound(sound.samples, sound.sample_rate)
         listen.position_changed.emit(0.8)
         assert panel.grid._position == pytest.approx(10), "a sound of neither side, such as a study's, moves no mark"
     state.loading.load_model("f5-mini", device="cpu")
-    qtbot.waitUntil(lambda: state.selection.ready and not window.jobs.busy, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: state.selection.ready and not own_window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()
     assert "load that model" in panel.partial_button.toolTip()

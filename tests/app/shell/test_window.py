@@ -40,6 +40,12 @@ from tests.disk import tiny_disk  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
 
 
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
+
+
 def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot) -> None:
     assert "Baseline" in window.features["guide"].guide.hint
     assert window.action.baseline.isEnabled()
@@ -56,55 +62,55 @@ def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot)
     assert "Export" in window.features["guide"].guide.hint
 
 
-def test_takes_are_kept_and_shown(window: MainWindow, qtbot: QtBot) -> None:
-    run(window, window.action.baseline, qtbot)
-    assert len(window.features["takes"].library) == 1
-    assert window.panels["takes"].table.model().rowCount() == 1
-    assert window.panels["takes"].table.model().index(0, 1).data() == "A"
+def test_takes_are_kept_and_shown(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    run(borrowed_window, borrowed_window.action.baseline, qtbot)
+    assert len(borrowed_window.features["takes"].library) == 1
+    assert borrowed_window.panels["takes"].table.model().rowCount() == 1
+    assert borrowed_window.panels["takes"].table.model().index(0, 1).data() == "A"
 
 
-def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(window: MainWindow, qtbot: QtBot) -> None:
-    window.state.loading.load_model("f5-mini", variant="strange")
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    assert window.notices.banner.isVisible()
-    assert window.notices.banner.level == "error"
-    assert "loading the model" in window.notices.banner.text
+def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    borrowed_window.state.loading.load_model("f5-mini", variant="strange")
+    qtbot.waitUntil(lambda: not borrowed_window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert borrowed_window.notices.banner.isVisible()
+    assert borrowed_window.notices.banner.level == "error"
+    assert "loading the model" in borrowed_window.notices.banner.text
     assert QApplication.activeModalWidget() is None
-    assert "KeyError" in window.panels["log"].plain_text()
-    window.state.loading.load_model("f5-mini")
-    qtbot.waitUntil(lambda: window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
-    assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
+    assert "KeyError" in borrowed_window.panels["log"].plain_text()
+    borrowed_window.state.loading.load_model("f5-mini")
+    qtbot.waitUntil(lambda: borrowed_window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
+    assert run(borrowed_window, borrowed_window.action.baseline, qtbot) is Outcome.FINISHED
 
 
-def test_escape_cancels(window: MainWindow, posts: Posts, qtbot: QtBot) -> None:
-    window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
-    posts.hold_at(Progress)
-    window.action["calibrate"].trigger()
-    assert window.jobs.running[0].kind is Kind.CALIBRATE
-    assert not window.action.baseline.isEnabled()
-    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
-        qtbot.keyClick(window, Qt.Key.Key_Escape)
-        posts.go_on()
+def test_escape_cancels(borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot) -> None:
+    borrowed_window.activateWindow()
+    qtbot.waitUntil(borrowed_window.isActiveWindow)
+    shared_posts.hold_at(Progress)
+    borrowed_window.action["calibrate"].trigger()
+    assert borrowed_window.jobs.running[0].kind is Kind.CALIBRATE
+    assert not borrowed_window.action.baseline.isEnabled()
+    with qtbot.waitSignal(borrowed_window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        qtbot.keyClick(borrowed_window, Qt.Key.Key_Escape)
+        shared_posts.go_on()
     assert blocker.args[1] is Outcome.CANCELLED
-    assert window.features["strategy"].state.table is None
-    assert not window.jobs.busy
+    assert borrowed_window.features["strategy"].state.table is None
+    assert not borrowed_window.jobs.busy
 
 
-def test_an_exception_anywhere_is_told_and_logged(window: MainWindow, qtbot: QtBot, monkeypatch) -> None:
+def test_an_exception_anywhere_is_told_and_logged(borrowed_window: MainWindow, qtbot: QtBot, monkeypatch) -> None:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)
-    catch_exceptions(window)
+    catch_exceptions(borrowed_window)
 
     def fail() -> None:
         raise ValueError("something odd")
 
-    with qtbot.waitSignal(window.unexpected_happened):
+    with qtbot.waitSignal(borrowed_window.unexpected_happened):
         thread = threading.Thread(target=fail)
         thread.start()
     thread.join()
-    qtbot.waitUntil(lambda: "ValueError: something odd" in window.notices.banner.text)
-    assert "Traceback" in window.panels["log"].plain_text()
+    qtbot.waitUntil(lambda: "ValueError: something odd" in borrowed_window.notices.banner.text)
+    assert "Traceback" in borrowed_window.panels["log"].plain_text()
 
 
 def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
@@ -189,20 +195,20 @@ def test_every_panel_follows_the_theme(shared_window: MainWindow) -> None:
     assert [name for name, panel in shared_window.panels.items() if not isinstance(panel, Coloured)] == []
 
 
-def test_every_action_that_is_kept_was_made_by_python(window: MainWindow) -> None:
+def test_every_action_that_is_kept_was_made_by_python(borrowed_window: MainWindow) -> None:
     """See :mod:`app.state.undo`."""
-    holders = (window, window.action, window.notices, *window.panels.values())
+    holders = (borrowed_window, borrowed_window.action, borrowed_window.notices, *borrowed_window.panels.values())
     kept = [(type(one).__name__, name, value) for one in holders for name, value in vars(one).items()]
     actions = [one for one in kept if isinstance(one[2], QAction)]
     assert len(actions) > 40
     assert [one for one in actions if not createdByPython(one[2])] == []
-    stack, undo = window.panels["strategy"].undo_stack, window.action.undo
+    stack, undo = borrowed_window.panels["strategy"].undo_stack, borrowed_window.action.undo
     assert not undo.isEnabled()
     stack.push(QUndoCommand("the name"))
     assert undo.isEnabled() and undo.text() == "&Undo: the name"
     undo.trigger()
-    assert not undo.isEnabled() and undo.text() == "&Undo" and window.action.redo.text() == "&Redo: the name"
-    window.action.redo.trigger()
+    assert not undo.isEnabled() and undo.text() == "&Undo" and borrowed_window.action.redo.text() == "&Redo: the name"
+    borrowed_window.action.redo.trigger()
     assert undo.isEnabled()
 
 
