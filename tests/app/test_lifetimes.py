@@ -15,6 +15,7 @@ from shiboken6 import delete, isValid
 
 from app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.workload import workload
 
 
 def _is_ours(one: QObject) -> bool:
@@ -38,7 +39,7 @@ def test_a_presenter_that_is_gone_hears_of_no_more_takes(make_window: Callable[.
     assert presenter._stale == set(), "Qt has ended the connection with the presenter"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(workload(3, 2)))
 def test_a_window_may_end_in_any_order(make_window: Callable[..., MainWindow], qtbot: QtBot, seed: int) -> None:
     """Docks that are raised or lowered change places with their siblings, so which ends first is not settled: an undo
     stack, for one, says while it ends that it has nothing left to undo."""

@@ -32,7 +32,7 @@ def test_closing_twice_while_it_calibrates_waits_for_the_engine(window: MainWind
 @pytest.mark.timeout(900)
 def test_closing_during_calibration_again_and_again(make_window: Callable[..., MainWindow], qtbot: QtBot) -> None:
     before = threading.active_count()
-    for _ in range(workload(50, 3)):
+    for _ in range(workload(50, 2)):
         window = make_window()
         window.show()
         # The model is ready a moment before its loading has ended, and only then can anything else begin.
@@ -72,9 +72,9 @@ def test_a_closed_window_leaves_no_widget_to_the_collector(
 def test_the_theme_can_change_after_many_closed_windows(
     make_window: Callable[..., MainWindow], theme: Theme, qtbot: QtBot
 ) -> None:
-    for _ in range(workload(30, 3)):
+    for _ in range(workload(30, 2)):
         _open_and_close(make_window(), qtbot)
-    for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 2):
+    for scheme in (Scheme.DARK, Scheme.LIGHT) * workload(5, 1):
         theme.apply(scheme)
         gc.collect()
     window = make_window()
