@@ -12,8 +12,9 @@ import soundfile
 from engine.errors import AudioError, PlainError, TextError
 from engine.measure.intelligibility import Judge, WordErrors, bigram_model, words_of
 from engine.paths import resource
+from tests.workload import workload
 
-SENTENCES = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[:6]
+SENTENCES = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[: workload(6, 4)]
 
 
 def flite(sentence: str, folder: Path) -> tuple[np.ndarray, int]:

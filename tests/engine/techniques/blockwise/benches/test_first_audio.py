@@ -15,9 +15,9 @@ def root(tmp_path: Path) -> Path:
     return write_model(tmp_path / "model")
 
 
-def test_first_audio_against_the_whole(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_audio_against_the_whole(root: Path) -> None:
     more = ("--sentences", "0", "--first-block", "8", "--block", "8", "--first-steps", "2", "--later-steps", "2")
-    report, rows = report_of(root, "omnivoice-first-audio", *more, capsys=capsys)
+    report, rows = report_of(root, "omnivoice-first-audio", *more)
     exactly = "blockwise, text and reference at every step"
     assert list(rows) == ["whole canvas", "sentence by sentence", "blockwise", exactly]
     (blocks,) = rows["blockwise"]
