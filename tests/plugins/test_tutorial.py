@@ -28,8 +28,8 @@ from tests.workload import workload
 TUTORIAL = Path(__file__).resolve().parents[2] / "resources" / "docs" / "your-own-technique.md"
 SHORTER = (
     ('sentences = "harvard"\ncount = 6\n', 'sentences = ["Rice."]\n'),
-    ('spacing = "uniform"\n', 'spacing = "uniform"\nsteps = 2\n'),
-    ("[4, 6, 8, 12]", "[1]"),
+    ('spacing = "uniform"\n', 'spacing = "uniform"\nsteps = 3\n'),
+    ("[4, 6, 8, 12]", "[2]"),
 )
 """What the study has, and what is enough for points."""
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -87,7 +87,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
             words += ["--no-index", "--disable-pip-version-check"]
         elif words[0] == "compare":
             assert words[1] == "baseline" and words[2].startswith("steps=8,")
-            words[1:3] = workload(words[1:3], ["steps=2", words[2].replace("=8,", "=1,")])
+            words[1:3] = workload(words[1:3], ["steps=3", words[2].replace("=8,", "=2,")])
             words[words.index("--text") + 1] = workload(words[words.index("--text") + 1], "Rice.")
             words += ["--repeats", "1"]
         module = "pip" if program == "pip" else "engine"
