@@ -24,7 +24,7 @@ class Feature:
     places: tuple[Place, ...] = ()
     """The docks of its panels; none for a feature of actions and dialogs."""
     actions: tuple[FeatureAction, ...] = ()
-    """Actions of its own."""
+    """Its actions."""
     menus: tuple[MenuPart, ...] = ()
     """Where menus have them; an action with a shortcut needs no entry."""
     steps: tuple[MainStep, ...] = ()

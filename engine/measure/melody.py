@@ -75,7 +75,7 @@ def _from_voice_to_voice(curve: np.ndarray) -> np.ndarray:
 
 
 def _stretched(curve: np.ndarray, length: int) -> np.ndarray:
-    """``curve`` in ``length`` frames, each the nearest of its own."""
+    """``curve`` resampled to ``length`` frames by nearest neighbour."""
     if not len(curve):
         return np.zeros(length)
     return curve[((np.arange(length) + 0.5) * len(curve) / length).astype(int)]

@@ -1,4 +1,5 @@
-"""Whether judges agree with listeners: predictions of a study's settings beside what blind tests found. Torch-free."""
+"""Whether judges agree with listeners: predictions for a study's settings compared with the results of
+blind tests. Torch-free."""
 
 from __future__ import annotations
 

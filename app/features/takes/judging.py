@@ -16,7 +16,7 @@ from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, T
 from engine.setting.take import Take
 
 IDLE_MILLISECONDS = 1000
-"""How long nothing must have run before a take is judged: whoever synthesises one take after the other never waits."""
+"""How long the engine must be idle before a take is judged, so that takes in quick succession never wait."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from engine.front_end.natural.stress import PRIMARY, SECONDARY, emphasised, ligh
 
 FILE = "pronunciations.tsv.gz"
 SEPARATOR = "\x1d"
-"""A line of its own between the two parts."""
+"""The line that separates the two parts."""
 LONGEST_NAME = 7
 """Letters of a proper name that is not taken for a common word in capitals."""
 BEFORE_PAUSE, ANY_CLASS = "None", "DEFAULT"

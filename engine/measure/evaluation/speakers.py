@@ -100,7 +100,7 @@ def spectrogram(samples: Tensor) -> Tensor:
 
 
 def starts(samples: int) -> list[int]:
-    """First frames of the windows of a recording of so many samples."""
+    """First frames of the windows of a recording with ``samples`` samples."""
     frames = -(-(samples + 1) // HOP)
     found = list(range(0, max(1, frames - FRAMES + STEP + 1), STEP))
     covered = (samples - found[-1] * HOP) / (FRAMES * HOP)

@@ -9,9 +9,10 @@ from statistics import fmean, median
 from engine.techniques.ditreducio.record import Sentence
 
 DISTANCE_TOLERANCE = 1.25
-"""A table transfers well to sentences if their log-mel distance is at most this times that of its own sentences …"""
+"""A table transfers well to sentences if their log-mel distance is at most this times that of the sentences that it was
+calibrated on …"""
 EXCEEDING_TOLERANCE = 0.10
-"""… and the share of skips beyond their bounds (0 to 1) is at most this above that of its own sentences."""
+"""… and the share of skips beyond their bounds (0 to 1) is at most this above that of those sentences."""
 OTHER_LENGTH = 1.5
 """Sentences are longer (or shorter) than the table's own from this factor on."""
 

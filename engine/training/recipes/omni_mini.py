@@ -116,7 +116,7 @@ class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
 
     @torch.inference_mode()
     def encoded(self, clip: Any, codec: ResidualCodec) -> SpokenTokens:
-        """Codes of a clip of the corpus, with the text tokens that lie beside them."""
+        """Codes of a clip of the corpus, with the text token of each frame."""
         mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(codec.mel_mean.device)
         text = self.layout.text(labels(clip.phones, clip.frames, self.layout.vocabulary), codec.config.stride)
         return SpokenTokens(clip.voice, text.astype(np.int16), codec.encode(mel)[0].cpu().numpy().astype(np.int16))
