@@ -40,7 +40,8 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 class AveragedModel(Generic[Network]):
-    """Exponential moving average of a model's parameters. It forgets quickly at first and slowly later on."""
+    """Exponential moving average of a model's parameters, with its present buffers (running statistics, codebooks). It
+    forgets quickly at first and slowly later on."""
 
     def __init__(self, model: Network, decay: float) -> None:
         self.decay = decay
@@ -50,3 +51,5 @@ class AveragedModel(Generic[Network]):
     def update(self, model: nn.Module, step: int) -> None:
         decay = min(self.decay, (1 + step) / (20 + step))
         torch._foreach_lerp_(list(self.module.parameters()), list(model.parameters()), 1 - decay)
+        for ours, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
+            ours.copy_(theirs)

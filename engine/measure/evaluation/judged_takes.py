@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,15 +52,15 @@ def judged_figures(
 def _naturalness() -> NaturalnessJudge | None:
     if judge_named("naturalness").problem():
         return None
-    from engine.measure.evaluation.naturalness import NaturalnessJudge, read_network, weights_file
+    from engine.measure.evaluation.naturalness import load
 
-    return NaturalnessJudge(read_network(weights_file()))
+    return load((), Path(), "cpu")
 
 
 @lru_cache(maxsize=1)
 def _voices() -> VoiceJudge | None:
     if judge_named("voice").problem():
         return None
-    from engine.measure.evaluation.speakers import VoiceJudge, read_network, weights_file
+    from engine.measure.evaluation.speakers import load
 
-    return VoiceJudge(read_network(weights_file()))
+    return load((), Path(), "cpu")

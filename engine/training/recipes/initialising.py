@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from torch import nn
 
 from engine.models.networks.causal import TransformerLayer
 from engine.models.networks.diffusion import DiffusionTransformer
@@ -28,11 +29,16 @@ def mel_frames(clips: Sequence[WithMel]) -> np.ndarray:
 
 @torch.no_grad()
 def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel], smallest_scale: float = 0.0) -> None:
-    """The mel statistics of ``clips``, no scale below ``smallest_scale``, and ConvNeXt blocks that begin close to
-    passing their input on."""
+    """The mel statistics of ``clips``, no scale below ``smallest_scale``, and :func:`begin_blocks`."""
     mels = torch.from_numpy(mel_frames(clips))
     model.mel_mean.copy_(mels.mean(0))
     model.mel_scale.copy_(mels.std(0).clamp(min=smallest_scale))
+    begin_blocks(model)
+
+
+@torch.no_grad()
+def begin_blocks(model: nn.Module) -> None:
+    """ConvNeXt blocks that begin close to passing their input on."""
     for name, parameter in model.named_parameters():
         if name.endswith("gamma"):
             parameter.fill_(0.2)

@@ -117,7 +117,6 @@ class ExcerptRecipe(Generic[Options, Codec]):
         require_finite(float(total.detach() + norm), "loss or its gradient", number)
         self._optimiser.step()
         self.average.update(self.model, number)
-        self._average_statistics()
         return {name: float(value.detach()) for name, value in losses.items()}
 
     def _excerpt(self) -> Excerpt:
@@ -138,11 +137,6 @@ class ExcerptRecipe(Generic[Options, Codec]):
         if floor is None:
             return mel
         return torch.logaddexp(mel, floor + 0.25 * torch.randn(mel.shape, generator=self._generator))
-
-    def _average_statistics(self) -> None:
-        """The averaged model takes running statistics, which the average of parameters leaves out."""
-        for ours, theirs in zip(self.average.module.buffers(), self.model.buffers(), strict=True):
-            ours.copy_(theirs)
 
     def state(self) -> dict[str, Any]:
         return {

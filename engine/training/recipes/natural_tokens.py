@@ -38,6 +38,7 @@ from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_errors import CENTS, frame_error, spectral_error
 from engine.training.natural_frames import voice_frames
 from engine.training.optimisers import LayerMatrices
+from engine.training.recipes.initialising import begin_blocks
 from engine.training.recipes.moving_codebooks import CodebookOptions, MovingCodebooks
 from engine.training.recipes.natural_excerpts import NaturalExcerpts
 
@@ -102,7 +103,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
     ) -> None:
         """``numbers`` are those of a token."""
         classifier = nn.Sequential(nn.Linear(numbers, 192), nn.GELU(), nn.Linear(192, len(PHONES)))
-        _begin(codec)
+        begin_blocks(codec)  # No mel statistics: latent frames are normalised already.
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames]
         super().__init__(corpus, clips, Trained(codec, classifier), LAYER_MATRICES, device, options)
         self._voices = voices_of(corpus.training)
@@ -142,13 +143,6 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
         }
         total = torch.stack([weights[name] * value for name, value in losses.items()]).sum()
         return total, {name: value.detach() for name, value in losses.items()}
-
-    def step(self, number: int, progress: float) -> dict[str, float]:
-        losses = super().step(number, progress)
-        # The averaged model takes the codebooks, which the average of parameters leaves out.
-        for ours, theirs in zip(self.average.module.buffers(), self.model.buffers(), strict=True):
-            ours.copy_(theirs)
-        return losses
 
     def _batch(self) -> tuple[Tensor, Tensor]:
         """What is said in excerpts (B, n, 34), and the phone of each token (B, n / stride)."""
@@ -264,11 +258,3 @@ def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
     for clip in clips:
         frames.setdefault(clip.voice, []).append(voice_frames(clip))
     return {voice: NaturalVoice.of(torch.cat(some)) for voice, some in frames.items()}
-
-
-@torch.no_grad()
-def _begin(codec: QuantisedMel) -> None:
-    """Blocks that begin close to passing their input on; latent frames are normalised already."""
-    for name, parameter in codec.named_parameters():
-        if name.endswith("gamma"):
-            parameter.fill_(0.2)
