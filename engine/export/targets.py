@@ -20,7 +20,7 @@ from importlib import import_module
 from types import ModuleType
 
 from engine.errors import SettingError
-from engine.models.catalogue import entry
+from engine.models.catalogue import F5, entry
 from engine.setting.profile import Profile
 from engine.techniques import Technique, technique, techniques
 
@@ -65,7 +65,7 @@ def why_not(chosen: Target, profile: Profile, guided_weights: bool) -> str:
     ``guided_weights``: whether the checkpoint that it is for has its guidance in its weights.
     """
     model = entry(profile.setting.model)
-    if model.loader != "f5":
+    if model.kind != F5:
         return (
             f"The profile is for {model.title}, which is not a model of the f5_tts package; only F5-TTS profiles can "
             "be exported."

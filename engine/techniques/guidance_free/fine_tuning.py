@@ -10,7 +10,7 @@ import torch
 
 from engine import locks
 from engine.errors import Cancelled, CheckpointError, TrainingError
-from engine.models.catalogue import CatalogueEntry, entry
+from engine.models.catalogue import F5, CatalogueEntry, entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.weight_sets import FOLDER, trained_guidance
 from engine.paths import data_folder
@@ -70,7 +70,7 @@ def fine_tune(
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
     chosen, work = entry(request.model), Path(request.work)
-    if chosen.loader != "f5":
+    if chosen.kind != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
     check_place(work, request.resume)
     processes = join_processes(request.device, options.half_precision)
