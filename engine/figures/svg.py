@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
-from engine.figures.glyphs import FILLED, Glyph, corners, part
 from engine.figures.scales import tick_text
-from engine.figures.scatter import Corners, Dimension, Scatter
+from engine.figures.scatter import Corners, Scatter
+from engine.figures.svg_parts import LINE, better, label, legend, mark
 
 WIDTH, HEIGHT = 720, 430
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 56
-RADIUS = 5.0
 _TICKS_ACROSS, _TICKS_UP = 8, 6
-_LINE = 18
 _LONGEST_IN_TWO = 46
 """Letters of a legend's longest entry that leave room for another next to it."""
 
@@ -25,15 +22,15 @@ def draw(shown: Scatter) -> str:
     """An ``<svg>`` element of ``shown``, with its legend above; ``""`` without points."""
     if not shown.glyphs:
         return ""
-    columns = 2 if max((len(text) for _, text in shown.legend), default=0) <= _LONGEST_IN_TWO else 1
-    top = TOP + _LINE * math.ceil(len(shown.legend) / columns)
+    columns = 2 if max((len(title) for _, title in shown.legend), default=0) <= _LONGEST_IN_TWO else 1
+    top = TOP + LINE * math.ceil(len(shown.legend) / columns)
     return "\n".join(
         [
             f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
             f'aria-label="{escape(shown.y.title)} against {escape(shown.x.title)}" '
             'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">',
             *_Plot(shown, top).parts(),
-            *_legend(shown.legend, columns),
+            *legend(shown.legend, LEFT, WIDTH - RIGHT, TOP, columns),
             "</svg>",
         ]
     )
@@ -65,15 +62,15 @@ class _Plot:
         parts = [f'<path d="{frame}" fill="none" stroke="currentColor" opacity=".5"/>']
         for value in self.across.ticks(_TICKS_ACROSS):
             parts.append(f'<path d="M{self._x(value):.1f} {bottom} v5" stroke="currentColor" opacity=".5"/>')
-            parts.append(_text(self._x(value), bottom + _LINE, tick_text(value), "middle"))
+            parts.append(label(self._x(value), bottom + LINE, tick_text(value), "middle"))
         for value in self.up.ticks(_TICKS_UP):
             parts.append(f'<path d="M{LEFT} {self._y(value):.1f} H{self.right}" stroke="currentColor" opacity=".12"/>')
-            parts.append(_text(LEFT - 8, self._y(value) + 4, tick_text(value), "end"))
-        parts.append(_text(centre, HEIGHT - 14, self.shown.x.title, "middle"))
-        parts.append(_better(self.shown.x, LEFT, self.right, HEIGHT - 14))
+            parts.append(label(LEFT - 8, self._y(value) + 4, tick_text(value), "end"))
+        parts.append(label(centre, HEIGHT - 14, self.shown.x.title, "middle"))
+        parts.append(better(self.shown.x, LEFT, self.right, HEIGHT - 14))
         parts.append(f'<g transform="translate(16 {middle:.1f}) rotate(-90)">')
         half = (self.bottom - self.top) / 2
-        parts += [_text(0, 0, self.shown.y.title, "middle"), _better(self.shown.y, -half, half, 0), "</g>"]
+        parts += [label(0, 0, self.shown.y.title, "middle"), better(self.shown.y, -half, half, 0), "</g>"]
         return parts
 
     def _line(self, edge: Corners) -> list[str]:
@@ -90,42 +87,8 @@ class _Plot:
         parts = [
             f"<g><title>{escape(shown.tips[index])}</title>",
             f'<path d="{lines}" stroke="{glyph.colours[0]}" opacity=".45"/>',
-            *_glyph(x, y, glyph),
+            *mark(x, y, glyph),
         ]
         if shown.labels[index]:
-            parts.append(_text(x + 7, y - 6, shown.labels[index], "start", 11))
+            parts.append(label(x + 7, y - 6, shown.labels[index], "start", 11))
         return "\n".join([*parts, "</g>"])
-
-
-def _text(x: float, y: float, text: str, anchor: str = "start", size: int = 12) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">{escape(text)}</text>'
-
-
-def _better(along: Dimension, first: float, last: float, level: float) -> str:
-    """The word "better" at the better end of an axis."""
-    if not along.towards:
-        return ""
-    at_end = along.towards.endswith("→")
-    return _text(last if at_end else first, level, along.towards, "end" if at_end else "start", 11)
-
-
-def _glyph(x: float, y: float, glyph: Glyph) -> list[str]:
-    """A shape, in slices if it has several colours."""
-    found, count = [], len(glyph.colours)
-    for number, colour in enumerate(glyph.colours):
-        look = f'fill="{colour if glyph.look == FILLED else "none"}" stroke="{colour}" stroke-width="1.6"'
-        if count == 1 and not corners(glyph.shape):
-            found.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}" {look}/>')
-            continue
-        around = part(glyph.shape, number, count)
-        path = " ".join(f"{x + RADIUS * dx:.1f},{y - RADIUS * dy:.1f}" for dx, dy in around)
-        found.append(f'<polygon points="{path}" {look}/>')
-    return found
-
-
-def _legend(entries: Sequence[tuple[Glyph, str]], columns: int) -> list[str]:
-    parts, width = [], (WIDTH - LEFT - RIGHT) / columns
-    for index, (glyph, text) in enumerate(entries):
-        x, y = LEFT + 8 + width * (index % columns), TOP + _LINE * (index // columns)
-        parts += [*_glyph(x, y - 4, glyph), _text(x + 12, y, text)]
-    return parts

@@ -22,6 +22,7 @@ from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, metric
 from engine.studies.agreement import Listened, agreement_page
+from engine.studies.report_curves import curves_page
 from engine.studies.report_tables import to_csv, to_latex
 from engine.studies.results import PlayableTake, Results
 from engine.studies.search import answer
@@ -43,7 +44,7 @@ dark; } table { border-collapse: collapse; font-size: 13px; } td, th { padding: 
 #8884; text-align: right; white-space: nowrap; } td:nth-child(2), th:nth-child(2) { text-align: left; white-space:
 normal; } .wide { overflow-x: auto; } .best { font-weight: 600; } small { opacity: .75; } audio { height: 2rem; width:
 15rem; } pre { overflow-x: auto; background: #8882; padding: .6rem; font-size: 12px; } svg { max-width: 100%; height:
-auto; }
+auto; } .small { display: flex; flex-wrap: wrap; gap: .5rem; }
 """
 
 
@@ -58,6 +59,7 @@ def to_html(results: Results, listened: Sequence[Listened] = ()) -> str:
         f"<p>{escape(_summary(results))}</p>",
         *(_answer(search, results) if search else []),
         *_figures(results),
+        *curves_page(results),
         "<h2>Settings</h2>",
         _table(results),
         _files(results),

@@ -99,6 +99,15 @@ def described(setting: Setting) -> str:
     return ", ".join([*(techniques or ["baseline"]), *options])
 
 
+def option_words(setting: Setting, name: str, owner: str = "") -> str:
+    """The value of an option, or of a knob of the technique ``owner``, for example ``guidance 1``."""
+    engaged = setting.engaged(owner) if owner else None
+    values = setting.options if engaged is None else engaged.knobs
+    knobs = catalogue.entry(setting.model).options if engaged is None else technique(owner).knobs
+    title = next((knob.title.lower() for knob in knobs if knob.name == name), name)
+    return f"{title} {_plain(values[name])}"
+
+
 def short_title(name: str) -> str:
     """The title of the technique called ``name`` without its part in brackets."""
     return technique(name).title.partition(" (")[0]

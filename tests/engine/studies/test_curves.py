@@ -1,0 +1,133 @@
+"""Curves over knobs, found in results and drawn in the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from engine.figures import curves_svg
+from engine.figures.curves import Curves, Level
+from engine.figures.scatter import Dimension
+from engine.measure.estimates import Estimate
+from engine.models import catalogue
+from engine.setting.knobs import defaults
+from engine.setting.setting import Engaged, Setting
+from engine.studies.curves import curves
+from engine.studies.report_curves import MOST, curves_page
+from engine.studies.results import Results, SettingResult
+from engine.techniques import technique
+
+SVG = "{http://www.w3.org/2000/svg}"
+PLAIN = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
+
+
+def engaged(setting: Setting, name: str, **knobs: object) -> Setting:
+    return setting.with_technique(Engaged(name, defaults(technique(name).knobs).replace(**knobs)))
+
+
+def figure(value: float) -> Estimate:
+    return Estimate(value, value - 0.1, value + 0.1, 6, 3)
+
+
+def results(*settings: Setting, finished: int = 6, **more: object) -> Results:
+    """Settings whose naturalness is their number, and whose pitch range is the same."""
+    found = tuple(
+        SettingResult(
+            f"key{number}",
+            "",
+            "grid",
+            one,
+            "key0",
+            {"naturalness": figure(number), "pitch_range": figure(0.2)},
+            finished=finished,
+        )
+        for number, one in enumerate(settings)
+    )
+    return Results(Path("nowhere"), "Curves", "f5-mini", "0" * 12, "2001-01-01", "", {}, found, **more)
+
+
+def test_settings_that_differ_in_one_knob_are_a_curve_in_the_order_of_its_values() -> None:
+    some = [engaged(PLAIN, "steps", steps=steps) for steps in (7, 2, 4)]
+    (found,) = curves(results(PLAIN, *some))
+    assert (found.technique, found.knob.name, found.title, found.names) == ("steps", "steps", "Step pruning: steps", ())
+    (curve,) = found.curves
+    assert [value for value, _ in curve.points] == [2, 4, 7] and curve.title == ""
+    assert [one.key for _, one in curve.points] == ["key2", "key3", "key1"]
+    assert curve.without is not None and curve.without.key == "key0"
+    # Two points and none without are no curve, and neither are settings that nothing has been spoken with.
+    assert curves(results(*some[:2])) == () and curves(results(PLAIN, *some, finished=0)) == ()
+
+
+def test_options_of_the_model_have_curves_too_and_seeds_and_artefacts_make_no_difference() -> None:
+    some = [replace(PLAIN, options=PLAIN.options.replace(guidance=guidance), seed=3) for guidance in (0.0, 1.0, 2.0)]
+    (found,) = curves(results(*some))
+    assert (found.technique, found.knob.name) == ("", "guidance")
+    assert [value for value, _ in found.curves[0].points] == [0.0, 1.0, 2.0] and found.curves[0].without is None
+
+
+def test_two_techniques_make_a_curve_for_each_way_the_other_is_set() -> None:
+    grid = [engaged(PLAIN, "steps", steps=steps) for steps in (3, 5, 7)]
+    grid += [engaged(one, "guidance_interval", steps=2) for one in grid[1:]]
+    (found,) = curves(results(PLAIN, *grid))
+    assert [one.title for one in found.curves] == [""], "two points without a third are no curve"
+    grid.append(engaged(grid[0], "guidance_interval", steps=2))
+    (found,) = curves(results(PLAIN, *grid))
+    assert [(one.title, len(one.points)) for one in found.curves] == [
+        ("no other technique", 3),
+        ("Guidance on the first k steps k 2", 3),
+    ]
+
+
+def test_knobs_of_names_have_places_and_other_knobs_of_the_technique_are_named() -> None:
+    some = [engaged(PLAIN, "precision", precision=name) for name in ("int8", "bfloat16")]
+    (found,) = curves(results(PLAIN, *some))
+    assert found.names == ("bfloat16", "int8") and found.place("int8") == 1.0
+    grid = [
+        engaged(PLAIN, "ditreducio", threshold=threshold, temporal=temporal)
+        for temporal in ("reuse", "forecast")
+        for threshold in (0.1, 0.2, 0.3)
+    ]
+    by_knob = {one.knob.name: one for one in curves(results(PLAIN, *grid))}
+    (ditreducio,) = (one for name, one in by_knob.items() if name == "threshold")
+    titles = [one.title for one in ditreducio.curves]
+    assert len(set(titles)) == 2 and any("forecast" in title for title in titles), titles
+
+
+def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is_without() -> None:
+    some = [engaged(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
+    found = results(PLAIN, *some, references={"naturalness": figure(4.6)})
+    page = "\n".join(curves_page(found))
+    assert "Figures over each knob" in page and "Step pruning: steps" in page and "Dashed" in page
+    (drawn,) = ("<svg" + part.partition("</svg>")[0] + "</svg>" for part in page.split("<svg")[1:])
+    root = ElementTree.fromstring(drawn)
+    assert root.get("aria-label", "").startswith("Naturalness"), "pitch range is the same everywhere"
+    titles = [one.text or "" for one in root.iter(f"{SVG}title")]
+    assert "Reference speech: 4.6" in titles and "Without the technique: 0" in titles
+    assert "Step pruning 4: Naturalness 2 (1.9 to 2.1)" in titles
+    texts = [one.text for one in root.iter(f"{SVG}text")]
+    assert {"1", "4", "16", "Naturalness (MOS)"} <= set(texts)
+    assert curves_page(results(PLAIN)) == []
+
+
+def test_a_plot_has_only_so_many_curves() -> None:
+    others = [engaged(PLAIN, "guidance_interval", steps=steps) for steps in range(1, MOST + 2)]
+    grid = [engaged(other, "steps", steps=steps) for other in others for steps in (4, 5, 7)]
+    page = "\n".join(curves_page(results(*grid)))
+    assert f"The longest {MOST} of {MOST + 1} curves." in page
+
+
+def test_wide_ranges_are_logarithmic_and_nothing_is_drawn_of_nothing() -> None:
+    assert curves_svg.draw(Curves(Dimension("x"), Dimension("y"), levels=(Level(1.0, "floor"),))) == ""
+    wide = [engaged(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
+    root = ElementTree.fromstring(
+        "\n".join(curves_page(results(*wide))).split("</p>")[1].partition("</div>")[0] + "</div>"
+    )
+    ticks = sorted(
+        float(one.get("x", 0))
+        for one in root.iter(f"{SVG}text")
+        if one.text in ("1", "4", "16") and one.get("y") == "206.0"
+    )
+    assert ticks[1] - ticks[0] == pytest.approx(ticks[2] - ticks[1], abs=0.2)
