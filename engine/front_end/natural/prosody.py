@@ -44,7 +44,7 @@ class Prosody:
     @classmethod
     def drawn(cls, *seed: int) -> Prosody:
         """One of those that the training speech has."""
-        draw = np.random.default_rng(seed)
+        draw = np.random.default_rng([one % 2**64 for one in seed])
         tempo, emphasised, word, strength = (
             draw.uniform(*TEMPOS),
             draw.uniform(),

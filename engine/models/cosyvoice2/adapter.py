@@ -73,7 +73,7 @@ class CosySpeech(LanguageSpeech):
         self._prompts(Path(voice.audio), observer.check)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[CosyPrompt, CosyPassages]:
         heard = self._prompts(Path(voice.audio), check)
         mode, instruction = str(options["mode"]), str(options["instruction"])

@@ -56,10 +56,16 @@ class F5Speech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None] = lambda: None
+        self,
+        text: str,
+        voice: Voice,
+        options: Values,
+        check: Callable[[], None] = lambda: None,
+        seed: int | None = None,
     ) -> tuple[Prompt, Passages]:
         prompt = self._read_prompt(voice)
-        return prompt, self._front_end.passages(text, prompt, float(options["speed"]), bool(options["quick_start"]))
+        speed, quick_start = float(options["speed"]), bool(options["quick_start"])
+        return prompt, self._front_end.passages(text, prompt, speed, quick_start, seed)
 
     def _begin(
         self, backbone: DiT | UNetT, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values

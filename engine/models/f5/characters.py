@@ -17,7 +17,7 @@ class CharacterFrontEnd:
         self._vocabulary = vocabulary
         self._tokenizer = tokenizer
 
-    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
         """Cut and encode ``text`` as the official package does; for a ``quick_start`` with a shorter first passage, and
         with clauses broken that are too long for one passage."""
         whole = encode(text, self._vocabulary, self._tokenizer)

@@ -53,6 +53,7 @@ class Passages:
 class TextFrontEnd(Protocol):
     """Text front end of a model."""
 
-    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
         """Cut ``text`` into passages for ``prompt``; with ``quick_start`` the first is short, so that it is heard
-        sooner. Raises :class:`engine.errors.TextError`."""
+        sooner. A front end of natural speech draws the pace from ``seed``. Raises
+        :class:`engine.errors.TextError`."""

@@ -35,13 +35,13 @@ class FramePhones(ABC):
 
     @abstractmethod
     def spoken(
-        self, text: str, voice: str, speed: float, quick_start: bool
+        self, text: str, voice: str, speed: float, quick_start: bool, seed: int | None
     ) -> tuple[list[tuple[str, np.ndarray]], tuple[str, ...]]:
         """Pieces of ``text`` with the ids (frames,) of each, and notes; see :meth:`passages`."""
 
-    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool) -> Passages:
+    def passages(self, text: str, prompt: Prompt, speed: float, quick_start: bool, seed: int | None = None) -> Passages:
         """Cut ``text`` into passages. With ``quick_start`` the first is shorter, so that it is heard sooner."""
-        pieces, notes = self.spoken(text, prompt.voice.id, speed, quick_start)
+        pieces, notes = self.spoken(text, prompt.voice.id, speed, quick_start, seed)
         prompt_ids = self._prompt_ids(prompt)
         passages = []
         for piece, own in pieces:
@@ -70,7 +70,7 @@ class PhoneFrontEnd(FramePhones):
         super().__init__(folder, self._reader)
 
     def spoken(
-        self, text: str, voice: str, speed: float, quick_start: bool
+        self, text: str, voice: str, speed: float, quick_start: bool, seed: int | None
     ) -> tuple[list[tuple[str, np.ndarray]], tuple[str, ...]]:
         pieces, notes = self._reader.pieces(text, voice, speed, quick_start)
         return [
@@ -86,9 +86,9 @@ class NaturalFrontEnd(FramePhones):
         super().__init__(folder, self._reader)
 
     def spoken(
-        self, text: str, voice: str, speed: float, quick_start: bool
+        self, text: str, voice: str, speed: float, quick_start: bool, seed: int | None
     ) -> tuple[list[tuple[str, np.ndarray]], tuple[str, ...]]:
-        pieces, notes = self._reader.pieces(text, speed, quick_start)
+        pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
         return [
             (one.text, labels(one.phones, one.mel_frames, self._vocabulary, SAMPLE_RATE, HOP)) for one in pieces
         ], notes

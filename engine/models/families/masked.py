@@ -91,8 +91,9 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         :class:`PlainError`."""
 
     @abstractmethod
-    def _passages(self, text: str, voice: Voice, prompt: Any, options: Values) -> Passages:
-        """The text cut into passages, each with the length of its canvas. Raises :class:`PlainError`."""
+    def _passages(self, text: str, voice: Voice, prompt: Any, options: Values, seed: int | None = None) -> Passages:
+        """The text cut into passages, each with the length of its canvas; ``seed`` as in :meth:`_prepare`. Raises
+        :class:`PlainError`."""
 
     @abstractmethod
     def _request(self, passage: Any, prompt: Any, options: Values) -> MaskedRequest:
@@ -183,10 +184,12 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         codes = torch.from_numpy(passage.known(step, config.mask)).long().to(self._device)
         return self._decoder(prompt, plan.options).whole(codes).samples
 
-    def _prepare(self, text: str, voice: Voice, options: Values, check: Callable[[], None]) -> tuple[Prompt, Passages]:
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+    ) -> tuple[Prompt, Passages]:
         prompt = self._prompt(voice, options, check)
         check()
-        return prompt, self._passages(text, voice, prompt, options)
+        return prompt, self._passages(text, voice, prompt, options, seed)
 
     def _network(
         self,

@@ -63,9 +63,12 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     # --- What a model fills in ---------------------------------------------------------------------------------------
     # Prompts and passages are the model's own (:class:`Prompt`, :class:`Passage`): Any.
     @abstractmethod
-    def _prepare(self, text: str, voice: Voice, options: Values, check: Callable[[], None]) -> tuple[Any, Passages]:
+    def _prepare(
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
+    ) -> tuple[Any, Passages]:
         """The voice made ready and the text cut into passages. ``check`` is called where that takes long, and may raise
-        to cancel. Raises :class:`PlainError`."""
+        to cancel. What is random about a text, such as its pace, is drawn from ``seed``; without, it is the mean.
+        Raises :class:`PlainError`."""
 
     # --- What a family fills in --------------------------------------------------------------------------------------
     @abstractmethod
@@ -153,7 +156,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         or measured."""
         network = self._network(plan, voice, setting, check, status)
         self._graphs.status = status
-        prompt, prepared = self._prepare(text, voice, plan.options, check)
+        prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
         notes = (*plan.notes, *prompt.notes, *prepared.notes)
         return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
 

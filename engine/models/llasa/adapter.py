@@ -85,7 +85,7 @@ class LlasaSpeech(LanguageSpeech):
         self._voices(voice, observer.check, observer.status)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[LlasaPrompt, LlasaPassages]:
         prompt = self._voices(voice, check) if options["clone"] else LlasaPrompt()
         speaker = str(options["speaker"])

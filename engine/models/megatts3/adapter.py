@@ -38,10 +38,11 @@ class FrontEnd(Protocol):
     """Makes a voice and a text ready."""
 
     def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[MegaPrompt, MegaPassages]:
-        """``options`` are the sampler's, of which the speed matters here; ``check`` may raise to cancel. Raises
-        :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`."""
+        """``options`` are the sampler's, of which the speed matters here; ``check`` may raise to cancel; a front end of
+        natural speech draws the pace from ``seed``. Raises :class:`engine.errors.AudioError` and
+        :class:`engine.errors.TextError`."""
 
 
 class MegaSpeech(FlowSpeech):
@@ -72,9 +73,14 @@ class MegaSpeech(FlowSpeech):
         devices.synchronise(self._device)
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None] = lambda: None
+        self,
+        text: str,
+        voice: Voice,
+        options: Values,
+        check: Callable[[], None] = lambda: None,
+        seed: int | None = None,
     ) -> tuple[MegaPrompt, MegaPassages]:
-        return self._front_end(text, voice, options, check)
+        return self._front_end(text, voice, options, check, seed)
 
     def _begin(
         self, backbone: MegaDiT, passage: MegaPassage, prompt: MegaPrompt, times: np.ndarray, options: Values

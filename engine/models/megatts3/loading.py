@@ -80,7 +80,7 @@ class OfficialReading:
         self._last: tuple[tuple[MegaPrompt, str, Tempo], MegaPassages] | None = None
 
     def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[MegaPrompt, MegaPassages]:
         audio = Path(voice.audio)
         tempo = Tempo(stretch=1 / float(options["speed"]), disturbance=float(options["disturbance"]) / 100)

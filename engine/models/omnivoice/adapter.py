@@ -67,7 +67,9 @@ class OmniVoiceSpeech(MaskedSpeech):
         heard = self._voices(voice, bool(options["prepare"]), check)
         return OmniVoicePrompt(heard.transcript, heard.codes, heard.level, heard.notes)
 
-    def _passages(self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values) -> OmniVoicePassages:
+    def _passages(
+        self, text: str, voice: Voice, prompt: OmniVoicePrompt, options: Values, seed: int | None = None
+    ) -> OmniVoicePassages:
         return prepare(text, prompt, options)
 
     def _following(

@@ -33,51 +33,44 @@ LONGEST = 700
 """Mel frames of the longest clips: all of them."""
 
 
-class NaturalLm(LmMini):
+class OfNaturalSpeech:
+    """What both recipes do with a corpus of natural speech."""
+
+    corpus: Corpus[NaturalClip]
+
+    @cached_property
+    def voices(self) -> dict[str, NaturalVoice]:
+        """Every voice of the corpus, over all its clips."""
+        return voices_of((*self.corpus.training, *self.corpus.held_out))
+
+    def codes(self, clip: NaturalClip, codec: QuantisedMel) -> np.ndarray:
+        """(n, …) int16: what is said in ``clip``."""
+        said: Tensor = self.voices[clip.voice].said(voice_frames(clip))
+        return codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy().astype(np.int16)
+
+    def export_durations(self, folder: Path) -> None:
+        """Nothing: see above."""
+
+
+class NaturalLm(OfNaturalSpeech, LmMini):
     """Trains the language model."""
 
     name = "voice-lm"
     vocabulary, longest = VOCABULARY, LONGEST
 
-    @cached_property
-    def _voices(self) -> dict[str, NaturalVoice]:
-        return _voices(self.corpus)
-
     @torch.inference_mode()
     def encoded(self, clip: NaturalClip, tokenizer: SpeechTokenizer) -> SpokenTokens:
-        codes = _codes(clip, self._voices[clip.voice], tokenizer)
         phones = token_phones(frame_phones(clip), tokenizer.config.stride)
-        return SpokenTokens(clip.voice, phones.astype(np.int16), codes)
-
-    def export_durations(self, folder: Path) -> None:
-        """Nothing: see above."""
+        return SpokenTokens(clip.voice, phones.astype(np.int16), self.codes(clip, tokenizer))
 
 
-class NaturalOmni(OmniMini):
+class NaturalOmni(OfNaturalSpeech, OmniMini):
     """Trains the masked model."""
 
     name = "voice-omni"
     layout, longest = Layout(VOCABULARY), LONGEST
 
-    @cached_property
-    def _voices(self) -> dict[str, NaturalVoice]:
-        return _voices(self.corpus)
-
     @torch.inference_mode()
     def encoded(self, clip: NaturalClip, codec: ResidualCodec) -> SpokenTokens:
-        codes = _codes(clip, self._voices[clip.voice], codec)
         text = self.layout.text(frame_phones(clip), codec.config.stride)
-        return SpokenTokens(clip.voice, text.astype(np.int16), codes)
-
-    def export_durations(self, folder: Path) -> None:
-        """Nothing: see above."""
-
-
-def _voices(corpus: Corpus[NaturalClip]) -> dict[str, NaturalVoice]:
-    return voices_of((*corpus.training, *corpus.held_out))
-
-
-def _codes(clip: NaturalClip, voice: NaturalVoice, codec: QuantisedMel) -> np.ndarray:
-    """(n, …) int16."""
-    said: Tensor = voice.said(voice_frames(clip))
-    return codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy().astype(np.int16)
+        return SpokenTokens(clip.voice, text.astype(np.int16), self.codes(clip, codec))

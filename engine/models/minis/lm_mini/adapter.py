@@ -77,7 +77,7 @@ class LmMiniSpeech(LanguageSpeech):
         return self._decoder(prompt, 0, Values()).whole(codes).samples
 
     def _prepare(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[LmMiniPrompt, LmMiniPassages]:
         return self._front_end(text, voice, options, check)
 

@@ -41,7 +41,9 @@ class TimedPhoneFrontEnd(ABC):
         self._prompts: Remembered[MegaPrompt] = Remembered(operator.is_)
 
     @abstractmethod
-    def spoken(self, text: str, voice: Voice, options: Values) -> tuple[list[Spoken], tuple[str, ...]]:
+    def spoken(
+        self, text: str, voice: Voice, options: Values, seed: int | None
+    ) -> tuple[list[Spoken], tuple[str, ...]]:
         """Pieces of ``text``, and notes. Raises :class:`engine.errors.TextError`."""
 
     @abstractmethod
@@ -52,10 +54,12 @@ class TimedPhoneFrontEnd(ABC):
     def latents(self, mel: Tensor) -> Tensor:
         """Of a prompt's mel (1, frames, bands), (1, n, latent) on the CPU."""
 
-    def __call__(self, text: str, voice: Voice, options: Values, check: object) -> tuple[MegaPrompt, MegaPassages]:
+    def __call__(
+        self, text: str, voice: Voice, options: Values, check: object, seed: int | None = None
+    ) -> tuple[MegaPrompt, MegaPassages]:
         """See :class:`engine.models.megatts3.adapter.FrontEnd`; nothing here takes long enough to be cancelled."""
         prompt = self._prompt(voice)
-        pieces, notes = self.spoken(text, voice, options)
+        pieces, notes = self.spoken(text, voice, options, seed)
         passages = tuple(MegaPassage.of(piece, prompt.spoken, self._timed(phones)) for piece, phones in pieces)
         return prompt, MegaPassages(passages, notes)
 
@@ -94,7 +98,9 @@ class MegaMiniFrontEnd(TimedPhoneFrontEnd):
         self._reader = PhoneReader(durations)
         super().__init__(read_prompt, self._reader, HOP)
 
-    def spoken(self, text: str, voice: Voice, options: Values) -> tuple[list[Spoken], tuple[str, ...]]:
+    def spoken(
+        self, text: str, voice: Voice, options: Values, seed: int | None
+    ) -> tuple[list[Spoken], tuple[str, ...]]:
         pieces, notes = self._reader.pieces(text, voice.id, options["speed"], options["quick_start"])
         return [(piece.text, tuple(timed(piece.phones, piece.seconds))) for piece in pieces], notes
 

@@ -30,8 +30,10 @@ class NaturalMegaFrontEnd(TimedPhoneFrontEnd):
         self._reader = NaturalReader()
         super().__init__(read_prompt, self._reader, DURATION_HOP)
 
-    def spoken(self, text: str, voice: Voice, options: Values) -> tuple[list[Spoken], tuple[str, ...]]:
-        pieces, notes = self._reader.pieces(text, options["speed"], options["quick_start"])
+    def spoken(
+        self, text: str, voice: Voice, options: Values, seed: int | None
+    ) -> tuple[list[Spoken], tuple[str, ...]]:
+        pieces, notes = self._reader.pieces(text, options["speed"], options["quick_start"], seed=seed)
         return [(piece.text, piece.phones) for piece in pieces], notes
 
     def ids(self, phones: Sequence[TimedPhone]) -> list[int]:

@@ -74,7 +74,9 @@ class OmniMiniSpeech(MaskedSpeech):
     def _ready_voice(self, voice: Voice, options: Values, observer: Observer) -> None:
         self._front_end.prompt(voice)
 
-    def _passages(self, text: str, voice: Voice, prompt: OmniMiniPrompt, options: Values) -> OmniMiniPassages:
+    def _passages(
+        self, text: str, voice: Voice, prompt: OmniMiniPrompt, options: Values, seed: int | None = None
+    ) -> OmniMiniPassages:
         return self._front_end.passages(text, voice, float(options["speed"]), bool(options["by_sentence"]))
 
     def _request(self, passage: OmniMiniPassage, prompt: OmniMiniPrompt, options: Values) -> MaskedRequest:

@@ -41,6 +41,7 @@ def test_words_are_found_by_their_share():
 
 def test_paces_are_drawn_as_the_training_speech_has_them():
     drawn = [Prosody.drawn(seed, 0) for seed in range(400)]
+    assert Prosody.drawn(-1) == Prosody.drawn(-1)
     assert drawn[7] == Prosody.drawn(7, 0) != Prosody.drawn(7, 1)
     assert TEMPOS[0] <= min(one.tempo for one in drawn) and max(one.tempo for one in drawn) <= TEMPOS[1]
     assert np.mean([one.emphasis is not None for one in drawn]) == pytest.approx(EMPHASISED, abs=0.08)

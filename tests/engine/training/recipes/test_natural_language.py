@@ -87,7 +87,7 @@ def test_tokens_are_those_of_what_is_said_in_the_pitch_of_the_voice(tokenizer: P
     run = lm(tokenizer, tmp_path)
     some = [clip for clip in toy_natural_corpus().training if clip.voice == "v001"]
     whole = NaturalVoice.of(torch.cat([voice_frames(clip) for clip in some]))
-    assert run._voices["v001"] == whole
+    assert run.voices["v001"] == whole
 
 
 def test_the_exports_say_what_their_ids_mean_and_hold_their_codecs(tokenizer: Path, codec: Path, tmp_path: Path):
