@@ -19,6 +19,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.widgets.boxes import ComboBox
+
 Do = Callable[..., object] | SignalInstance
 Part = QWidget | QLayout
 Built = TypeVar("Built", bound=QWidget)
@@ -73,7 +75,7 @@ def named(one: Built, name: str = "", tip: str = "") -> Built:
 
 def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") -> QComboBox:
     """A choice among ``entries``, each with its title and what it stands for; ``name`` is for screen readers."""
-    made = QComboBox()
+    made = ComboBox()
     for title, value in entries:
         made.addItem(title, value)
     return named(made, name, tip)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.widgets import build
+from app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from engine.setting.knobs import Choice, Effect, Knob, Number, Switch
 
 _FAR = 2**31 - 1
@@ -155,7 +156,7 @@ class KnobControls(QWidget):
             box.toggled.connect(lambda on, name=knob.name: self.changed.emit(name, on))
             return box
         if isinstance(knob, Choice):
-            combo = QComboBox()
+            combo = ComboBox()
             combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             combo.setMinimumContentsLength(6)
             for value, title in zip(knob.values, knob.titles or knob.values, strict=True):
@@ -166,10 +167,9 @@ class KnobControls(QWidget):
             line = QLineEdit()
             line.editingFinished.connect(lambda one=line, name=knob.name: self.changed.emit(name, one.text().strip()))
             return line
-        spin = QSpinBox() if knob.whole else QDoubleSpinBox()
+        spin = SpinBox() if knob.whole else DoubleSpinBox()
         if isinstance(spin, QDoubleSpinBox):
             spin.setDecimals(decimals(knob.step))
-            spin.setLocale(QLocale.c())
             spin.setSingleStep(knob.step)
             spin.setRange(max(knob.minimum, -_FAR), min(knob.maximum, _FAR))
         else:
@@ -177,8 +177,6 @@ class KnobControls(QWidget):
             spin.setRange(int(max(knob.minimum, -_FAR)), int(min(knob.maximum, _FAR)))
         spin.setSuffix(f" {knob.unit}" if knob.unit else "")
         spin.setAlignment(Qt.AlignmentFlag.AlignRight)
-        spin.setKeyboardTracking(False)
-        spin.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         spin.valueChanged.connect(lambda value, name=knob.name: self.changed.emit(name, value))
         return spin
 

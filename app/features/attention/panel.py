@@ -10,7 +10,6 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QHBoxLayout,
     QLabel,
     QVBoxLayout,
@@ -22,6 +21,7 @@ from app.features.attention.similarity_grid import SimilarityGrid, similarity_ma
 from app.plotting.colour_bar import ColourBar
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.boxes import ComboBox
 from engine.models.base import AttentionCapture
 
 PERCENTILES = (100.0, 99.9, 99.0, 95.0, 90.0)
@@ -68,7 +68,7 @@ class AttentionPanel(QWidget):
         self._status = build.words()
         maps = QWidget()
         self._maps = build.fill(QHBoxLayout(maps), ())
-        self.levels_box = QComboBox()
+        self.levels_box = ComboBox()
         for percentile in PERCENTILES:
             name = "maximum" if percentile == 100 else f"{percentile:g} %"
             self.levels_box.addItem(f"Brightest: {name}", percentile)

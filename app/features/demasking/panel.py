@@ -9,11 +9,9 @@ import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QScrollArea,
     QSizePolicy,
-    QSlider,
     QVBoxLayout,
     QWidget,
 )
@@ -21,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.features.demasking.grid import DemaskingGrid
 from app.shell.theme import Colours
 from app.widgets import build
+from app.widgets.boxes import ComboBox, Slider
 from app.widgets.invitation import Invited
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import TakePanel
@@ -119,7 +118,7 @@ class DemaskingPanel(TakePanel):
     def _build(self, colours: Colours) -> None:
         top = QHBoxLayout()
         top.addWidget(self.side_buttons)
-        self.passages = build.named(QComboBox(), "Passage")
+        self.passages = build.named(ComboBox(), "Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
         top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
@@ -128,7 +127,7 @@ class DemaskingPanel(TakePanel):
         top.addWidget(self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")
-        self.slider = build.named(QSlider(Qt.Orientation.Horizontal), "Step")
+        self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Step")
         self.slider.setPageStep(1)
         self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
         self._count = build.label(look="muted", name="Committed so far")

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
 from app.features.export.model import technique_of
 from app.state.weight_labels import weights_title
 from app.widgets import build
+from app.widgets.boxes import ComboBox
 from engine.models import catalogue
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights
 
@@ -34,7 +35,7 @@ class WeightsDialog(DestinationDialog):
         self._info = info
         self._by_hand = False
         self._found: tuple[StudentWeights | DraftWeights, ...] = (*info.students, *info.drafts)
-        self.weights = build.named(QComboBox(), "Weights")
+        self.weights = build.named(ComboBox(), "Weights")
         for one in self._found:
             self.weights.addItem(weights_title(one), one.path)
             self.weights.setItemData(self.weights.count() - 1, one.path, Qt.ItemDataRole.ToolTipRole)

@@ -11,6 +11,7 @@ from app.features.lab.trial import TrialPage, answer_button, sound_button
 from app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.boxes import Slider
 
 _DIGITS = "1234567890"
 """Keys of the first ten sounds; Left and Right reach them all."""
@@ -45,7 +46,7 @@ class MushraPage(TrialPage):
             key = _DIGITS[button - 1 : button] or "Left, Right"
             sound = sound_button(str(button), f"Hear sound {button}", f"Hear sound {button} ({key})", 1.6)
             sound.clicked.connect(lambda _=False, one=button: self.hear(one))
-            slider = build.named(QSlider(Qt.Orientation.Vertical), f"Rating of sound {button}")
+            slider = build.named(Slider(Qt.Orientation.Vertical), f"Rating of sound {button}")
             slider.setRange(0, HIGHEST)
             slider.setPageStep(_LARGE_STEP)
             slider.setTickInterval(HIGHEST // len(LABELS))

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -31,6 +29,7 @@ from app.listening.trials import MUSHRA
 from app.listening.wording import counted
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.scrolled import Scrolled
 from app.widgets.tick_list import TickList
 
@@ -73,13 +72,11 @@ class LabSetup(QWidget):
         self.explanation = build.words("muted")
         self.source = build.combo("What to compare", ((title, source) for source, title in _SOURCES.items()))
         self.ticks = TickList("Settings to compare")
-        self.length = build.named(QSpinBox(minimum=1, maximum=LONGEST), "Number of trials")
-        self.length.setKeyboardTracking(False)
-        self.practice = QSpinBox(minimum=0, maximum=LONGEST_PRACTICE)
+        self.length = build.named(SpinBox(minimum=1, maximum=LONGEST), "Number of trials")
+        self.practice = SpinBox(minimum=0, maximum=LONGEST_PRACTICE)
         self.practice.setAccessibleName("Practice trials")
         self.practice.setToolTip("Practice trials: answer shown, not scored")
-        self.practice.setKeyboardTracking(False)
-        self.listener = build.named(QComboBox(), "Listener", "A random name, not linked to a person")
+        self.listener = build.named(ComboBox(), "Listener", "A random name, not linked to a person")
         self.listener.addItem("New listener", "")
         self.plan = build.words()
         self.plan.setAccessibleName("The test")

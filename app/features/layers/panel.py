@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 from app.features.layers.layer_bars import LayerBars
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.boxes import SpinBox
 from app.widgets.job_progress import JobProgress
 from app.widgets.scrolled import Scrolled
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
@@ -84,8 +84,7 @@ class LayersPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.depth_box = QSpinBox(minimum=1, maximum=1)
-        self.depth_box.setKeyboardTracking(False)
+        self.depth_box = SpinBox(minimum=1, maximum=1)
         self.depth_box.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.depth_box.setAccessibleName("Layers kept")
         self.depth_box.setToolTip("SPADE's depth: number of the most important layers to keep")
@@ -109,8 +108,7 @@ class LayersPanel(QWidget):
 
         measuring = QGroupBox("Measure")
         column = QVBoxLayout(measuring)
-        self.sentences = QSpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
-        self.sentences.setKeyboardTracking(False)
+        self.sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
         self.sentences.setAccessibleName("Sentences to measure on")
         self.sentences.setToolTip("Number of Harvard sentences; intervals are over them")
         self.sentences.valueChanged.connect(self._show_sentences)

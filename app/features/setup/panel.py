@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QCheckBox,
     QComboBox,
     QGroupBox,
@@ -13,7 +14,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPlainTextEdit,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -26,6 +26,7 @@ from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
 from app.state.selection import SEED_LIMIT
 from app.widgets import build
+from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
@@ -169,8 +170,7 @@ class SetupPanel(QWidget):
         self._notes = build.words("warning")
         self._notes.hide()
         layout.addWidget(self._notes)
-        self.seed = QSpinBox(maximum=SEED_LIMIT)
-        self.seed.setKeyboardTracking(False)
+        self.seed = SpinBox(maximum=SEED_LIMIT)
         self.seed.setAccessibleName("Seed of the noise")
         self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -351,7 +351,7 @@ class SetupPanel(QWidget):
     def commit(self) -> None:
         """Take over what is still being typed; called before a job starts."""
         self._take_over_text()
-        for spin in self.findChildren(QSpinBox):
+        for spin in self.findChildren(QAbstractSpinBox):
             spin.interpretText()
 
     def _set_option(self, name: str, value: object) -> None:
@@ -378,7 +378,7 @@ def _token_cost(state: AppState) -> str:
 
 
 def _combo(name: str) -> QComboBox:
-    combo = build.named(QComboBox(), name)
+    combo = build.named(ComboBox(), name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(10)
     return combo

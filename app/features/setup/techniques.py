@@ -16,6 +16,7 @@ from app.state.app_state import AppState
 from app.state.availability import TrainingOffer
 from app.state.weight_labels import weights_title
 from app.widgets import build
+from app.widgets.boxes import ComboBox
 from app.widgets.knob_controls import KnobControls
 from engine.errors import PlainError
 from engine.techniques.base import Technique
@@ -47,7 +48,7 @@ class TechniqueGroup(QGroupBox):
         origin = ", ".join(filter(None, ("" if experiment else credit.rstrip(")"), technique.paper.reference)))
         summary.setText(f"{technique.summary} ({origin})")
         self.controls = KnobControls(technique.title)
-        self.weights = QComboBox(sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.weights = ComboBox(sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.weights.setAccessibleName(f"Weights of {technique.title}")
         self.weights.setToolTip("Several trained weight sets fit these knobs: choose one")
         self.weights.activated.connect(lambda _: self.weights_chosen.emit(self.weights.currentData()))

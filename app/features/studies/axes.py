@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 from app.features.studies.forms import Varied, example
 from app.shell.tab_order import insert_before
 from app.widgets import build
+from app.widgets.boxes import ComboBox
 from app.widgets.cross_button import cross_button
 from engine.models import catalogue
 from engine.setting.knobs import Knob
@@ -33,8 +34,8 @@ class _Line(QWidget):
     def __init__(self, model: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = ""
-        self.owner = build.named(QComboBox(), "Technique or model")
-        self.knob = build.named(QComboBox(), "Varied")
+        self.owner = build.named(ComboBox(), "Technique or model")
+        self.knob = build.named(ComboBox(), "Varied")
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
         self.without = build.named(QCheckBox("and without it"), tip="Also compare without the technique")
         self.remove = cross_button("Remove the line", "Do not vary this")

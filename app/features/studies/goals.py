@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLocale, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
-    QComboBox,
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -17,6 +14,7 @@ from PySide6.QtWidgets import (
 from app.features.studies.forms import KINDS, Bound, Goals, objectives
 from app.shell.tab_order import insert_before
 from app.widgets import build
+from app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from app.widgets.cross_button import cross_button
 from engine.measure.metrics import HIGHER, METRICS, NEITHER, metric
 
@@ -43,8 +41,7 @@ class _BoundLine(QWidget):
         self.metric_box.setCurrentIndex(self.metric_box.findData(bound.metric))
         self.kind = build.combo("Kind of bound", ((title, name) for name, title in KINDS.items()))
         self.kind.setCurrentIndex(self.kind.findData(bound.kind))
-        self.bound = QDoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
-        self.bound.setLocale(QLocale.c())
+        self.bound = DoubleSpinBox(decimals=4, minimum=-1e6, maximum=1e6, singleStep=0.01, value=bound.bound)
         self.bound.setAccessibleName("Bound")
         self.bound.setToolTip("Type shares as fractions: one point of word error rate is 0.01")
         self.remove = cross_button("Remove the bound", "Remove this bound")
@@ -66,7 +63,7 @@ class GoalsEditor(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.goals = [QComboBox(), QComboBox()]
+        self.goals = [ComboBox(), ComboBox()]
         self.goals[1].addItem("nothing else", "")
         for combo, name in zip(self.goals, ("Goal", "Second goal"), strict=True):
             combo.setAccessibleName(name)
@@ -75,7 +72,7 @@ class GoalsEditor(QWidget):
             combo.currentIndexChanged.connect(self.changed)
         self.goals[0].setCurrentIndex(self.goals[0].findData("speed_up"))
         self.goals[1].setToolTip("With two goals the answer is a Pareto front: settings that no other beats in both")
-        self.trials = QSpinBox(minimum=1, maximum=10_000, value=40)
+        self.trials = SpinBox(minimum=1, maximum=10_000, value=40)
         self.trials.setAccessibleName("Number of settings to try")
         self.trials.setToolTip("Search budget; each setting speaks all sentences")
         self.trials.valueChanged.connect(self.changed)

@@ -11,7 +11,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QDialog,
     QDialogButtonBox,
     QFormLayout,
@@ -21,7 +20,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -33,6 +31,7 @@ from app.features.studies.kinds import OfferedKind
 from app.shell import file_dialogs
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
 from app.widgets.tick_list import TickList
 from engine.errors import PlainError
@@ -130,7 +129,7 @@ class StudyMaker(QDialog):
         em = self.fontMetrics().height()
         self.title = QLineEdit("My study")
         self.title.textChanged.connect(self._title_changed)
-        self.model = QComboBox()
+        self.model = ComboBox()
         for one in catalogue.MODELS:
             self.model.addItem(one.title, one.id)
             item = entry(self.model, self.model.count() - 1)
@@ -142,17 +141,16 @@ class StudyMaker(QDialog):
         self.sentences.currentIndexChanged.connect(self._show_sentences)
         self.text_file = build.named(QLineEdit(placeholderText="sentences.txt"), "Text file")
         self.browse_text = build.button("…", self._ask_for_text, name="Choose the text file")
-        self.count = QSpinBox(minimum=0, maximum=100_000, value=5, prefix="the first ")
+        self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="the first ")
         self.count.setSpecialValueText("all of them")
         self.count.setAccessibleName("How many sentences")
-        self.count.setKeyboardTracking(False)
         own = QHBoxLayout()
         own.addWidget(self.text_file, 1)
         own.addWidget(self.browse_text)
         self.voices = TickList("Voices")
         self.voices.setMaximumHeight(5 * em)
         self.seeds = build.named(QLineEdit("0"), tip="Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
-        self.rounds = QSpinBox(minimum=1, maximum=100, value=1)
+        self.rounds = SpinBox(minimum=1, maximum=100, value=1)
         self.rounds.setToolTip("Speed measurements per take, interleaved with the others")
         self.judges: dict[str, QCheckBox] = {}
         judges = QVBoxLayout()

@@ -12,7 +12,6 @@ from pathlib import Path
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
@@ -20,7 +19,6 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
-    QSpinBox,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
@@ -32,6 +30,7 @@ from app.features.studies.study_summary import StudySummary, progress_words
 from app.features.studies.table import StudyTable, failures_text
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress
@@ -86,7 +85,7 @@ class StudiesPanel(QWidget):
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.chooser = build.named(QComboBox(), "Study")
+        self.chooser = build.named(ComboBox(), "Study")
         self.chooser.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.chooser.currentIndexChanged.connect(lambda _: self.study_chosen.emit(Path(self.chooser.currentData())))
         self.new_button = build.button("Ne&w…", self.new_wanted, "Create a study: settings, sentences, voices, judges")
@@ -114,7 +113,7 @@ class StudiesPanel(QWidget):
         self.address.setAccessibleName("Address of the Ray cluster")
         self.address.setToolTip("“auto”: the cluster of this machine; “local”: a cluster of this machine alone")
         self.address.setMaximumWidth(11 * em)
-        self.workers = QSpinBox(minimum=0, maximum=10_000, prefix="workers: ")
+        self.workers = SpinBox(minimum=0, maximum=10_000, prefix="workers: ")
         self.workers.setSpecialValueText("workers: all")
         self.workers.setAccessibleName("Workers on the cluster")
         self.workers.setToolTip("Number of models to load; all: one per GPU or core")

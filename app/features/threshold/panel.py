@@ -14,7 +14,6 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
-    QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -27,6 +26,7 @@ from app.features.strategy.grid import action_colours
 from app.features.threshold.plot import Histogram, SharePlot
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.boxes import DoubleSpinBox
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.sampling.actions import SkipAction
@@ -97,12 +97,11 @@ class ThresholdPanel(QWidget):
             plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
         self.legend = build.label(name="Legend")
 
-        self.spin_box = build.named(QDoubleSpinBox(), "Threshold δ")
+        self.spin_box = build.named(DoubleSpinBox(), "Threshold δ")
         self.spin_box.setDecimals(DECIMALS)
         self.spin_box.setRange(THRESHOLD.minimum, THRESHOLD.maximum)
         self.spin_box.setSingleStep(THRESHOLD.step)
         self.spin_box.setValue(self._threshold)
-        self.spin_box.setKeyboardTracking(False)
         self.spin_box.valueChanged.connect(self._move_to)
         label = QLabel("&Threshold δ")
         label.setBuddy(self.spin_box)

@@ -23,6 +23,7 @@ from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import Reference, difference_html, figures_html, origin, plain
 from app.shell.theme import Colours
 from app.widgets import build
+from app.widgets.boxes import ComboBox
 
 _NOTHING = (
     "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
@@ -56,7 +57,7 @@ class TradeoffDetails(QWidget):
         area = build.named(QScrollArea(widgetResizable=True), "Selected point")
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(self._text)
-        self.sentence = build.named(QComboBox(), "Sentence", "Sentence to play, compare and keep")
+        self.sentence = build.named(ComboBox(), "Sentence", "Sentence to play, compare and keep")
         self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.sentence.setMinimumContentsLength(8)
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -11,8 +11,6 @@ from pathlib import Path
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import (
     QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -27,6 +25,7 @@ from app.features.training.model import Training, TrainingPlan, training, traini
 from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.boxes import ComboBox, DoubleSpinBox
 from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
@@ -64,7 +63,7 @@ class TrainingPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.chooser = build.named(QComboBox(), "Training")
+        self.chooser = build.named(ComboBox(), "Training")
         self.chooser.currentIndexChanged.connect(self._choose)
         self._intro = build.words("muted")
         self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
@@ -77,15 +76,13 @@ class TrainingPanel(QWidget):
             made.rebuilt.connect(self._order_tabs)
             controls.addWidget(made)
         self.remark = build.words("muted")
-        self.minutes = QDoubleSpinBox(decimals=1, suffix=" min")
-        self.minutes.setKeyboardTracking(False)
+        self.minutes = DoubleSpinBox(decimals=1, suffix=" min")
         self.minutes.setRange(_LEAST_MINUTES, _MOST_MINUTES)
         self.minutes.setValue(15)
         self.minutes.setAccessibleName("Training minutes")
         self.minutes.setToolTip("CPU minutes, independent of the machine's load; minutes on a GPU.")
         self.estimate = build.words("muted")
-        self.rate = QDoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
-        self.rate.setKeyboardTracking(False)
+        self.rate = DoubleSpinBox(decimals=2, prefix="× ", singleStep=0.1)
         self.rate.setRange(0.01, 10.0)
         self.rate.setValue(1.0)
         self.rate.setAlignment(Qt.AlignmentFlag.AlignRight)

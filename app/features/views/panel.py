@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QScrollArea,
     QVBoxLayout,
@@ -21,6 +20,7 @@ from app.plotting.canvas import FigureCanvas
 from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from app.widgets.boxes import ComboBox
 from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress, brief_duration
@@ -60,7 +60,7 @@ class ViewsPanel(QWidget):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        self.chooser = build.named(QComboBox(), "View")
+        self.chooser = build.named(ComboBox(), "View")
         self._offer("")
         self.chooser.currentIndexChanged.connect(self._show_view)
         self._question = build.words("title")

@@ -1,0 +1,133 @@
+"""Boxes and sliders that change only on purpose: the mouse wheel passes over those without the focus, and a number that
+cannot be taken is refused with a sentence. The window uses these, never Qt's own.
+
+Numbers are shown with a point. A decimal comma is read as well, as keyboards of many languages have one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from PySide6.QtCore import QLocale, QPoint, Qt, Signal
+from PySide6.QtGui import QValidator, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSlider, QSpinBox, QToolTip
+
+_TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)
+"""A number, or the beginning of one."""
+
+
+class ComboBox(QComboBox):
+    """A choice; its arguments are those of Qt's."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class Slider(QSlider):
+    """A slider; its arguments are those of Qt's."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class SpinBox(QSpinBox):
+    """A whole number; its arguments are those of Qt's."""
+
+    refused = Signal(str)
+    """Why what was typed is not taken, as a sentence; the value stays."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def fixup(self, text: str) -> str:
+        """Say why ``text`` is not taken; Qt brings the last value back then."""
+        sentence = _refusal(self, text, f"{self.minimum()}", f"{self.maximum()}", f"{self.value()}")
+        self.refused.emit(sentence)
+        return text
+
+
+class DoubleSpinBox(QDoubleSpinBox):
+    """A number with decimals; its arguments are those of Qt's."""
+
+    refused = Signal(str)
+    """Why what was typed is not taken, as a sentence; the value stays."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
+        self.setLocale(QLocale.c())
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        """Permit what can become a number by further typing, with a decimal comma or point."""
+        typed = _TYPED.match(_bare(self, text))
+        if typed is None or len(typed["places"] or "") > self.decimals():
+            return QValidator.State.Invalid, text, position
+        value = _number(typed.string)
+        if value is None or not self.minimum() <= value <= self.maximum():
+            return QValidator.State.Intermediate, text, position
+        return QValidator.State.Acceptable, text, position
+
+    def valueFromText(self, text: str) -> float:
+        value = _number(_bare(self, text))
+        return self.value() if value is None else value
+
+    def fixup(self, text: str) -> str:
+        """Say why ``text`` is not taken; Qt brings the last value back then."""
+        form = f".{self.decimals()}f"
+        last = f"{self.value():{form}}"
+        self.refused.emit(_refusal(self, text, f"{self.minimum():g}", f"{self.maximum():g}", last))
+        return text
+
+
+def _bare(box: QSpinBox | QDoubleSpinBox, text: str) -> str:
+    """What was typed, without prefix, suffix and spaces."""
+    return text.removeprefix(box.prefix()).removesuffix(box.suffix()).strip().replace("−", "-")
+
+
+def _number(typed: str) -> float | None:
+    """The number, or ``None`` for one that is not complete."""
+    try:
+        return float(typed.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _refusal(box: QSpinBox | QDoubleSpinBox, text: str, least: str, greatest: str, last: str) -> str:
+    """Say at ``box`` why ``text`` is not taken: the sentence."""
+    typed = _bare(box, text)
+    number = _number(typed)
+    why = f"{typed} is not between {least} and {greatest}" if number is not None else f"“{typed}” is no number"
+    sentence = f"{why}; the value stays {last}{box.suffix()}."
+    if box.isVisible():
+        QToolTip.showText(box.mapToGlobal(QPoint(0, box.height())), sentence, box)
+    return sentence

@@ -1,0 +1,141 @@
+"""Boxes and sliders change only on purpose."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
+
+APP = Path(__file__).parents[3] / "app"
+
+
+def turn_wheel(widget: QWidget) -> None:
+    """Turn the wheel by one notch over ``widget``, as the window system tells of it."""
+    window = widget.window()
+    place = widget.mapTo(window, widget.rect().center())
+    QTest.wheelEvent(window.windowHandle(), QPointF(place), QPoint(0, -120))
+
+
+@pytest.fixture
+def boxes(qtbot: QtBot) -> dict[str, QWidget]:
+    """One of each kind, in a panel that scrolls, with the focus in none."""
+    combo = ComboBox()
+    combo.addItems(["one", "two", "three"])
+    combo.setCurrentIndex(1)
+    made = {
+        "combo": combo,
+        "spin": SpinBox(maximum=64, value=10),
+        "double": DoubleSpinBox(maximum=1.0, decimals=3, singleStep=0.01, value=0.1),
+        "slider": Slider(Qt.Orientation.Horizontal, maximum=10, value=5),
+    }
+    content = QWidget()
+    layout = QVBoxLayout(content)
+    other = QWidget()
+    other.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    for one in (other, *made.values()):
+        layout.addWidget(one)
+    rest = QWidget()
+    rest.setMinimumHeight(1000)
+    layout.addWidget(rest)
+    area = QScrollArea()
+    area.setWidget(content)
+    area.resize(200, 300)
+    qtbot.addWidget(area)
+    area.show()
+    content.area = area  # Nothing else keeps it.
+    area.activateWindow()
+    qtbot.waitUntil(area.isActiveWindow)
+    other.setFocus()
+    return made
+
+
+def values(boxes: dict[str, QWidget]) -> list[float]:
+    return [boxes["combo"].currentIndex(), boxes["spin"].value(), boxes["double"].value(), boxes["slider"].value()]
+
+
+def test_the_wheel_over_a_box_without_the_focus_scrolls_the_panel(boxes: dict[str, QWidget]) -> None:
+    before = values(boxes)
+    area = boxes["combo"].parentWidget().parentWidget().parentWidget()
+    assert isinstance(area, QScrollArea)
+    for one in boxes.values():
+        area.verticalScrollBar().setValue(0)
+        turn_wheel(one)
+        assert not one.hasFocus()
+        assert area.verticalScrollBar().value() > 0, type(one).__name__
+    assert values(boxes) == before
+
+
+def test_the_wheel_changes_the_box_with_the_focus(boxes: dict[str, QWidget]) -> None:
+    for name, one in boxes.items():
+        before = values(boxes)
+        one.setFocus()
+        turn_wheel(one)
+        assert values(boxes) != before, name
+
+
+@pytest.mark.parametrize("typed", ["0,15", "0.15", ",15", ".15"])
+@pytest.mark.parametrize("language", ["de_DE", "en_US", "C"])
+def test_a_comma_is_a_decimal_point(typed: str, language: str, qtbot: QtBot) -> None:
+    there = QLocale()
+    QLocale.setDefault(QLocale(language))
+    try:
+        box = DoubleSpinBox(maximum=1.0, decimals=3, value=0.1, suffix=" s")
+    finally:
+        QLocale.setDefault(there)
+    qtbot.addWidget(box)
+    assert box.text() == "0.100 s"
+    box.selectAll()
+    qtbot.keyClicks(box, typed)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == 0.15
+    assert box.text() == "0.150 s"
+
+
+def test_a_number_that_cannot_be_taken_is_refused_with_a_sentence(qtbot: QtBot) -> None:
+    box = DoubleSpinBox(maximum=1.0, decimals=3, value=0.1)
+    qtbot.addWidget(box)
+    said: list[str] = []
+    box.refused.connect(said.append)
+    box.selectAll()
+    qtbot.keyClicks(box, "15")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert (box.value(), box.text()) == (0.1, "0.100")
+    assert said == ["15 is not between 0 and 1; the value stays 0.100."]
+    box.selectAll()
+    qtbot.keyClicks(box, "0,1x2,5")
+    assert box.text() == "0,125", "letters and a second comma are not typed at all"
+    box.selectAll()
+    qtbot.keyClicks(box, "-")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == 0.1
+    assert said[1:] == ["“-” is no number; the value stays 0.100."]
+
+
+def test_whole_numbers_outside_the_range_are_refused_too(qtbot: QtBot) -> None:
+    box = SpinBox(minimum=4, maximum=64, value=32, suffix=" steps")
+    qtbot.addWidget(box)
+    said: list[str] = []
+    box.refused.connect(said.append)
+    box.selectAll()
+    qtbot.keyClicks(box, "2")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == 32
+    assert said == ["2 is not between 4 and 64; the value stays 32 steps."]
+
+
+def test_the_window_has_no_other_boxes() -> None:
+    makes = re.compile(r"\bQ(ComboBox|SpinBox|DoubleSpinBox|Slider)\(")
+    found = [
+        f"{path.relative_to(APP)}: {line.strip()}"
+        for path in APP.rglob("*.py")
+        for line in path.read_text().splitlines()
+        if makes.search(line) and not line.startswith("class ")
+    ]
+    assert not found
