@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from app.shell.entries import FeatureAction, MainStep, MenuPart
 from app.shell.places import Place
+from engine.setting.plan import imported
 
 if TYPE_CHECKING:
     from app.features.presenter import Presenter, Services
@@ -42,10 +42,8 @@ class Feature:
 
     def make(self, services: Services) -> Presenter:
         """The feature's presenter."""
-        if not isinstance(self.presenter, str):
-            return self.presenter(services)
-        module, _, name = self.presenter.partition(":")
-        return getattr(import_module(module), name)(services)
+        made_by = imported(self.presenter) if isinstance(self.presenter, str) else self.presenter
+        return made_by(services)
 
 
 def main_job(features: Iterable[Feature]) -> dict[MainStep, str]:

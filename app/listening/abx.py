@@ -8,7 +8,7 @@ from typing import Any
 
 from app.listening.session import ListeningSession, Planned
 from app.listening.stimuli import PreparedItem
-from app.listening.trials import ABX, RecordError, TrialConditions, TrialRecord
+from engine.listening.trials import ABX, RecordError, TrialConditions, TrialRecord
 
 DEFAULT_TRIALS = 16
 A, B, X = range(3)

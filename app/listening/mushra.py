@@ -10,10 +10,10 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.listening import anchors
 from app.listening.session import ListeningSession, Planned
 from app.listening.stimuli import MOST_SLIDERS, PreparedItem
-from app.listening.trials import MUSHRA, RecordError, TrialConditions, TrialRecord
+from engine.listening import anchors
+from engine.listening.trials import MUSHRA, RecordError, TrialConditions, TrialRecord
 
 REFERENCE = 0
 """The button of the labelled reference; sliders follow it."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.listening import statistics
 from app.listening.abx import DEFAULT_TRIALS, AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
 from app.listening.session import ListeningSession
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
-from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, new_name
 from app.listening.wording import counted, percent
+from engine.listening import statistics
+from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, new_name
 
 TITLES: Mapping[str, str] = {
     ABX: "ABX: is there any audible difference?",

@@ -12,7 +12,7 @@ from math import ceil
 
 from app.listening.session import ListeningSession, Planned
 from app.listening.stimuli import PreparedItem
-from app.listening.trials import CCR, PREFERENCE, RecordError, TrialConditions, TrialRecord
+from engine.listening.trials import CCR, PREFERENCE, RecordError, TrialConditions, TrialRecord
 
 FEWEST_SENTENCES = 10
 """Below this, what is found holds for few sentences only."""

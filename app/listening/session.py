@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from app.listening.stimuli import PreparedItem
-from app.listening.trials import RecordError, TrialConditions, TrialRecord, new_name
+from engine.listening.trials import RecordError, TrialConditions, TrialRecord, new_name
 
 
 @dataclass(frozen=True)

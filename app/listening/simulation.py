@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.listening import statistics
 from app.listening.abx import AbxSession, X
 from app.listening.stimuli import PreparedItem, Stimulus
-from app.listening.trials import ConditionRecord, ItemRecord, TrialConditions
+from engine.listening import statistics
+from engine.listening.trials import ConditionRecord, ItemRecord, TrialConditions
 
 LISTENERS = 10_000
 TRIALS = (5, 8, 10, 12, 16, 20, 25, 40)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from app.listening import anchors
-from app.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
 from app.state.differences import keeps_timing, technique_text
 from engine.audio.resampling import resample
 from engine.errors import SettingError
+from engine.listening import anchors
+from engine.listening.trials import MUSHRA, ConditionRecord, ItemRecord, RecordError
 from engine.measure.loudness import matching_gains
 from engine.models import catalogue
 from engine.setting.knobs import Values

@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from app.listening import anchors
 from app.listening import volume_reference as calibration
-from app.listening.results import vote_for_second_condition
 from app.listening.stimuli import LONGEST_SECONDS, SILENT_LUFS, PreparedItem
-from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RecordError, TrialRecord, complete_sessions
 from engine import __version__, files
 from engine.export.delivery import deliver
+from engine.listening import anchors
+from engine.listening.results import vote_for_second_condition
+from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RecordError, TrialRecord, complete_sessions
 
 RATE = 48000
 """Hertz. webMUSHRA plays only what has the browser's own rate."""

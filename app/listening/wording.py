@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from app.listening import statistics
-from app.listening.results import AbxResult, MushraResult, PreferenceResult, Result
-from app.listening.statistics import MeanInterval
+from engine.listening import statistics
+from engine.listening.results import AbxResult, MushraResult, PreferenceResult, Result
+from engine.listening.statistics import MeanInterval
 
 _HIGH = 80
 """MUSHRA is made for what is rated below this."""

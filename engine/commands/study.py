@@ -41,6 +41,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", metavar="FOLDER", help="folder of the results (default: FILE.study)")
     parser.add_argument("--out", metavar="FOLDER", help="output folder of export (default: 'report' in the results)")
     parser.add_argument(
+        "--listening",
+        type=Path,
+        metavar="FOLDER",
+        help="folder with the trials of listening tests, for the report (default: the lab's)",
+    )
+    parser.add_argument(
         "--ray",
         metavar="ADDRESS",
         help="run on the Ray cluster at ADDRESS; 'auto' for the one that this machine belongs to, 'local' for this "
@@ -58,6 +64,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
     if options.action == SET_ASIDE:
         return _set_aside(_folder(options))
+    if options.listening is not None and not options.listening.is_dir():
+        raise StudyError(f"There is no folder {options.listening} with listening tests; check --listening.")
     try:
         if options.action == "run":
             return _run(options, session)
@@ -173,8 +181,9 @@ def _notes(results: Results) -> list[str]:
 
 
 def _export(results: Results, options: argparse.Namespace) -> Result:
+    from engine.listening.listened import listened
     from engine.studies.report import write_report
 
     place = made_folder(options.out or str(results.folder / "report"))
-    written = write_report(results, place)
+    written = write_report(results, place, listened(options.listening))
     return Result({"files": [str(path) for path in written]}, "\n".join(f"Wrote {path}" for path in written))

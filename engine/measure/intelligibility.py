@@ -12,7 +12,7 @@ import math
 import re
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +34,12 @@ SILENCE_SECONDS = 0.2
 LEVEL = 0.08
 """Root mean square that every recording is set to, full scale 1."""
 NOISE = 1e-4
+LONGEST_SECONDS = 60.0
+"""Longer recordings are heard in pieces, each cut at a quiet moment, so that judging an hour can be cancelled."""
+_CUT_SECONDS = 10.0
+"""A piece ends where it is quietest within its last seconds."""
+_QUIET_SECONDS = 0.05
+"""Length of a moment."""
 DISCOUNT = 0.5
 """Taken from every bigram count and given to unseen pairs."""
 START, END = "<s>", "</s>"
@@ -81,31 +87,55 @@ class Judge:
                 samprate=JUDGE_RATE, loglevel="FATAL", dict=str(dictionary), lm=str(model)
             )
 
-    def hear(self, samples: np.ndarray, rate: int) -> str:
-        """The words that the judge understands in mono ``samples`` (n,) at ``rate`` Hz."""
+    def hear(self, samples: np.ndarray, rate: int, check: Callable[[], None] = lambda: None) -> str:
+        """The words that the judge understands in mono ``samples`` (n,) at ``rate`` Hz. ``check`` is called once per
+        minute of speech and may raise to cancel."""
         if not len(samples) or not np.isfinite(samples).all():
             raise AudioError("A recording to judge is empty or has values that are not numbers; synthesise it again.")
         silence = np.zeros(round(SILENCE_SECONDS * JUDGE_RATE), np.float32)
         padded = np.concatenate([silence, resample(samples, rate, JUDGE_RATE), silence])
         padded *= LEVEL / max(NOISE, float(np.sqrt(np.mean(padded**2))))
         padded += NOISE * np.random.default_rng(0).standard_normal(len(padded)).astype(np.float32)
-        self._decoder.start_utt()
-        self._decoder.process_raw((padded.clip(-1, 1) * 32767).astype(np.int16).tobytes(), full_utt=True)
-        self._decoder.end_utt()
-        hypothesis = self._decoder.hyp()
-        return hypothesis.hypstr if hypothesis else ""
+        heard = []
+        for piece in pieces(padded):
+            check()
+            self._decoder.start_utt()
+            self._decoder.process_raw((piece.clip(-1, 1) * 32767).astype(np.int16).tobytes(), full_utt=True)
+            self._decoder.end_utt()
+            hypothesis = self._decoder.hyp()
+            heard += [hypothesis.hypstr] if hypothesis else []
+        return " ".join(heard)
 
-    def word_errors(self, sentences: Sequence[str], recordings: Sequence[tuple[np.ndarray, int]]) -> WordErrors:
-        """Errors in ``recordings`` (pairs of mono samples and rate), one of each of ``sentences``."""
+    def word_errors(
+        self,
+        sentences: Sequence[str],
+        recordings: Sequence[tuple[np.ndarray, int]],
+        check: Callable[[], None] = lambda: None,
+    ) -> WordErrors:
+        """Errors in ``recordings`` (pairs of mono samples and rate), one of each of ``sentences``. ``check`` may raise
+        to cancel."""
         references = [words_of(sentence) for sentence in sentences]
         if len(references) != len(recordings) or not all(references):
             raise TextError(f"{len(references)} sentences with words are needed for {len(recordings)} recordings.")
-        heard = [" ".join(words_of(self.hear(samples, rate))) for samples, rate in recordings]
+        heard = [" ".join(words_of(self.hear(samples, rate, check))) for samples, rate in recordings]
         edits = []
         for reference, hypothesis in zip(references, heard, strict=True):
             result = self._jiwer.process_words(" ".join(reference), hypothesis)
             edits.append(result.substitutions + result.deletions + result.insertions)
         return WordErrors(tuple(edits), tuple(len(reference) for reference in references), tuple(heard))
+
+
+def pieces(samples: np.ndarray) -> list[np.ndarray]:
+    """``samples`` (n,) at 16 kHz in pieces of at most :data:`LONGEST_SECONDS`, cut where it is quietest."""
+    longest, last, moment = (round(one * JUDGE_RATE) for one in (LONGEST_SECONDS, _CUT_SECONDS, _QUIET_SECONDS))
+    found = []
+    while len(samples) > longest:
+        end = samples[longest - last : longest // moment * moment]
+        levels = (end[: len(end) // moment * moment].reshape(-1, moment) ** 2).sum(1)
+        cut = longest - last + int(levels.argmin()) * moment + moment // 2
+        found.append(samples[:cut])
+        samples = samples[cut:]
+    return [*found, samples]
 
 
 def _dictionary(words: set[str], known: str) -> str:

@@ -10,7 +10,6 @@ import gc
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 
 import torch
 
@@ -21,6 +20,7 @@ from engine.models.base import ModelInfo, SpeechModel
 from engine.session.commands import Command, LoadModel
 from engine.session.events import EngineReady, Event
 from engine.session.observers import JobObserver, Post, RunningJob
+from engine.setting.plan import imported
 from engine.setting.setting import Setting
 
 Load = Callable[..., SpeechModel]
@@ -117,7 +117,6 @@ class Executor:
 
 def _work_of(kind: type[Command]) -> Callable[[Command, Executor, RunningJob], Event | None]:
     """The function that carries out commands of ``kind``: see :mod:`engine.session.jobs`."""
-    module, _, name = kind.carried_out_by.partition(":")
-    if not name:
+    if not kind.carried_out_by:
         raise TypeError(f"There is no function for the command {kind.__name__}.")
-    return getattr(import_module(module), name)
+    return imported(kind.carried_out_by)

@@ -19,10 +19,10 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.listening import results, trials
 from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.audio.resampling import resample
+from engine.listening import results, trials
 from engine.session.engine_thread import EngineThread
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting

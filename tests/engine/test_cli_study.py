@@ -10,6 +10,7 @@ import json
 import re
 import sqlite3
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,8 +18,11 @@ import pytest
 import soundfile
 
 from engine import cli
+from engine.listening import trials
+from engine.studies.results import read
 from engine.studies.store import DATABASE, Store
 from tests.app.damage import spoil_database
+from tests.engine.listening.listeners import BASELINE, FAST, abx_trial
 from tests.engine.studies import small
 
 STUDY = """
@@ -77,7 +81,12 @@ def test_run_status_and_export(file: Path, capsys: pytest.CaptureFixture[str]) -
     folder = file.with_suffix(".study")
     assert run(capsys, "status", str(folder))[1] == status
 
-    code, out, _ = run(capsys, "export", str(folder), "--json")
+    heard = file.parent / "heard"
+    fastest = read(folder).settings[-1]
+    record = replace(FAST, setting=fastest.setting.to_json())
+    for number in range(1, 17):
+        trials.append(abx_trial("s", number, conditions=(BASELINE, record)), heard)
+    code, out, _ = run(capsys, "export", str(folder), "--json", "--listening", str(heard))
     files = [Path(name) for name in json.loads(out)["files"]]
     assert [path.name for path in files] == ["report.html", "results.csv", "takes.csv", "results.tex"]
     assert all(path.parent == folder / "report" for path in files)
@@ -85,6 +94,7 @@ def test_run_status_and_export(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert_self_contained(page)
     assert "Small &amp; &lt;quick&gt;" in page
     assert page.count("<audio") == 24
+    assert "Predictions and listeners" in page and "ABX, share of right answers" in page
     assert "paretone study run 'small study.toml'" in html.unescape(page)
     # The study's own file is in the page, as it can be saved and run again.
     again = html.unescape(re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)[-1])
@@ -122,9 +132,11 @@ def assert_self_contained(page: str) -> None:
     assert open_tags == []
     figures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert figures
-    for figure in figures:
-        root = ElementTree.fromstring(figure)
-        assert len(root.findall(".//{http://www.w3.org/2000/svg}title")) == 6
+    roots = [ElementTree.fromstring(figure) for figure in figures]
+    titles = {root.get("aria-label"): len(root.findall(".//{http://www.w3.org/2000/svg}title")) for root in roots}
+    assert titles.pop("Log-mel distance (nat. log) against Speed-up (times)") == 6
+    # Over the steps: two of them with and without the other technique, and what each is without fewer steps.
+    assert titles and set(titles.values()) == {6} and all(str(name).endswith(" over Steps") for name in titles)
     import base64
 
     encoded = re.search(r"data:audio/flac;base64,([^\"]+)", page)
@@ -178,6 +190,7 @@ def test_ctrl_c_keeps_what_is_finished(
         (("", ""), ("status",), 10, "There is no study in"),
         (("", ""), ("run", "--workers", "2"), 10, "--workers needs --ray"),
         (("", ""), ("export", "--results", "nowhere"), 10, "There is no study in nowhere"),
+        (("", ""), ("export", "--listening", "nowhere"), 10, "There is no folder nowhere with listening tests"),
     ],
 )
 def test_what_cannot_be_done_is_said(

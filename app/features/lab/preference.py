@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
 from app.listening.preference import FIRST, SECOND, PreferenceSession
-from app.listening.trials import CCR
+from engine.listening.trials import CCR
 
 _NAMES = ("First", "Second")
 _DIGITS = "1234567"

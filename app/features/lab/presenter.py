@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
-from app.listening import results, trials, webmushra
+from app.listening import webmushra
 from app.listening.planning import ListeningPlan, planned
 from app.listening.session import ListeningSession
 from app.listening.stimuli import (
@@ -29,11 +29,12 @@ from app.listening.stimuli import (
     levelled,
     prepared,
 )
-from app.listening.trials import CCR, TrialRecord
 from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job
 from engine.errors import PlainError
+from engine.listening import results, trials
+from engine.listening.trials import CCR, TrialRecord
 from engine.session.commands import RunStudy
 from engine.setting.library import TakeSummary
 

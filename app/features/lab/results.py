@@ -9,10 +9,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QVBoxLayout, QWidget
 
 from app.listening.planning import TITLES
-from app.listening.results import MushraResult, Result
 from app.listening.wording import details, headline
 from app.shell.theme import Colours
 from app.widgets import build
+from engine.listening.results import MushraResult, Result
 
 
 class LabResults(QWidget):

@@ -25,13 +25,13 @@ from app.listening.planning import (
     ListeningPlan,
 )
 from app.listening.stimuli import Condition
-from app.listening.trials import MUSHRA
 from app.listening.wording import counted
 from app.shell.theme import set_look
 from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.scrolled import Scrolled
 from app.widgets.tick_list import TickList
+from engine.listening.trials import MUSHRA
 
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {

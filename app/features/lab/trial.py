@@ -18,10 +18,10 @@ from app.features.lab.timeline import TimeLine
 from app.listening.mushra import SHORTEST_LOOP_SECONDS
 from app.listening.session import ListeningSession
 from app.listening.stimuli import TOLERANCE_DECIBELS
-from app.listening.trials import TrialConditions, TrialRecord
 from app.listening.wording import signed
 from app.shell.theme import Colours, set_look
 from app.widgets import build
+from engine.listening.trials import TrialConditions, TrialRecord
 
 _POLL_MILLISECONDS = 33
 _END_SECONDS = 0.03

@@ -17,12 +17,12 @@ from app.features.presenter import Presenter, Services, built
 from app.features.studies.making import StudyMaking
 from app.features.studies.opened import OpenedStudies
 from app.features.takes.presenter import TakesPresenter
-from app.listening import trials
 from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
 from engine import files
 from engine.errors import PlainError, StudyError
+from engine.listening import trials
 from engine.session.commands import RunStudy
 from engine.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
 from engine.studies.extras import why_no_cluster, why_no_search
@@ -288,7 +288,7 @@ class StudiesPresenter(Presenter):
 
     def report(self) -> None:
         """Write the report of the study that is shown, and open it."""
-        from app.features.studies.listened import listened
+        from engine.listening.listened import listened
         from engine.studies.report import write_report
         from engine.studies.results import read
 

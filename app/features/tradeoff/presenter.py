@@ -18,10 +18,10 @@ from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.links import TradeoffLinks
 from app.features.tradeoff.model.known_points import KnownPoints
-from app.listening.trials import FOLDER
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from engine.errors import SettingError
+from engine.listening.trials import FOLDER
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound

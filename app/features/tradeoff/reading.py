@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, Signal
 
 from app.features.tradeoff.model.points import Scores, take_points
 from app.features.tradeoff.model.studies import ReadStudy, read_study
-from app.listening import results as listening_results
 from app.shell.background import Background
 from engine.errors import PlainError
+from engine.listening import results as listening_results
 from engine.setting.library import Library
 
 

@@ -17,14 +17,13 @@ import numpy as np
 from engine.audio.recording import Recording, read_recording
 from engine.errors import AudioError, TextError
 from engine.measure.estimates import Estimate
+from engine.measure.evaluation.installed import heard_figures, naturalness_judge, voice_judge
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.melody import diversity, log_pitch, pitch_range
 from engine.measure.metrics import estimate, metric
 from engine.measure.signal import with_signal_metrics
 
 if TYPE_CHECKING:
-    from engine.measure.evaluation.naturalness import NaturalnessJudge
-    from engine.measure.evaluation.speakers import VoiceJudge
     from engine.measure.intelligibility import Judge as WordJudge
 
 Loaded = TypeVar("Loaded")
@@ -89,12 +88,11 @@ class FileJudges:
         self.missing: tuple[str, ...] = ()
         """Why judges were left out, as sentences."""
         self._words = self._ready("words", self._load_words) if self._texts else None
-        self._naturalness = self._ready("naturalness", _load_naturalness)
-        self._voices = self._ready("voice", _load_voices) if reference is not None else None
+        self._ready("naturalness", naturalness_judge)
+        voices = self._ready("voice", voice_judge) if reference is not None else None
         self._reference: np.ndarray | None = None
-        if reference is not None and self._voices is not None:
-            recording = read_recording(reference, LONGEST_SECONDS)
-            self._reference = self._voices.voice_of(recording.samples, recording.sample_rate)
+        if reference is not None and voices is not None:
+            self._reference = voices.voice_in(str(reference), LONGEST_SECONDS)
 
     def judge(self, path: Path, text: str = "", check: Callable[[], None] = lambda: None) -> Judgement:
         """What the judges say of the file at ``path``, in which ``text`` is said. ``check`` is called now and then and
@@ -119,24 +117,18 @@ class FileJudges:
         notes, heard = list(recording.notes), ""
         if found["pitch_range"] is None:
             notes.append(f"{path.name}: too little of it is voiced to measure its pitch range.")
-        try:
-            if self._naturalness is not None:
-                found["naturalness"] = self._naturalness.naturalness(samples, rate, check)
-            if self._voices is not None and self._reference is not None:
-                check()
-                voice = self._voices.voice_of(samples, rate)
-                found["voice_similarity"] = self._voices.similarity(self._reference, voice)
-        except AudioError as error:
-            notes.append(f"{path.name}: {error}")
+        judged, problem = heard_figures(samples, rate, self._reference, check)
+        found |= judged
+        notes += [f"{path.name}: {problem}"] if problem else []
         if self._words is not None and text:
             check()
-            errors = self._words.word_errors([text], [(samples, rate)])
+            errors = self._words.word_errors([text], [(samples, rate)], check)
             heard = errors.heard[0]
             found |= {"edits": errors.edits[0], "words": errors.words[0], "word_error_rate": errors.rate}
         figures = {name: float(value) for name, value in found.items() if value is not None}
         return Judgement(str(path), recording.seconds, rate, figures, heard, tuple(notes), curve=curve)
 
-    def _ready(self, name: str, load: Callable[[], Loaded]) -> Loaded | None:
+    def _ready(self, name: str, load: Callable[[], Loaded | None]) -> Loaded | None:
         problem = judge_named(name).problem()
         if problem:
             self.missing = (*self.missing, problem)
@@ -175,18 +167,6 @@ def judge_files(
     if found and all(one.problem for one in found):
         raise AudioError(found[0].problem)
     return Judgements(tuple(found), judges.missing)
-
-
-def _load_naturalness() -> NaturalnessJudge:
-    from engine.measure.evaluation.naturalness import load
-
-    return load((), Path(), "cpu")
-
-
-def _load_voices() -> VoiceJudge:
-    from engine.measure.evaluation.speakers import load
-
-    return load((), Path(), "cpu")
 
 
 def _countable(figures: Mapping[str, float], name: str) -> complex:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.audio.mel import slaney_filterbank
-from engine.audio.recording import read_recording
+from engine.audio.recording import LONGEST_SECONDS, read_recording
 from engine.errors import CheckpointError, PlainError
 from engine.measure.evaluation.judged_speech import RATE, speech_in
 from engine.measure.evaluation.judges import Verdict
@@ -123,7 +123,7 @@ class VoiceJudge:
 
     def __init__(self, network: VoiceNetwork, device: str = "cpu") -> None:
         self._network, self._device = network.eval(), device
-        self._prompt = functools.lru_cache(maxsize=256)(self._embed_file)
+        self._kept = functools.lru_cache(maxsize=256)(self._embed_file)
 
     @torch.inference_mode()
     def embed(self, samples: np.ndarray) -> np.ndarray:
@@ -144,10 +144,19 @@ class VoiceJudge:
         """Cosine between two embeddings."""
         return float(np.dot(first, second))
 
-    def _embed_file(self, path: str) -> np.ndarray:
-        recording = read_recording(path)
+    def voice_in(self, path: str, longest: float = LONGEST_SECONDS) -> np.ndarray:
+        """Embedding (256,) of the speaker of the recording at ``path``, of at most ``longest`` seconds; kept while the
+        file stays as it is. Raises :class:`AudioError`."""
+        try:
+            written = Path(path).stat().st_mtime_ns
+        except OSError:
+            written = 0
+        return self._kept(path, longest, written)
+
+    def _embed_file(self, path: str, longest: float, written: int) -> np.ndarray:
+        recording = read_recording(path, longest)
         return self.voice_of(recording.samples, recording.sample_rate)
 
     def hear(self, text: str, voice: Voice, samples: np.ndarray, rate: int) -> Verdict:
         """Similarity of the recording to that of ``voice``. Raises :class:`AudioError`."""
-        return Verdict(NAME, {FIGURE: self.similarity(self._prompt(voice.audio), self.voice_of(samples, rate))})
+        return Verdict(NAME, {FIGURE: self.similarity(self.voice_in(voice.audio), self.voice_of(samples, rate))})

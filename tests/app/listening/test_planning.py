@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from app.listening import results
 from app.listening.abx import AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.planning import planned
 from app.listening.preference import PreferenceSession
 from app.listening.stimuli import Item, conditions
-from app.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE
 from app.listening.wording import details, headline, percent, probability, signed
+from engine.listening import results
+from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE
 from engine.setting.setting import Engaged, Setting
-from tests.app.listening.listeners import mushra_trial, preference_trial
-from tests.app.listening.test_results import abx_session
 from tests.app.listening.test_sessions import pages, pairs
+from tests.engine.listening.listeners import mushra_trial, preference_trial
+from tests.engine.listening.test_results import abx_session
 
 PLAIN = Setting("f5-mini")
 REDUCED = PLAIN.with_technique(Engaged("ditreducio"))

@@ -14,8 +14,8 @@ from app.listening.mushra import REFERENCE, MushraSession
 from app.listening.preference import FIRST, SECOND, PreferenceSession
 from app.listening.session import ListeningSession
 from app.listening.stimuli import PreparedItem, Stimulus
-from app.listening.trials import ItemRecord, RecordError, TrialConditions
-from tests.app.listening.listeners import BASELINE, FAST, LOW, MID
+from engine.listening.trials import ItemRecord, RecordError, TrialConditions
+from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
 
 CALM = TrialConditions(1000, 0, "Speaker", 0.2)
 DISTURBED = TrialConditions(1000, 1, "Speaker", 0.2)

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from app.listening import simulation, statistics
+from app.listening import simulation
+from engine.listening import statistics
 from engine.paths import resource
 
 

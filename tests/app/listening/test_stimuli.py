@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from app.listening import stimuli, trials
+from app.listening import stimuli
 from app.listening.stimuli import TOLERANCE_DECIBELS, conditions, item_of, items, levelled, prepared, setting_key
-from app.listening.trials import ABX, MUSHRA, RecordError
+from engine.listening import trials
+from engine.listening.trials import ABX, MUSHRA, RecordError
 from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
 from engine.paths import resource
 from engine.setting.knobs import Values

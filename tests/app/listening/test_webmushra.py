@@ -15,11 +15,11 @@ import yaml
 
 from app.listening import webmushra
 from app.listening.stimuli import PreparedItem, Stimulus
-from app.listening.trials import ItemRecord, RecordError
 from engine.errors import PlainError
+from engine.listening.trials import ItemRecord, RecordError
 from engine.measure.loudness import integrated_loudness
-from tests.app.listening.listeners import BASELINE, FAST, LOW, MID, abx_trial, mushra_trial, preference_trial
 from tests.disk import tiny_disk  # noqa: F401
+from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID, abx_trial, mushra_trial, preference_trial
 
 RATE = webmushra.RATE
 

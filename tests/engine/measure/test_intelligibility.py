@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.errors import AudioError, PlainError, TextError
-from engine.measure.intelligibility import Judge, WordErrors, bigram_model, words_of
+from engine.errors import AudioError, Cancelled, PlainError, TextError
+from engine.measure import intelligibility
+from engine.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigram_model, pieces, words_of
 from engine.paths import resource
 from tests.workload import workload
 
@@ -60,6 +61,28 @@ def test_judging_twice_gives_the_same(judge: Judge) -> None:
 def test_recordings_that_cannot_be_judged(judge: Judge, samples: np.ndarray) -> None:
     with pytest.raises(AudioError, match="empty or has values"):
         judge.hear(samples, 24000)
+
+
+def test_long_recordings_are_heard_in_pieces_between_which_judging_can_be_cancelled(
+    judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = np.random.default_rng(1).standard_normal(100 * JUDGE_RATE).astype(np.float32)
+    quiet = slice(55 * JUDGE_RATE, 56 * JUDGE_RATE)
+    noise[quiet] = 0.0
+    found = pieces(noise)
+    assert np.array_equal(np.concatenate(found), noise) and quiet.start < len(found[0]) < quiet.stop
+    assert len(pieces(noise[: 60 * JUDGE_RATE])) == 1, "as it is"
+    monkeypatch.setattr(intelligibility, "LONGEST_SECONDS", 0.5)
+    monkeypatch.setattr(intelligibility, "_CUT_SECONDS", 0.2)
+    asked = []
+
+    def check() -> None:
+        asked.append(True)
+        if len(asked) == 2:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        judge.hear(np.zeros(2 * JUDGE_RATE, np.float32), JUDGE_RATE, check)
 
 
 def test_sentences_and_recordings_must_match(judge: Judge) -> None:

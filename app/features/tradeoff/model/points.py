@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from app.listening.results import ListeningScore
 from app.listening.stimuli import setting_key
 from app.state.differences import technique_text
 from engine.errors import SettingError
+from engine.listening.results import ListeningScore
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import METRICS
 from engine.models import catalogue

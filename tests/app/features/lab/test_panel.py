@@ -19,17 +19,17 @@ from app.audio.player import Player
 from app.features.lab.panel import LabPanel
 from app.features.lab.setup import LIBRARY
 from app.features.lab.timeline import TimeLine
-from app.listening import results
 from app.listening.abx import AbxSession
 from app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
 from app.listening.preference import PreferenceSession
 from app.listening.stimuli import PreparedItem, Stimulus
-from app.listening.trials import ItemRecord, TrialRecord
 from app.shell.theme import DARK, LIGHT
+from engine.listening import results
+from engine.listening.trials import ItemRecord, TrialRecord
 from engine.measure.loudness import integrated_loudness
-from tests.app.listening.listeners import BASELINE, FAST, LOW, MID
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
-from tests.app.listening.test_results import abx_session
+from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
+from tests.engine.listening.test_results import abx_session
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 
 PATIENCE = 120_000

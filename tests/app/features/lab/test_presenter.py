@@ -12,10 +12,10 @@ import yaml
 from pytestqt.qtbot import QtBot
 
 from app.features.lab.setup import COMPARED
-from app.listening import trials
 from app.shell.window import MainWindow
 from app.state.jobs import Kind
 from engine.errors import PlainError
+from engine.listening import trials
 from engine.session.commands import RunStudy
 from engine.setting.library import Library
 from tests.app.conftest import PATIENCE_MILLISECONDS
@@ -30,7 +30,7 @@ from tests.app.features.lab.testing import (
     take,
     tick_all,
 )
-from tests.app.listening.test_results import abx_session
+from tests.engine.listening.test_results import abx_session
 from tests.sound import NullSink, null_sink  # noqa: F401
 
 

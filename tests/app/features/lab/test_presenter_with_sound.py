@@ -9,10 +9,10 @@ import pytest
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.listening import results, trials
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.errors import PlainError
+from engine.listening import results, trials
 from engine.models.base import Utterance
 from engine.session.events import AudioReady, PreparationReport
 from tests.app.conftest import PATIENCE_MILLISECONDS, close

@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.features.lab.setup import LIBRARY
-from app.listening import trials
 from app.shell.window import MainWindow
+from engine.listening import trials
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take

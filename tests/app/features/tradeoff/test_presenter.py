@@ -19,11 +19,11 @@ from app.features.tradeoff.model.points import Scores
 from app.features.tradeoff.model.scene import Filter, PlotOptions
 from app.features.tradeoff.model.studies import read_study
 from app.features.tradeoff.panel import TradeoffPanel
-from app.listening import trials
 from app.listening.stimuli import setting_key
 from app.plotting.sections import EVERYTHING
 from app.shell.window import MainWindow
 from engine.errors import PlainError
+from engine.listening import trials
 from engine.sampling.actions import SkipAction
 from engine.setting.library import Library
 from engine.setting.take import Take
@@ -31,8 +31,8 @@ from engine.studies.store import DATABASE, Store
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
 from tests.app.features.tradeoff.using import choose_look
-from tests.app.listening.listeners import BASELINE, FAST
-from tests.app.listening.test_results import abx_session
+from tests.engine.listening.listeners import BASELINE, FAST
+from tests.engine.listening.test_results import abx_session
 from tests.engine.studies.small import finished, study
 from tests.sound import NullSink, null_sink  # noqa: F401
 

@@ -25,10 +25,10 @@ from app.features.tradeoff.model.points import (
 )
 from app.features.tradeoff.model.scene import BASELINE, Filter, PlotOptions, Pool, scene
 from app.features.tradeoff.model.words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
-from app.listening.results import ListeningScore
 from app.listening.stimuli import setting_key
 from app.shell.theme import LIGHT
 from engine.figures.scales import Scale, tick_text
+from engine.listening.results import ListeningScore
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.setting.knobs import Values

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from engine.errors import Cancelled
-from engine.measure.evaluation import judged_takes, judges
+from engine.measure.evaluation import installed, judges
 from engine.measure.evaluation.judged_takes import judged_figures
 from tests.engine.measure.evaluation.natural import RATE, speech
 
@@ -29,12 +29,12 @@ def test_a_take_gets_all_figures(tmp_path: Path) -> None:
 
 def test_without_the_weights_there_is_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judges, "find_spec", lambda name: None)
-    for one in (judged_takes._naturalness, judged_takes._voices):
+    for one in (installed.naturalness_judge, installed.voice_judge):
         one.cache_clear()
     try:
         assert set(judged_figures(speech(), RATE)) == {"pitch_range"}
     finally:
-        for one in (judged_takes._naturalness, judged_takes._voices):
+        for one in (installed.naturalness_judge, installed.voice_judge):
             one.cache_clear()
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from app.listening import trials
-from app.listening.trials import RecordError
-from tests.app.listening.listeners import abx_trial, preference_trial
+from engine.listening import trials
+from engine.listening.trials import RecordError
 from tests.disk import tiny_disk  # noqa: F401
+from tests.engine.listening.listeners import abx_trial, preference_trial
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_a_full_disk_adds_nothing_and_says_so(tiny_disk: Path) -> None:  # noqa:
 
 def test_many_writers_of_one_session_do_not_mix_their_lines(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from app.listening import trials\n"
-        "from tests.app.listening.listeners import abx_trial\n"
+        "import sys; from pathlib import Path; from engine.listening import trials\n"
+        "from tests.engine.listening.listeners import abx_trial\n"
         "for one in range(40): trials.append(abx_trial('s', one + 1, text=sys.argv[1] * 500), Path(sys.argv[2]))"
     )
     children = [subprocess.Popen([sys.executable, "-c", code, letter, str(tmp_path)]) for letter in "ab"]

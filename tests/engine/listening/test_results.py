@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app.features.studies.listened import listened
-from app.listening import results, statistics, trials
-from app.listening.results import ListeningScore
+from engine.listening import results, statistics, trials
+from engine.listening.listened import listened
+from engine.listening.results import ListeningScore
 from engine.studies.study import GRID, Candidate
-from tests.app.listening.listeners import (
+from tests.engine.listening.listeners import (
     BASELINE,
     FAST,
     LOW,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, ItemRecord, TrialConditions, TrialRecord
+from engine.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, ItemRecord, TrialConditions, TrialRecord
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.listening import anchors, statistics, trials
-from app.listening.statistics import ConditionSummary, MeanInterval, PairedDifference, Rating, Screening, SignTest
-from app.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, TrialRecord
 from engine.errors import SettingError
+from engine.listening import anchors, statistics, trials
+from engine.listening.statistics import ConditionSummary, MeanInterval, PairedDifference, Rating, Screening, SignTest
+from engine.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, TrialRecord
 from engine.setting.setting import Setting
 
 
