@@ -17,6 +17,7 @@ from engine.commands import (
     judge,
     models,
     roofline,
+    samples,
     speak,
     study,
     train,
@@ -34,6 +35,7 @@ OURS = (
     export,
     train,
     view,
+    samples,
     roofline,
 )
 """Commands that belong to no technique."""

@@ -1,0 +1,125 @@
+"""``paretone samples`` on the small model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine import cli
+from engine.audio.recording import read_recording
+from engine.commands.samples import FILE, LARGEST_BYTES
+from engine.errors import StudyError
+from engine.measure.evaluation import judges, references
+from engine.models import catalogue
+from engine.paths import resource
+from engine.studies import samples
+from tests.engine.studies import small
+
+TEXT = "One sentence. Another one. And a third. And one more."
+CHOICES = f"""
+title = "Heard & seen"
+text = "{TEXT}"
+seed = 3
+rounds = 2
+introduction = "What it is."
+closing = "What it is not."
+[[sample]]
+name = "original"
+title = "Original"
+[[sample]]
+name = "plain"
+title = "Plain"
+model = "f5-mini"
+options = {{ steps = 4, cross_fade = 0.0 }}
+[[sample]]
+name = "fast"
+title = "Fast"
+model = "f5-mini"
+options = {{ steps = 4, cross_fade = 0.0 }}
+techniques = {{ steps = {{ steps = 2 }} }}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    there, absent = judges.find_spec, ("distillmos", "resemblyzer")
+    monkeypatch.setattr(judges, "find_spec", lambda name: None if name in absent else there(name))
+
+    def original(text: str, voice: object, recording: str = "") -> tuple[np.ndarray, int]:
+        recorded = read_recording(catalogue.voice().audio)
+        return recorded.samples, recorded.sample_rate
+
+    monkeypatch.setattr(references, "reference_speech", original)
+    path = tmp_path / "heard.toml"
+    path.write_text(CHOICES, encoding="utf-8")
+    return path
+
+
+def test_samples_are_made_with_their_page(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, work = tmp_path / "out", tmp_path / "work"
+    arguments = ["samples", str(file), "--out", str(out), "--work", str(work), "--json", "--quiet"]
+    assert cli.main(arguments) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [Path(one).name for one in said["files"]] == ["original.ogg", "plain.ogg", "fast.ogg"]
+    for one in said["files"]:
+        audio = soundfile.info(one)
+        assert (audio.samplerate, audio.subtype) == (24_000, "VORBIS") and Path(one).stat().st_size <= LARGEST_BYTES
+    original, plain, fast = said["samples"]
+    if judges.find_spec("pocketsphinx"):
+        assert fast["words"] == 10.0, "noise says nothing of the sentence"
+    assert original["setting"] is None and plain["speed_up"] == 1.0 and fast["speed_up"] > 0
+    assert (fast["setting"]["seed"], fast["setting"]["techniques"][0]["technique"]) == (0, "steps")
+    page = (out / "heard.md").read_text(encoding="utf-8")
+    lines = page.splitlines()
+    assert lines[0] == "# Heard & seen" and "What it is." in lines and lines[-1] == "What it is not."
+    assert f"“{TEXT}”" in page and "seed 3" in page and "distillmos" in page, "the judge that is not there is named"
+    (row,) = (line for line in lines if "[Fast](heard/fast.ogg)" in line)
+    assert "Step pruning 2" in row and f" {fast['speed_up']:.2f} " in row
+    assert max(map(len, (line for line in lines if not line.startswith("|")))) <= 120
+    # What is there is not made again, whoever can judge it.
+    monkeypatch.setattr(judges, "find_spec", lambda name: None)
+    times = {path: path.stat().st_mtime_ns for path in work.rglob("*.wav") if path.name != "original.wav"}
+    assert len(times) == 2 and cli.main(arguments) == 0
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (f'text = "{TEXT}"', "", "text is empty"),
+        ('name = "fast"', 'name = "plain"', "two samples are named 'plain'"),
+        ('name = "fast"', 'name = "a/b"', "must be letters, digits and hyphens"),
+        ('title = "Original"', "options = { steps = 4 }", "has a setting, but no model"),
+        ("steps = 2 }", "steps = 0 }", "Steps must lie between"),
+        ("seed = 3", "sede = 3", "sede"),
+        ("f5-mini", "f6", "no model named 'f6'"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said(file: Path, before: str, after: str, message: str) -> None:
+    file.write_text(CHOICES.replace(before, after), encoding="utf-8")
+    with pytest.raises(StudyError, match=message) as caught:
+        samples.read(file)
+    assert str(file) in str(caught.value)
+
+
+def test_files_that_are_not_there_or_no_toml(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="There is no file"):
+        samples.read(tmp_path / "gone.toml")
+    (tmp_path / "bad.toml").write_text("text = ", encoding="utf-8")
+    with pytest.raises(StudyError, match="could not be read as TOML"):
+        samples.read(tmp_path / "bad.toml")
+
+
+def test_the_samples_of_the_documentation_are_eight_of_all_families() -> None:
+    choices = samples.read(resource(*FILE))
+    assert len(choices.samples) == 8 and [one.name for one in choices.samples if not one.model] == ["original"]
+    assert {catalogue.entry(model).family for model in choices.models} == {"flow", "language", "masked"}
+    plain = {one.model for one in choices.samples if one.model and not one.techniques}
+    assert plain == set(choices.models) and sum(bool(one.techniques) for one in choices.samples) == 4
