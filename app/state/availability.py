@@ -60,8 +60,8 @@ class Availability:
     # --- What can be run ----------------------------------------------------------------------------------------------
     def why_not_synthesise(self) -> str:
         """Why no baseline can be synthesised now, as a sentence, or ``""``."""
-        if not self._selection.ready:
-            return "The model is not loaded yet."
+        if reason := self._selection.why_not_ready():
+            return reason
         if self._selection.voice is None:
             return self.why_no_voice()
         if not self._selection.text.strip():

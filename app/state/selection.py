@@ -46,6 +46,8 @@ class Selection(QObject):
         self.model_folder = ""
         self.model_variant = ""
         self.device_wanted = "auto"
+        self.candidate = ""
+        """Id of another model that is shown, but was not loaded yet; ``""`` if there is none."""
         self.info: ModelInfo | None = None
         self.text = next(iter(catalogue.sentences()), "")
         self.own_voices: list[Voice] = []
@@ -89,12 +91,20 @@ class Selection(QObject):
         if it has that."""
         self.model_id, self.model_folder, self.model_variant, self.device_wanted = model, folder, variant, device
         self.info = info
+        self.candidate = ""
         self.options = self._options_like(options)
         if voice in self.voices:
             self.voice = voice
         if self.voice is None or self.voice not in self.voices:
             self.voice = next(iter(self.voices), None)
         self.announce(model=True)
+
+    def consider_model(self, model: str) -> None:
+        """Show ``model``, which is to be loaded once the user confirms that. Nothing can run meanwhile."""
+        candidate = "" if model == self.model_id else model
+        if candidate != self.candidate:
+            self.candidate = candidate
+            self.changed.emit()
 
     def set_info(self, info: ModelInfo) -> None:
         """The chosen model was loaded, or has new weights."""
@@ -110,6 +120,14 @@ class Selection(QObject):
     def ready(self) -> bool:
         """Whether the chosen model is loaded."""
         return self.info is not None and self.info.id == self.model_id
+
+    def why_not_ready(self) -> str:
+        """Why the model that is shown cannot be used yet, as a sentence, or ``""``."""
+        if not self.candidate:
+            return "" if self.ready else "The model is not loaded yet. Choose one under Model in Setup, and press Load."
+        shown = catalogue.entry(self.candidate)
+        todo = "press Load" if shown.available else "choose its folder or download it"
+        return f"{shown.title} is chosen but not loaded: {todo}, or choose {self.entry.title} again."
 
     @property
     def loaded(self) -> ModelInfo:

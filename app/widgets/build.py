@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
+    QHBoxLayout,
     QLabel,
     QLayout,
     QPushButton,
@@ -103,6 +104,13 @@ def column(*parts: Part | tuple[Part, int]) -> QWidget:
     """One below the other."""
     made = QWidget()
     fill(QVBoxLayout(made), parts)
+    return made
+
+
+def row(*parts: Part | tuple[Part, int]) -> QWidget:
+    """One to the right of the other."""
+    made = QWidget()
+    fill(QHBoxLayout(made), parts)
     return made
 
 

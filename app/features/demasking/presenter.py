@@ -48,8 +48,8 @@ class DemaskingPresenter(Presenter):
         state = self._state
         if take is None:
             return "This side has no take."
-        if not state.selection.ready:
-            return "The model is not loaded yet."
+        if reason := state.selection.why_not_ready():
+            return reason
         if state.selection.model_id != take.setting.model:
             return f"The take was made with {take.setting.model!r}; load that model to hear its canvas."
         if self._voice(take) is None:

@@ -44,8 +44,8 @@ class ExportPresenter(Presenter):
 
     def why_no_weights(self) -> str:
         """Why the loaded model has no student or draft to write, as a sentence, or ``""``."""
-        if not self._state.selection.ready:
-            return "The model is not loaded yet."
+        if reason := self._state.selection.why_not_ready():
+            return reason
         info = self._state.selection.loaded
         if not info.students and not info.drafts:
             return f"{info.title} has no student or draft to export; train one in the Training panel."

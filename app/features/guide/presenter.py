@@ -24,8 +24,10 @@ class GuidePresenter(Presenter):
             instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
         elif running:
             instead = f"{running[0].kind.value}… You can use the panels meanwhile; <b>Esc</b> cancels."
-        elif not state.selection.ready:
-            instead = "The model is not loaded. Choose one under <b>Model</b> on the left."
+        elif not state.machine.device:
+            instead = f"Opening Paretone: {state.selection.entry.title} is loaded next."
+        elif not state.selection.ready or state.selection.candidate:
+            instead = state.selection.why_not_ready()
         elif done.get("baseline") and not done.get("accelerated") and not state.selection.setting.techniques:
             instead = "<b>Next:</b> engage a technique on the left, then speak the same sentence with it."
         self.guide.show_progress(list(done.values()), instead)

@@ -55,8 +55,8 @@ class LayersPresenter(Presenter):
     def why_not(self) -> str:
         """Why no layers can be left out of the chosen model, as a sentence, or ``""``."""
         state = self._state
-        if not state.selection.ready:
-            return "The model is not loaded yet."
+        if reason := state.selection.why_not_ready():
+            return reason
         if not self.choice.layers:
             return f"{state.selection.loaded.title} decodes no tokens; load a speech language model to remove layers."
         return ""

@@ -8,7 +8,6 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
-    QComboBox,
     QGroupBox,
     QHBoxLayout,
     QLabel,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.features.setup.model_choice import ModelChoice, NarrowBox
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
 from app.shell import file_dialogs
@@ -26,7 +26,7 @@ from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
 from app.state.selection import SEED_LIMIT
 from app.widgets import build
-from app.widgets.boxes import ComboBox, SpinBox
+from app.widgets.boxes import SpinBox
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
@@ -44,6 +44,8 @@ class SetupPanel(QWidget):
 
     problem = Signal(str)
     """A sentence about a choice that cannot be made."""
+    load_wanted = Signal(str, str)
+    """The user wants the model with this id loaded, from this folder if that is not empty."""
     download_wanted = Signal(str)
     """The user wants to fetch the model with this id."""
     training_wanted = Signal(str, object)
@@ -92,33 +94,14 @@ class SetupPanel(QWidget):
         return layout
 
     def _add_model_group(self) -> None:
-        layout = self._group("Model")
-        self.model = _combo("Model")
-        for entry in catalogue.MODELS:
-            self.model.addItem(entry.title if entry.bundled else f"{entry.title} (weights not installed)", entry.id)
-            self.model.setItemData(self.model.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
-        self.model.activated.connect(self._choose_model)
-        self._model_note = build.words("muted")
-        self._folder = build.button(
-            "F&older…", self._ask_for_folder, "Load this model's official checkpoint from a folder"
-        )
-        self._download = build.button(
-            "&Download…",
-            lambda: self.download_wanted.emit(self.model.currentData()),
-            "Show the licence, then download the official checkpoint",
-        )
-        self._official = QWidget()
-        row = QHBoxLayout(self._official)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self._folder)
-        row.addWidget(self._download)
-        layout.addWidget(self.model)
-        layout.addWidget(self._model_note)
-        layout.addWidget(self._official)
+        self.model_choice = ModelChoice(self._state.selection)
+        self.model_choice.load_wanted.connect(self.load_wanted)
+        self.model_choice.download_wanted.connect(self.download_wanted)
+        self._group("Model").addWidget(self.model_choice)
 
     def _add_voice_group(self) -> None:
         layout = self._group("Voice")
-        self.voice = _combo("Voice")
+        self.voice = build.named(NarrowBox(), "Voice")
         self.voice.activated.connect(self._choose_voice)
         self._add_voice = build.button("O&wn…", name="Own recording")
         self._add_voice.setCheckable(True)
@@ -152,7 +135,7 @@ class SetupPanel(QWidget):
         self.text.setPlaceholderText("Type any English sentence")
         self.text.setFixedHeight(int(self.fontMetrics().lineSpacing() * 4.2))
         self.text.textChanged.connect(lambda: self._pending_text.start())
-        self.sentences = _combo("Sentences to choose from")
+        self.sentences = build.named(NarrowBox(), "Sentences to choose from")
         self.sentences.addItem("Choose a sentence…")
         for sentence in catalogue.sentences():
             self.sentences.addItem(sentence, sentence)
@@ -205,25 +188,16 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _show_model(self) -> None:
-        entry, info = self._state.selection.entry, self._state.selection.info
-        self.model.setCurrentIndex(self.model.findData(entry.id))
-        self._official.setVisible(not entry.bundled)
+        entry = self._state.selection.entry
         self.transcript.setVisible(not entry.released_voices)
         self._add_voice.setToolTip(OWN_RELEASED if entry.released_voices else OWN)
-        if info is None:
-            self._model_note.setText(f"{entry.summary}")
-        else:
-            self._model_note.setText(
-                f"{info.parameters / 1e6:.1f} M parameters · {info.layers} layers · {info.precision} · "
-                f"licence {info.licence}"
-            )
-            self._model_note.setToolTip(f"{info.checkpoint}\nSHA-256 {info.fingerprint}")
         self.techniques.show_techniques()
         self._show_selection()
 
     @Slot()
     def _show_selection(self) -> None:
         state = self._state
+        self.model_choice.show_choice()
         ids = [one.id for one in state.selection.voices]
         if ids != [self.voice.itemData(index) for index in range(self.voice.count())]:
             self.voice.clear()
@@ -287,28 +261,6 @@ class SetupPanel(QWidget):
         self._cost.setText(text)
 
     # --- Changing ---------------------------------------------------------------------------------------------------
-    @Slot()
-    def _choose_model(self) -> None:
-        model = self.model.currentData()
-        if model == self._state.selection.model_id and self._state.selection.ready:
-            return
-        entry = catalogue.entry(model)
-        if entry.available:
-            self._state.loading.load_model(model)
-        else:
-            self._official.setVisible(True)
-            self._model_note.setText(
-                f"{entry.title} is not included in Paretone (licence of the weights: {entry.licence}). "
-                "Choose the folder of its checkpoint, or download it."
-            )
-
-    @Slot()
-    def _ask_for_folder(self) -> None:
-        model = self.model.currentData()
-        file_dialogs.ask_for_folder(
-            self, "Folder with the checkpoint", lambda folder: self._state.loading.load_model(model, str(folder))
-        )
-
     @Slot()
     def _choose_voice(self) -> None:
         self._state.selection.choose_voice(self.voice.currentData())
@@ -375,10 +327,3 @@ def _token_cost(state: AppState) -> str:
     if plan.draft is None and plan.decoding is None:
         return f"{passes} for each token."
     return f"{passes} per draft; Decoding shows the number of accepted tokens."
-
-
-def _combo(name: str) -> QComboBox:
-    combo = build.named(ComboBox(), name)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    combo.setMinimumContentsLength(10)
-    return combo

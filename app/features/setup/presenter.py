@@ -3,7 +3,7 @@ that cannot be done without an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMessageBox
@@ -26,8 +26,11 @@ class SetupPresenter(Presenter):
         self._features = services.features
         self._candidates: tuple[str, ...] = ()
         """The architectures that the checkpoint that failed to load may have."""
+        self._next: Callable[[], None] | None = None
+        """Loads what is to be loaded once the running jobs have ended."""
         self.setup = SetupPanel(services.state, services.theme.colours)
         self.setup.problem.connect(services.notices.warn)
+        self.setup.load_wanted.connect(self._load)
         self.setup.download_wanted.connect(self._ask_to_download)
         self.setup.training_wanted.connect(self._train)
         services.docks.put("setup", self.setup)
@@ -44,14 +47,36 @@ class SetupPresenter(Presenter):
             self._notices.warn(problem)
 
     def choose_model(self, model: str) -> None:
-        """Choose ``model`` as if it were chosen in Setup, where what it lacks is asked for."""
-        box = self.setup.model
-        box.setCurrentIndex(box.findData(model))
-        box.activated.emit(box.currentIndex())
+        """Load ``model``, or show in Setup what it lacks."""
+        chosen = self._state.selection
+        chosen.consider_model(model)
+        if catalogue.entry(model).available and (chosen.candidate or not chosen.ready):
+            self._load(model)
 
     def choose_device(self, device: str) -> None:
         """Load the present model on ``device``."""
-        self._state.loading.reload(device)
+        self._ask_first(self._state.selection.entry.title, lambda: self._state.loading.reload(device))
+
+    @Slot(str, str)
+    def _load(self, model: str, folder: str = "") -> None:
+        title = catalogue.entry(model).title
+        self._ask_first(title, lambda: self._state.loading.load_model(model, folder))
+
+    def _ask_first(self, title: str, load: Callable[[], None]) -> None:
+        """Do ``load``, which cancels what runs: the user is asked about that."""
+        running = [job for job in self._state.jobs.running if job.kind is not Kind.LOAD]
+        if not running:
+            load()
+            return
+        cancel, wait = "Cancel it and load", "Load when it has ended"
+
+        def answer(choice: str) -> None:
+            self._next = load if choice == wait else None
+            if choice == cancel or not self._state.jobs.busy:
+                load()
+
+        question = f"{running[0].kind.value} is not finished. Loading {title} now would cancel it."
+        self._notices.ask(question, (cancel, wait), answer)
 
     def follow(self, event: Event) -> None:
         """Note the architectures to choose from where nothing says which one a checkpoint has."""
@@ -69,7 +94,9 @@ class SetupPresenter(Presenter):
         self._state.loading.reload()
 
     def _load_variant(self, command: LoadModel, variant: str) -> None:
-        self._state.loading.load_model(command.model, command.folder, variant, command.device)
+        title = catalogue.entry(command.model).title
+        load = self._state.loading.load_model
+        self._ask_first(title, lambda: load(command.model, command.folder, variant, command.device))
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -81,7 +108,10 @@ class SetupPresenter(Presenter):
             kept = self._state.selection.info
             self._notices.say(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
         if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
-            self._state.loading.load_model(command.model)
+            self._load(command.model)
+        if self._next is not None and not self._state.jobs.busy:
+            load, self._next = self._next, None
+            load()
 
     @Slot(str)
     def _ask_to_download(self, model: str) -> None:

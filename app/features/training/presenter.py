@@ -54,9 +54,9 @@ class TrainingPresenter(Presenter):
     def why_not(self) -> str:
         """Why the chosen training cannot be done with the selected model, as a sentence, or ``""``."""
         state = self._state
-        if not state.selection.ready or state.selection.info is None:
-            return "The model is not loaded yet."
-        info = state.selection.info
+        if reason := state.selection.why_not_ready():
+            return reason
+        info = state.selection.loaded
         chosen = self.training.training if self.training is not None else trainings()[0]
         if info.family not in chosen.families:
             return f"{info.title} cannot be trained here; load another model."

@@ -19,11 +19,11 @@ from tests.engine import small_speech
 
 
 def test_models_without_weights_offer_folder_and_download(window: MainWindow, qtbot: QtBot) -> None:
-    index = window.panels["setup"].model.findData("E2TTS_Base")
-    window.panels["setup"].model.setCurrentIndex(index)
-    window.panels["setup"].model.activated.emit(index)
-    assert window.panels["setup"]._download.isVisibleTo(window.panels["setup"])
-    assert "CC-BY-NC-4.0" in window.panels["setup"]._model_note.text()
+    index = window.panels["setup"].model_choice.box.findData("E2TTS_Base")
+    window.panels["setup"].model_choice.box.setCurrentIndex(index)
+    window.panels["setup"].model_choice.box.activated.emit(index)
+    assert window.panels["setup"].model_choice.download.isVisibleTo(window.panels["setup"])
+    assert "CC-BY-NC-4.0" in window.panels["setup"].model_choice.note.text()
     assert window.state.selection.model_id == "f5-mini"
 
 
@@ -84,7 +84,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_present_one(window: MainWindow
         operations,
         5,
     )
-    assert window.panels["setup"].model.currentData() == "f5-mini"
+    assert window.panels["setup"].model_choice.box.currentData() == "f5-mini"
     assert run(window, window.action.accelerated, qtbot) is Outcome.FINISHED
 
 

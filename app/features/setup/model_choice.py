@@ -1,0 +1,115 @@
+"""The choice of a model: what it is, what it lacks, and loading it once that is confirmed."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
+
+from app.shell import file_dialogs
+from app.state.selection import Selection
+from app.widgets import build
+from app.widgets.boxes import ComboBox
+from engine.models import catalogue
+
+
+class NarrowBox(ComboBox):
+    """A choice that is cut off rather than widens the panel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(10)
+
+
+class _ModelBox(NarrowBox):
+    """The choice of a model, which Enter confirms."""
+
+    confirmed = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.confirmed.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class ModelChoice(QWidget):
+    """Choosing a model only shows it. The one in use stays until the other is loaded."""
+
+    load_wanted = Signal(str, str)
+    """The user wants the model with this id loaded, from this folder if that is not empty."""
+    download_wanted = Signal(str)
+    """The user wants to fetch the model with this id."""
+
+    def __init__(self, selection: Selection, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._selection = selection
+        self.box = build.named(_ModelBox(), "Model")
+        for entry in catalogue.MODELS:
+            self.box.addItem(entry.title if entry.bundled else f"{entry.title} (weights not installed)", entry.id)
+            self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
+        self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
+        self.box.confirmed.connect(self._load)
+        self.note = build.words("muted")
+        self.folder = build.button(
+            "F&older…", self._ask_for_folder, "Load this model's official checkpoint from a folder"
+        )
+        self.download = build.button(
+            "&Download…",
+            lambda: self.download_wanted.emit(self.box.currentData()),
+            "Show the licence, then download the official checkpoint",
+        )
+        self.load = build.button("Lo&ad", self._load)
+        self.keep = build.button("&Keep", self._keep)
+        self._official = build.row(self.folder, self.download)
+        self._confirm = build.row(self.load, self.keep)
+        build.fill(QVBoxLayout(self), [self.box, self.note, self._official, self._confirm]).setSpacing(5)
+
+    def show_choice(self) -> None:
+        """Show the chosen model, what it lacks, and how to load it."""
+        chosen = self._selection
+        entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
+        missing = other and not entry.available
+        self.box.setCurrentIndex(self.box.findData(entry.id))
+        self._official.setVisible(not entry.bundled)
+        self._confirm.setVisible(other)
+        self.load.setVisible(not missing)
+        self.load.setToolTip(f"Load {entry.title} (Enter)")
+        self.keep.setText(f"&Keep {chosen.entry.title}")
+        self.keep.setToolTip(f"Choose {chosen.entry.title} again, which stays in use")
+        details = ""
+        if missing:
+            note = (
+                f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
+                "Choose the folder of its checkpoint, or download it."
+            )
+        elif other or info is None:
+            note = entry.summary
+        else:
+            note = (
+                f"{info.parameters / 1e6:.1f} M parameters · {info.layers} layers · {info.precision} · "
+                f"licence {info.licence}"
+            )
+            details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"
+        self.note.setText(note)
+        self.note.setToolTip(details)
+
+    @Slot()
+    def _load(self) -> None:
+        chosen = self._selection
+        model = chosen.candidate or chosen.model_id
+        if catalogue.entry(model).available and (chosen.candidate or not chosen.ready):
+            self.load_wanted.emit(model, "")
+
+    @Slot()
+    def _keep(self) -> None:
+        self._selection.consider_model(self._selection.model_id)
+        self.box.setFocus()
+
+    @Slot()
+    def _ask_for_folder(self) -> None:
+        model = self.box.currentData()
+        file_dialogs.ask_for_folder(
+            self, "Folder with the checkpoint", lambda folder: self.load_wanted.emit(model, str(folder))
+        )

@@ -1,0 +1,98 @@
+"""Choosing a model only shows it; it is loaded once that is confirmed, and nothing else runs under its name."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.features.setup.panel import SetupPanel
+from app.shell.window import MainWindow
+from app.state.jobs import Kind
+from engine.models import catalogue
+from engine.session.events import AudioReady
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.holding import Posts
+
+MISSING = "E2TTS_Base"
+"""A model whose weights are not there."""
+
+
+def choose(window: MainWindow, model: str) -> SetupPanel:
+    """Choose ``model`` in Setup, as a click or an arrow key does."""
+    setup = window.panels["setup"]
+    setup.model_choice.box.setCurrentIndex(setup.model_choice.box.findData(model))
+    setup.model_choice.box.activated.emit(setup.model_choice.box.currentIndex())
+    return setup
+
+
+def other_bundled(window: MainWindow) -> str:
+    """A model with weights that is not the loaded one."""
+    return next(one.id for one in catalogue.MODELS if one.available and one.id != window.state.selection.model_id)
+
+
+def test_nothing_runs_while_another_model_is_shown_than_is_loaded(borrowed_window: MainWindow) -> None:
+    window = borrowed_window
+    action, loaded = window.action, window.state.selection.entry.title
+    assert action.baseline.isEnabled()
+    choose(window, MISSING)
+    reason = f"{catalogue.entry(MISSING).title} is chosen but not loaded: "
+    for one in (action.baseline, action.accelerated, action["calibrate"], action.export_profile):
+        assert not one.isEnabled()
+        assert one.toolTip().startswith(reason), one.text()
+    assert window.features["guide"].guide.hint == (
+        f"{reason}choose its folder or download it, or choose {loaded} again."
+    )
+    assert window.features["views"].views.compute_button.isEnabled() is False
+    choose(window, window.state.selection.model_id)
+    assert action.baseline.isEnabled()
+
+
+def test_the_text_of_the_other_model_goes_with_it(borrowed_window: MainWindow) -> None:
+    setup = borrowed_window.panels["setup"]
+    before = setup.model_choice.note.text()
+    choose(borrowed_window, MISSING)
+    assert "does not come with Paretone" in setup.model_choice.note.text()
+    assert setup.model_choice.folder.isVisibleTo(setup) and not setup.model_choice.load.isVisibleTo(setup)
+    choose(borrowed_window, borrowed_window.state.selection.model_id)
+    assert setup.model_choice.note.text() == before
+    assert not setup.model_choice.folder.isVisibleTo(setup) and not setup.model_choice.keep.isVisibleTo(setup)
+
+
+def test_arrows_only_choose_and_the_loaded_model_can_be_kept(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    setup, loaded = window.panels["setup"], window.state.selection.model_id
+    for _ in range(3):
+        qtbot.keyClick(setup.model_choice.box, Qt.Key.Key_Down)
+    assert setup.model_choice.box.currentData() == window.state.selection.candidate != loaded
+    assert not window.jobs.busy
+    assert (window.state.selection.model_id, window.state.selection.ready) == (loaded, True)
+    qtbot.mouseClick(setup.model_choice.keep, Qt.MouseButton.LeftButton)
+    assert (setup.model_choice.box.currentData(), window.state.selection.candidate) == (loaded, "")
+
+
+def test_loading_is_confirmed_and_asks_before_a_job_is_cancelled(
+    borrowed_window: MainWindow, shared_posts: Posts, qtbot: QtBot
+) -> None:
+    window, banner = borrowed_window, borrowed_window.notices.banner
+    loaded, other = window.state.selection.model_id, other_bundled(borrowed_window)
+    shared_posts.hold_at(AudioReady)
+    window.action.baseline.trigger()
+    setup = choose(window, other)
+    qtbot.keyClick(setup.model_choice.box, Qt.Key.Key_Return)
+    assert [job.kind for job in window.jobs.running] == [Kind.BASELINE], "nothing is cancelled before the answer"
+    assert "Synthesising the baseline is not finished" in banner.text
+    assert [one.text() for one in banner.answers] == ["Cancel it and load", "Load when it has ended"]
+    qtbot.mouseClick(banner.answers[1], Qt.MouseButton.LeftButton)
+    assert [job.kind for job in window.jobs.running] == [Kind.BASELINE]
+    shared_posts.go_on()
+    qtbot.waitUntil(lambda: window.state.selection.model_id == other, timeout=PATIENCE_MILLISECONDS)
+    assert window.state.comparison.take_a is not None, "the take was finished first"
+    assert window.state.comparison.take_a.setting.model == loaded
+    qtbot.waitUntil(lambda: window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    choose(window, loaded)
+    qtbot.mouseClick(setup.model_choice.load, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(
+        lambda: window.state.selection.model_id == loaded and window.state.selection.ready and not window.jobs.busy,
+        timeout=PATIENCE_MILLISECONDS,
+    )
+    assert window.state.selection.candidate == ""
