@@ -24,15 +24,17 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import PlainError, StudyError
-from engine.measure.evaluation.judging import Judgement
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.studies import definition
 from engine.studies.results import Results, SettingResult
 from engine.studies.space import study_fields
+
+if TYPE_CHECKING:
+    from engine.measure.evaluation.judging import Judgement
 
 ROUNDS = 3
 
