@@ -17,6 +17,7 @@ from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from engine.models.megatts3.config import ENCODER, LATENTS, no_latents
 from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
+from engine.models.minis.folder import is_natural
 from engine.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
 from engine.models.minis.lm_mini.voices import no_mean_mel
 from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
@@ -56,7 +57,7 @@ class CatalogueEntry:
     """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``, which it
     transcribes itself."""
     own_recordings: bool = True
-    """Whether it can speak as in a recording of the user's own."""
+    """Whether it can speak as in a recording of the user's own; a folder of natural speech can in any case."""
     architectures: tuple[str, ...] = ()
     """Names of the released architectures that its files may have; any other is described by a sidecar in their
     folder."""
@@ -255,9 +256,10 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
 def voice_problem(audio: Path, model: str, folder: str = "") -> str:
     """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
     chosen = entry(model)
-    if not chosen.own_recordings:
+    place = Path(folder) if folder else chosen.folder
+    if not chosen.own_recordings and not is_natural(place):
         return no_mean_mel(audio.name, chosen.title, tuple(VOICE_TITLES))
-    encoder = (Path(folder) if folder else chosen.folder) / ENCODER
+    encoder = place / ENCODER
     able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
     return "" if able else no_latents(audio)
 

@@ -13,6 +13,7 @@ from engine import device as devices
 from engine.errors import CheckpointError
 from engine.models.base import ModelInfo
 from engine.models.catalogue import CatalogueEntry
+from engine.models.minis.natural.vocoder import LatentVocoder
 from engine.models.networks.vocos import Vocos
 from engine.models.vocoders import Vocoder, load_vocoder
 
@@ -66,6 +67,16 @@ class LoadRequest:
     def vocos(self) -> Vocos:
         """The same for a model that needs a Vocos."""
         return Vocos.load(self._announced_vocoder(), self.device, self.check)
+
+    def natural_vocoder(self) -> LatentVocoder:
+        """The same for a model of natural speech."""
+        vocoder = self.vocoder()
+        if not isinstance(vocoder, LatentVocoder):
+            raise CheckpointError(
+                f"The model in {self.place} makes natural speech, which the vocoder in {self.vocoder_folder} cannot "
+                "decode; put that of natural speech there."
+            )
+        return vocoder
 
     def _announced_vocoder(self) -> Path:
         folder = self.vocoder_folder

@@ -17,7 +17,7 @@ import torch
 
 from engine import device as devices
 from engine.errors import Cancelled, TrainingError
-from engine.models.catalogue import judged_sentences, voices
+from engine.models.catalogue import voices
 from engine.models.files.language_weights import own_place
 from engine.setting.knobs import Values
 from engine.training.follower import Follower
@@ -25,7 +25,6 @@ from engine.training.learner import SMALL_PARAMETERS
 from engine.training.optimisers import Rates
 from engine.training.requests import CompanionRequest, Trained
 from engine.training.saving import save_with_log
-from engine.training.sentences import PROMPT, training_sentences
 from engine.training.session import Budget, Intervals, Milestone, TrainingSession, check_place
 from engine.training.spoken_tokens import SpokenTokens, kept_tokens
 from engine.training.teacher import Teacher
@@ -142,7 +141,7 @@ def _own_speech(request: CompanionRequest, teacher: Teacher, follower: Follower)
         speakers = voices(request.model, request.folder)
         count = request.sentences * len(speakers)
         follower.status(f"{teacher.entry.title} speaks {count} sentences to learn from")
-        sentences = training_sentences(count, excluded=[PROMPT, *judged_sentences()])
+        sentences = teacher.sentences(count)
         random.Random(request.seed).shuffle(sentences)
         spoken: list[SpokenTokens] = []
         for start in range(0, count, teacher.portion):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import torch
 
-from engine.audio.mel import MelFrontEnd
 from engine.models.base import Voice
 from engine.models.catalogue import VOICE_TITLES, CatalogueEntry
-from engine.models.f5.prompts import PromptReader
 from engine.models.families.training_layout import HuggingFaceNames
 from engine.models.files.checkpoints import fingerprint, read_weights
+from engine.models.load_request import LoadRequest
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.models.minis.lm_mini.front_end import LmMiniFrontEnd
+from engine.models.minis.lm_mini.parts import LmMiniParts, read_parts
 from engine.sampling.tokens import Nucleus
+from engine.training.everyday import corpus_sentences
 from engine.training.follower import Follower
 from engine.training.recorded_tokens import record_tokens
 from engine.training.self_generated import TOGETHER, speak_tokens
@@ -43,19 +44,24 @@ class LmMiniTeacher(Teacher):
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
         return collate(items, self.layout)
 
+    def sentences(self, count: int) -> list[str]:
+        """Those of natural speech are what people write."""
+        if self.layout.vocabulary.natural:
+            return corpus_sentences(count, excluded=self.unseen)
+        return super().sentences(count)
+
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
     ) -> Utterances:
         """As :class:`Teacher` says; always on the processor."""
-        progress, front_end = follower.progress, self.front_end()
+        progress, front_end = follower.progress, self.parts.front_end
         return speak_tokens(self.network, self.layout, front_end, voices, sentences, self.sampler, seed, progress)
 
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
-        return record_tokens(manifest, self.folder, work, follower.progress)
+        return record_tokens(manifest, self.folder, self.parts, work, follower.progress)
 
-    def front_end(self) -> LmMiniFrontEnd:
-        """Its front end for texts and voices."""
-        tokenizer, means = self.folder.tokenizer(torch.device("cpu"))
-        reader = PromptReader(MelFrontEnd(), whole_frames=True)
-        vocabulary = self.layout.vocabulary
-        return LmMiniFrontEnd(tokenizer, means, self.folder.durations(), vocabulary, reader, self.entry.title)
+    @cached_property
+    def parts(self) -> LmMiniParts:
+        """What speaks and hears around its network."""
+        request = LoadRequest(self.entry, self.root, "", torch.device("cpu"), lambda status: None, self.folder.check)
+        return read_parts(request, self.folder)

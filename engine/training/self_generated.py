@@ -39,13 +39,13 @@ def speak_tokens(
     """Let ``network`` speak its share of ``sentences`` in each of ``voices``, in the order of the sentences.
 
     ``progress`` is called with spoken and total sentences, of those that are being spoken their share, before every
-    token, and may raise to cancel.
+    token, and may raise to cancel. The pace of each sentence is drawn from ``seed`` and its number.
     """
     generator = torch.Generator().manual_seed(seed)
     texts: list[tuple[int, Voice, np.ndarray]] = []
     for number, sentence in enumerate(sentences):
         voice = voices[number % len(voices)]
-        _, passages = front_end(sentence, voice, Values(speed=1.0), lambda: None)
+        _, passages = front_end(sentence, voice, Values(speed=1.0), lambda: None, seed + number)
         texts += [(number, voice, passage.phones) for passage in passages.passages if len(passage.phones)]
     transformer = FusedTransformer.of(network.transformer)
     found: dict[int, SpokenTokens] = {}

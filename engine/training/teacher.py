@@ -16,13 +16,14 @@ import numpy as np
 from engine.errors import CheckpointError, TextError, TrainingError
 from engine.models import load_model
 from engine.models.base import Voice
-from engine.models.catalogue import CatalogueEntry
+from engine.models.catalogue import CatalogueEntry, judged_sentences
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.training_layout import TrainingRow
 from engine.sampling.tokens import TokenSampler
 from engine.setting.setting import Setting
 from engine.training.follower import Follower
 from engine.training.manifest import ManifestRow, read_manifest, refuse
+from engine.training.sentences import PROMPT, training_sentences
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate_rows, kept_tokens
 from engine.training.token_network import TokenNetwork
 
@@ -51,6 +52,15 @@ class Teacher(ABC):
     @abstractmethod
     def collate(self, items: Sequence[Sequence[SpokenTokens]]) -> TokenBatch:
         """A batch as the model reads it; see :data:`engine.training.spoken_tokens.Collate`."""
+
+    @property
+    def unseen(self) -> list[str]:
+        """Sentences that nothing is trained on."""
+        return [PROMPT, *judged_sentences()]
+
+    def sentences(self, count: int) -> list[str]:
+        """What it is to speak if it is to learn from itself."""
+        return training_sentences(count, excluded=self.unseen)
 
     @abstractmethod
     def speak(

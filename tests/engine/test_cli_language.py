@@ -11,7 +11,7 @@ import soundfile
 
 from engine.models.families.token_decoder import StreamingDifference
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
-from engine.models.minis.lm_mini.decoding import MelTokenDecoder
+from engine.models.minis.lm_mini.decoding import GatheringDecoder
 from tests.engine.speaking import TEXT, load, write_all
 
 MODEL = ("--model", "lm-mini")
@@ -68,9 +68,9 @@ def test_what_streaming_costs_is_compared(
     compare = ("compare", *MODEL, "--text", TEXT, "--repeats", "1", "speed=2", "speed=2,temperature=0")
     assert "streamed to whole" not in paretone(*compare)[1]
     # As with a decoder that looks at the whole utterance.
-    monkeypatch.setattr(MelTokenDecoder, "exact", False)
+    monkeypatch.setattr(GatheringDecoder, "exact", False)
     differing = StreamingDifference(0.1, -18.4, 0)
-    monkeypatch.setattr(MelTokenDecoder, "difference", lambda one: differing)
+    monkeypatch.setattr(GatheringDecoder, "difference", lambda one: differing)
     said = paretone(*compare)[1]
     assert "streamed to whole (dB)" in said and "-18" in said
     assert json.loads(paretone(*compare, "--json")[1])["a"]["streaming_difference"] == -18.4

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from engine import device as devices
 from engine.audio.mel import MelFrontEnd
-from engine.errors import CheckpointError
 from engine.models.base import Voice
 from engine.models.f5.prompts import PromptReader
 from engine.models.files.checkpoints import fingerprint
@@ -20,16 +19,16 @@ from engine.models.megatts3.dit import BRANCHES, MegaDiT
 from engine.models.megatts3.durations import Tempo
 from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassages, MegaPrompt
+from engine.models.minis.folder import NATURAL_PHONES, PHONES
 from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.megatts3_mini.decoding import MelDecoder
 from engine.models.minis.megatts3_mini.front_end import MegaMiniFrontEnd
 from engine.models.minis.megatts3_mini.natural_front_end import NaturalMegaFrontEnd
 from engine.models.minis.natural.grouped import GroupedCodec
-from engine.models.minis.natural.vocoder import LatentVocoder
 from engine.setting.knobs import Values
 
-PHONES, NATURAL_PHONES, OFFICIAL = "phones", "natural phones", "official"
-"""Names of the text front ends."""
+OFFICIAL = "official"
+"""Name of the official text front end."""
 
 
 def load_megatts3(request: LoadRequest) -> MegaSpeech:
@@ -51,13 +50,7 @@ def _bundled(request: LoadRequest) -> MegaSpeech:
 
 
 def _natural(request: LoadRequest, folder: MegaMiniFolder) -> MegaSpeech:
-    vocoder = request.vocoder()
-    if not isinstance(vocoder, LatentVocoder):
-        raise CheckpointError(
-            f"{folder.root} makes latents of natural speech, which the vocoder in {request.vocoder_folder} cannot "
-            "decode; put that of natural speech there."
-        )
-    codec = GroupedCodec(vocoder)
+    codec = GroupedCodec(request.natural_vocoder())
     front_end = NaturalMegaFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.vocabulary())
     return _speech(request, folder.weights_path, folder.backbone(), codec, front_end, NATURAL_PHONES)
 

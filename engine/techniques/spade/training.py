@@ -12,7 +12,7 @@ import torch
 from engine.errors import SettingError
 from engine.models import load_model
 from engine.models.base import StepReport, Utterance
-from engine.models.catalogue import judged_sentences, voices
+from engine.models.catalogue import voices
 from engine.models.families.language import LanguageSpeech
 from engine.models.files.language_weights import STUDENTS, own_place, places
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
@@ -27,7 +27,6 @@ from engine.training.follower import Follower
 from engine.training.optimisers import Rates
 from engine.training.requests import CompanionRequest
 from engine.training.saving import save_with_log
-from engine.training.sentences import PROMPT, training_sentences
 from engine.training.session import Milestone
 from engine.training.teacher import Teacher
 from engine.training.token_recipe import TokenData, TokenRecipe
@@ -98,7 +97,7 @@ def _record(request: CompanionRequest, teacher: Teacher, follower: Follower) -> 
     follower.status(f"Measuring how much each layer of {teacher.entry.title} matters")
     model = load_model(request.model, folder=request.folder, device=request.device, check=follower.check)
     assert isinstance(model, LanguageSpeech)
-    sentences = training_sentences(MEASURED_SENTENCES, excluded=[PROMPT, *judged_sentences()])
+    sentences = teacher.sentences(MEASURED_SENTENCES)
     speakers = voices(request.model, request.folder)
     utterances = [Utterance(sentence, voice) for sentence in sentences for voice in speakers]
     setting = Setting(request.model, teacher.entry.options_with(), seed=request.seed)

@@ -7,17 +7,29 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine.models.catalogue import entry
+from engine.models.load_request import LoadRequest
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
+from engine.models.minis.lm_mini.parts import LmMiniParts, read_parts
+from engine.models.silent_observer import SilentObserver
 from engine.training.recorded_tokens import record_tokens
 from tests.engine.small_language import CODES, write_model
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest
 
 
+def parts_of(folder: LmMiniFolder) -> LmMiniParts:
+    nothing = SilentObserver()
+    request = LoadRequest(entry("lm-mini"), folder.root, "", torch.device("cpu"), nothing.status, nothing.check)
+    return read_parts(request, folder)
+
+
 def test_phones_and_tokens_stand_side_by_side(tmp_path: Path) -> None:
     folder = LmMiniFolder(write_model(tmp_path / "model"))
-    training, held_out = record_tokens(toy_manifest(tmp_path, clips=4), folder, tmp_path / "speech-of-it")
+    training, held_out = record_tokens(
+        toy_manifest(tmp_path, clips=4), folder, parts_of(folder), tmp_path / "speech-of-it"
+    )
     assert (len(training), len(held_out)) == (4, 4)
     for one in (*training, *held_out):
         assert len(one.phones) == len(one.codes) > 25
@@ -30,7 +42,7 @@ def test_phones_and_tokens_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_tokens_are_those_of_the_models_own_tokenizer(tmp_path: Path) -> None:
     folder = LmMiniFolder(write_model(tmp_path / "model"))
-    training, _ = record_tokens(toy_manifest(tmp_path, clips=4), folder, tmp_path / "speech-of-it")
+    training, _ = record_tokens(toy_manifest(tmp_path, clips=4), folder, parts_of(folder), tmp_path / "speech-of-it")
     tokenizer, _ = folder.tokenizer(torch.device("cpu"))
     mel = torch.from_numpy(toy_corpus(4).training[0].mel.astype(np.float32))[None]
     with torch.inference_mode():

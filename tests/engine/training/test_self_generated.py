@@ -31,7 +31,7 @@ def test_it_speaks_together_as_it_does_alone() -> None:
     speaker = voice("slt")
     with torch.inference_mode():
         together = speak_tokens(
-            teacher.network, teacher.folder.layout(), teacher.front_end(), [speaker], SENTENCES, Greedy()
+            teacher.network, teacher.folder.layout(), teacher.parts.front_end, [speaker], SENTENCES, Greedy()
         )
     model = load_model("lm-mini", device="cpu")
     alone = []
@@ -54,7 +54,7 @@ def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
     spoken = speak_tokens(
         teacher.network,
         teacher.folder.layout(),
-        teacher.front_end(),
+        teacher.parts.front_end,
         [voice("slt"), voice("rms")],
         SENTENCES,
         teacher.sampler,
@@ -78,7 +78,7 @@ def test_it_can_be_cancelled_before_every_token(tmp_path: Path) -> None:
         speak_tokens(
             teacher.network,
             teacher.folder.layout(),
-            teacher.front_end(),
+            teacher.parts.front_end,
             [voice("slt")],
             SENTENCES * 4,
             teacher.sampler,

@@ -8,20 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from engine import device as devices
-from engine.audio.mel import MelFrontEnd
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.language_network import LanguageNetwork, ReadDraft, ReadStudent
-from engine.models.minis.frames import HOP, SAMPLE_RATE
 from engine.models.minis.lm_mini.checkpoint import TEXT
-from engine.models.minis.lm_mini.decoding import MelTokenDecoder
-from engine.models.minis.lm_mini.front_end import LmMiniFrontEnd, LmMiniPassage, LmMiniPassages, LmMiniPrompt
-from engine.models.minis.lm_mini.layout import Layout, positions
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from engine.models.networks.vocos import Vocos
+from engine.models.minis.lm_mini.decoding import GatheringDecoder
+from engine.models.minis.lm_mini.front_end import LmMiniPassage, LmMiniPassages, LmMiniPrompt
+from engine.models.minis.lm_mini.layout import positions
+from engine.models.minis.lm_mini.parts import LmMiniParts
 from engine.sampling.autoregressive import Request, decode
 from engine.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms
 from engine.setting.knobs import Values
@@ -43,24 +39,17 @@ class LmMiniSpeech(LanguageSpeech):
         self,
         info: ModelInfo,
         network: LanguageNetwork,
-        tokenizer: SpeechTokenizer,
-        vocoder: Vocos,
-        front_end: LmMiniFrontEnd,
-        layout: Layout,
-        mean_mel: Tensor,
+        parts: LmMiniParts,
         read_student: ReadStudent,
         read_draft: ReadDraft,
     ) -> None:
-        """``mean_mel`` (bands,) is that of any voice, to warm up with."""
-        rate = SAMPLE_RATE / (HOP * tokenizer.config.stride)
-        super().__init__(info, network, rate, read_student, read_draft)
-        self._tokenizer, self._vocoder, self._front_end, self._layout = tokenizer, vocoder, front_end, layout
-        self._mean_mel = mean_mel
+        super().__init__(info, network, 1 / parts.coding.token_seconds, read_student, read_draft)
+        self._coding, self._front_end, self._layout = parts.coding, parts.front_end, parts.layout
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
         passage = LmMiniPassage("", torch.zeros(WARM_UP_TOKENS, dtype=torch.long).numpy())
-        prompt = LmMiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, self._mean_mel)
+        prompt = LmMiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, self._coding.nobody)
         request = self._request(network, passage, prompt, Values())
         decoder = self._decoder(prompt, 0, Values())
         for cycle in decode(network.tokens, request, Nucleus(top_k=25), Uniforms(0)):
@@ -68,18 +57,14 @@ class LmMiniSpeech(LanguageSpeech):
         decoder.finish()
         devices.synchronise(self._device)
 
-    @torch.inference_mode()
     def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
-        """Copy of speech (n,) of ``voice`` through tokenizer and vocoder, float32 at the model's rate."""
-        mel = MelFrontEnd()(torch.from_numpy(samples)).to(self._device)
-        codes = self._tokenizer.encode(mel)[0].tolist()
-        prompt = self._front_end.prompt(voice)
-        return self._decoder(prompt, 0, Values()).whole(codes).samples
+        """Copy of speech (n,) of ``voice`` through the tokenizer, float32 at the model's rate."""
+        return self._coding.copied(samples, self._front_end.prompt(voice).who)
 
     def _prepare(
         self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[LmMiniPrompt, LmMiniPassages]:
-        return self._front_end(text, voice, options, check)
+        return self._front_end(text, voice, options, check, seed)
 
     def _ready_voice(self, voice: Voice, observer: Observer) -> None:
         self._front_end.prompt(voice)
@@ -115,5 +100,5 @@ class LmMiniSpeech(LanguageSpeech):
             prompt.codes,
         )
 
-    def _decoder(self, prompt: LmMiniPrompt, seed: int, options: Values) -> MelTokenDecoder:
-        return MelTokenDecoder(self._tokenizer, self._vocoder, prompt.mean_mel)
+    def _decoder(self, prompt: LmMiniPrompt, seed: int, options: Values) -> GatheringDecoder:
+        return GatheringDecoder(self._coding.stream(prompt.who), self._coding.device)

@@ -10,21 +10,18 @@ from torch import Tensor
 
 from engine.models.families.passages import Decoded
 from engine.models.families.token_decoder import TokenDecoder
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from engine.models.networks.streamed_mel import StreamedMel
-from engine.models.networks.vocos import Vocos
+from engine.models.minis.coding import CodeStream
 
 GATHERED = 8
-"""Tokens that are decoded at once: enough that calling the operators costs little, and 170 ms of speech."""
+"""Tokens that are decoded at once: enough that calling the operators costs little, and 170 to 200 ms of speech."""
 
 
-class MelTokenDecoder(TokenDecoder):
-    """Tokens to mel frames by the tokenizer's decoder, and these to audio by Vocos."""
+class GatheringDecoder(TokenDecoder):
+    """Hands tokens on to a stream some at a time."""
 
-    def __init__(self, tokenizer: SpeechTokenizer, vocoder: Vocos, voice: Tensor) -> None:
-        """``voice`` is the mean mel (bands,) of who speaks."""
-        self._device = voice.device
-        self._stream = StreamedMel(tokenizer, vocoder, voice)
+    def __init__(self, stream: CodeStream, device: torch.device) -> None:
+        """``device`` is that of the stream."""
+        self._device, self._stream = device, stream
         self._gathered: list[int] = []
         self._begun = False
 
@@ -47,7 +44,7 @@ class MelTokenDecoder(TokenDecoder):
         return self._stream.mel
 
     def _taken(self) -> Tensor:
-        """The gathered samples, (n,)."""
+        """The gathered tokens, (n,)."""
         codes = torch.tensor(self._gathered, dtype=torch.long, device=self._device)
         self._gathered, self._begun = [], True
         return codes

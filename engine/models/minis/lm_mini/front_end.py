@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from engine.errors import AudioError
-from engine.front_end.durations import DurationTable, frames, labels
 from engine.front_end.phones import PhoneVocabulary
-from engine.front_end.reading import PhoneReader
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
-from engine.models.f5.prompts import PromptReader
 from engine.models.families.voices import Remembered
-from engine.models.minis.frames import HOP, SAMPLE_RATE, token_phones
+from engine.models.minis.coding import Coding
+from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from engine.models.minis.lm_mini.voices import no_mean_mel
+from engine.models.minis.prompts import phones_of_prompt
+from engine.models.minis.texts import Texts
 from engine.setting.knobs import Values
 
 
@@ -31,8 +30,8 @@ class LmMiniPrompt:
     phones: np.ndarray = field(repr=False)
     """(n,) ids, one for every code."""
     codes: tuple[int, ...] = field(repr=False)
-    mean_mel: Tensor = field(repr=False)
-    """(bands,) over much of the voice's speech."""
+    who: Any = field(repr=False)
+    """Who speaks, as the coding knows it."""
     notes: tuple[str, ...] = ()
 
 
@@ -63,42 +62,41 @@ class LmMiniFrontEnd:
 
     def __init__(
         self,
-        tokenizer: SpeechTokenizer,
-        mean_mels: dict[str, Tensor],
-        durations: DurationTable,
+        coding: Coding[SpeechTokenizer, Any],
+        texts: Texts,
         vocabulary: PhoneVocabulary,
-        read_prompt: PromptReader,
-        title: str,
+        read_prompt: Callable[[Voice], ReadPrompt],
     ) -> None:
-        self._tokenizer, self._mean_mels, self._title = tokenizer, mean_mels, title
-        self._reader, self._vocabulary, self._read_prompt = PhoneReader(durations), vocabulary, read_prompt
+        self._coding, self._texts, self._vocabulary, self._read_prompt = coding, texts, vocabulary, read_prompt
         self._prompts: Remembered[LmMiniPrompt] = Remembered(operator.is_)
 
     def __call__(
-        self, text: str, voice: Voice, options: Values, check: Callable[[], None]
+        self, text: str, voice: Voice, options: Values, check: Callable[[], None], seed: int | None = None
     ) -> tuple[LmMiniPrompt, LmMiniPassages]:
-        """Raises :class:`engine.errors.AudioError` for a voice whose mean mel is not known, and
+        """Raises :class:`engine.errors.AudioError` for a voice that it cannot speak in, and
         :class:`engine.errors.TextError`."""
         prompt = self.prompt(voice)
         check()
-        pieces, notes = self._reader.pieces(text, voice.id, float(options["speed"]), quick_start=False)
-        passages = []
-        for piece in pieces:
-            by_frame = frames(piece.phones, piece.seconds, self._vocabulary, SAMPLE_RATE, HOP)
-            passages.append(LmMiniPassage(piece.text, token_phones(by_frame, self._tokenizer.config.stride)))
-        return prompt, LmMiniPassages(tuple(passages), notes)
+        pieces, notes = self._texts.spoken(text, voice, float(options["speed"]), by_sentence=False, seed=seed)
+        return prompt, LmMiniPassages(
+            tuple(LmMiniPassage(piece, self._tokens(phones)) for piece, phones in pieces), notes
+        )
 
     def prompt(self, voice: Voice) -> LmMiniPrompt:
         """``voice`` made ready."""
-        if voice.id not in self._mean_mels:
-            raise AudioError(no_mean_mel(voice.title or voice.id, self._title, tuple(self._mean_mels)))
         read = self._read_prompt(voice)
         return self._prompts.of(read, lambda: self._encoded(read))
 
     @torch.inference_mode()
     def _encoded(self, read: ReadPrompt) -> LmMiniPrompt:
-        stride = self._tokenizer.config.stride
-        codes = self._tokenizer.encode(read.mel[:, : read.frames].to(self._tokenizer.mel_mean.device))
-        by_frame = labels(read.voice.phones, read.frames, self._vocabulary, SAMPLE_RATE, HOP)
-        phones = token_phones(by_frame, stride)
-        return LmMiniPrompt(phones, tuple(codes[0].tolist()), self._mean_mels[read.voice.id], read.notes)
+        coding = self._coding
+        phones, notes = phones_of_prompt(read, self._texts, self._vocabulary)
+        frames = coding.frames(read.mel[:, : read.frames])
+        who = coding.speaker(read.voice, frames)
+        codes = tuple(coding.codes(frames, who).tolist())
+        return LmMiniPrompt(self._tokens(phones, len(frames)), codes, who, notes)
+
+    def _tokens(self, phones: Sequence[TimedPhone], frames: int | None = None) -> np.ndarray:
+        """(n,) ids of ``phones`` over a number of frames, by default as many as they fill."""
+        frames = self._coding.frames_until(phones) if frames is None else frames
+        return token_phones(self._coding.labels(phones, frames, self._vocabulary), self._coding.stride)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader, PassageJoiner
-from engine.audio.mel import MelFrontEnd
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.masked import MaskedSpeech
 from engine.models.families.masked_script import MaskedScript
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.masked_rows import MaskedRequest
-from engine.models.minis.frames import HOP, SAMPLE_RATE
+from engine.models.minis.coding import Coding
+from engine.models.minis.frames import SAMPLE_RATE
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd, OmniMiniPassage, OmniMiniPassages, OmniMiniPrompt
 from engine.models.minis.omni_mini.layout import positions
 from engine.models.networks.masked_network import MaskedNetwork
-from engine.models.networks.vocos import Vocos
 from engine.sampling.demasking import Canvas, Rules, SeededCanvasNoise, demask
 from engine.sampling.demasking_schedule import Block
 from engine.setting.knobs import Values
@@ -36,25 +36,22 @@ class OmniMiniSpeech(MaskedSpeech):
         self,
         info: ModelInfo,
         network: MaskedNetwork,
-        codec: ResidualCodec,
-        vocoder: Vocos,
+        coding: Coding[ResidualCodec, Any],
         front_end: OmniMiniFrontEnd,
     ) -> None:
-        super().__init__(info, network, HOP * codec.config.stride / SAMPLE_RATE)
-        self._codec, self._vocoder, self._front_end = codec, vocoder, front_end
+        super().__init__(info, network, coding.token_seconds)
+        self._coding, self._front_end = coding, front_end
 
-    @torch.inference_mode()
     def copied(self, samples: np.ndarray, voice: Voice) -> np.ndarray:
-        """Copy of speech (n,) of ``voice`` through codec and vocoder, float32 at the model's rate."""
-        mel = MelFrontEnd()(torch.from_numpy(samples)).to(self._device)
-        decoder = ResidualGridDecoder(self._codec, self._vocoder, self._front_end.prompt(voice).mean_mel)
-        return decoder.whole(self._codec.encode(mel)[0].T).samples
+        """Copy of speech (n,) of ``voice`` through the codec, float32 at the model's rate."""
+        return self._coding.copied(samples, self._front_end.prompt(voice).who)
 
     @torch.inference_mode()
     def _warm_up(self, network: FusedMasked) -> None:
         silence = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=self._device)
-        mel = self._codec.mel_mean.expand(1, WARM_UP_FRAMES * self._codec.config.stride, -1)
-        prompt = OmniMiniPrompt(silence, self._codec.encode(mel)[0].T, self._codec.mel_mean)
+        codec = self._coding.codec
+        frames = codec.mel_mean.expand(1, WARM_UP_FRAMES * codec.config.stride, -1)
+        prompt = OmniMiniPrompt(silence, codec.encode(frames)[0].T, self._coding.nobody)
         passage = OmniMiniPassage("", silence)
         rules = Rules()
         request = self._request(passage, prompt, Values())
@@ -77,14 +74,15 @@ class OmniMiniSpeech(MaskedSpeech):
     def _passages(
         self, text: str, voice: Voice, prompt: OmniMiniPrompt, options: Values, seed: int | None = None
     ) -> OmniMiniPassages:
-        return self._front_end.passages(text, voice, float(options["speed"]), bool(options["by_sentence"]))
+        return self._front_end.passages(text, voice, float(options["speed"]), bool(options["by_sentence"]), seed)
 
     def _request(self, passage: OmniMiniPassage, prompt: OmniMiniPrompt, options: Values) -> MaskedRequest:
         text = torch.cat([prompt.tokens, passage.tokens])
         return MaskedRequest(text, prompt.codes, passage.frames, positions(len(text)).to(text.device))
 
     def _decoder(self, prompt: OmniMiniPrompt, options: Values) -> ResidualGridDecoder:
-        return ResidualGridDecoder(self._codec, self._vocoder, prompt.mean_mel)
+        coding = self._coding
+        return ResidualGridDecoder(coding.stream(prompt.who), coding.codec.config.codebooks, coding.device)
 
     def _joiner(self, script: MaskedScript) -> PassageJoiner:
         return PassageJoiner(CrossFader(round(float(script.options["cross_fade"]) * SAMPLE_RATE)))

@@ -1,7 +1,7 @@
 """Codes of the bundled masked model to audio, block by block, exactly as all at once.
 
-A frame of audio depends on the codec's tokens around it, as far as its convolutions reach: 12 tokens (512 ms) after it.
-So much of a block is held back until the next one has come; nothing is computed twice.
+A frame of audio depends on the codec's tokens around it, as far as its convolutions reach: some 500 ms after it. So
+much of a block is held back until the next one has come; nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -12,18 +12,16 @@ from torch import Tensor
 
 from engine.models.families.grid_decoder import GridDecoder
 from engine.models.families.passages import Decoded
-from engine.models.minis.omni_mini.codec import ResidualCodec
-from engine.models.networks.streamed_mel import StreamedMel
-from engine.models.networks.vocos import Vocos
+from engine.models.minis.coding import CodeStream
 
 
 class ResidualGridDecoder(GridDecoder):
-    """Codes to mel frames by the codec's decoder, and these to audio by Vocos."""
+    """Hands a grid on to a stream of codes."""
 
-    def __init__(self, codec: ResidualCodec, vocoder: Vocos, voice: Tensor) -> None:
-        """``voice`` is the mean mel (bands,) of who speaks."""
-        self._stream = StreamedMel(codec, vocoder, voice)
-        self._none = torch.zeros(0, codec.config.codebooks, dtype=torch.long, device=voice.device)
+    def __init__(self, stream: CodeStream, codebooks: int, device: torch.device) -> None:
+        """``device`` is that of the stream."""
+        self._stream = stream
+        self._none = torch.zeros(0, codebooks, dtype=torch.long, device=device)
         self._begun = False
 
     def push(self, codes: Tensor) -> np.ndarray:

@@ -6,22 +6,22 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
-from engine.front_end.durations import DurationTable, labels, timed
-from engine.front_end.reading import PhoneReader
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
 from engine.models.families.voices import Remembered
-from engine.models.minis.frames import HOP, SAMPLE_RATE
+from engine.models.minis.coding import Coding
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.minis.prompts import phones_of_prompt
+from engine.models.minis.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class OmniMiniPrompt:
     """(n,) ids of the text, one for every frame."""
     codes: Tensor = field(repr=False)
     """(codebooks, n)."""
-    mean_mel: Tensor = field(repr=False)
-    """(bands,) over the recording."""
+    who: Any = field(repr=False)
+    """Who speaks, as the coding knows it."""
     notes: tuple[str, ...] = ()
 
 
@@ -62,21 +62,20 @@ class OmniMiniPassages:
 class OmniMiniFrontEnd:
     """Makes voices and texts ready, and remembers the last voice. What it gives is on the codec's device."""
 
-    def __init__(self, codec: ResidualCodec, durations: DurationTable, layout: Layout) -> None:
-        self._codec, self._layout = codec, layout
-        self._reader = PhoneReader(durations)
+    def __init__(self, coding: Coding[ResidualCodec, Any], texts: Texts, layout: Layout) -> None:
+        self._coding, self._texts, self._layout = coding, texts, layout
         self._read_prompt = PromptReader(MelFrontEnd(), whole_frames=True)
         self._prompts: Remembered[OmniMiniPrompt] = Remembered(operator.is_)
 
-    def passages(self, text: str, voice: Voice, speed: float, by_sentence: bool) -> OmniMiniPassages:
-        """``text`` with the durations of ``voice``; ``by_sentence`` as in :meth:`PhoneReader.pieces`.
+    def passages(
+        self, text: str, voice: Voice, speed: float, by_sentence: bool, seed: int | None = None
+    ) -> OmniMiniPassages:
+        """``text`` in pieces; see :meth:`engine.models.minis.texts.Texts.spoken`.
 
         Raises :class:`engine.errors.TextError`.
         """
-        pieces, notes = self._reader.pieces(text, voice.id, speed, quick_start=False, by_sentence=by_sentence)
-        return OmniMiniPassages(
-            tuple(OmniMiniPassage(one.text, self._tokens(timed(one.phones, one.seconds))) for one in pieces), notes
-        )
+        pieces, notes = self._texts.spoken(text, voice, speed, by_sentence, seed)
+        return OmniMiniPassages(tuple(OmniMiniPassage(piece, self._tokens(phones)) for piece, phones in pieces), notes)
 
     def prompt(self, voice: Voice) -> OmniMiniPrompt:
         """``voice`` made ready. Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`."""
@@ -85,15 +84,17 @@ class OmniMiniFrontEnd:
 
     @torch.inference_mode()
     def _encoded(self, read: ReadPrompt) -> OmniMiniPrompt:
-        phones, notes = phones_of_prompt(read, self._reader)
-        mel = read.mel[:, : read.frames].to(self._codec.mel_mean.device)
-        codes = self._codec.encode(mel)[0].T.contiguous()
-        return OmniMiniPrompt(self._tokens(phones, codes.shape[1]), codes, mel[0].mean(0), notes)
+        coding = self._coding
+        phones, notes = phones_of_prompt(read, self._texts, self._layout.vocabulary)
+        frames = coding.frames(read.mel[:, : read.frames])
+        who = coding.speaker(read.voice, frames)
+        codes = coding.codes(frames, who).T.contiguous()
+        return OmniMiniPrompt(self._tokens(phones, codes.shape[1]), codes, who, notes)
 
-    def _tokens(self, phones: Sequence[TimedPhone], frames: int | None = None) -> Tensor:
+    def _tokens(self, phones: Sequence[TimedPhone], count: int | None = None) -> Tensor:
         """``phones`` over a number of codec frames, by default as many as they fill in part."""
-        stride = self._codec.config.stride
-        if frames is None:
-            frames = max(-(-round(phones[-1][2] * SAMPLE_RATE / HOP) // stride), 1)
-        by_frame = labels(phones, frames * stride, self._layout.vocabulary, SAMPLE_RATE, HOP)
-        return torch.from_numpy(self._layout.text(by_frame, stride)).to(self._codec.mel_mean.device)
+        stride = self._coding.stride
+        if count is None:
+            count = max(-(-self._coding.frames_until(phones) // stride), 1)
+        by_frame = self._coding.labels(phones, count * stride, self._layout.vocabulary)
+        return torch.from_numpy(self._layout.text(by_frame, stride)).to(self._coding.device)

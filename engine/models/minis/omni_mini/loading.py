@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.errors import CheckpointError
 from engine.models.families.masked_networks import offered
 from engine.models.files.checkpoints import fingerprint
 from engine.models.load_request import LoadRequest
+from engine.models.minis.coding import Coding
+from engine.models.minis.folder import reads
 from engine.models.minis.frames import SAMPLE_RATE
+from engine.models.minis.mel_coding import MelCoding
+from engine.models.minis.natural.coding import natural_coding
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd
-
-PHONES = "phones"
-"""Name of its text front end."""
+from engine.models.minis.texts import NaturalTexts, TableTexts, Texts
 
 
 def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
@@ -40,8 +45,13 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
         layers=config.transformer.layers,
         branches=2,
         parameters=sum(one.numel() for one in network.parameters()),
-        text_front_end=PHONES,
+        text_front_end=reads(layout.vocabulary),
         precisions=offered(device),
     )
-    front_end = OmniMiniFrontEnd(codec, folder.durations(), layout)
-    return OmniMiniSpeech(info, network, codec, request.vocos(), front_end)
+    coding: Coding[ResidualCodec, Any]
+    texts: Texts
+    if layout.vocabulary.natural:
+        coding, texts = natural_coding(request, codec), NaturalTexts()
+    else:
+        coding, texts = MelCoding(codec, request.vocos()), TableTexts(folder.durations())
+    return OmniMiniSpeech(info, network, coding, OmniMiniFrontEnd(coding, texts, layout))

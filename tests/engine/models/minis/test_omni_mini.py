@@ -23,6 +23,7 @@ from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConf
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.quantised_mel import read_quantised_mel
+from engine.models.networks.streamed_mel import StreamedMel
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
@@ -160,7 +161,8 @@ def codec() -> ResidualCodec:
 
 
 def decoder(codec: ResidualCodec) -> ResidualGridDecoder:
-    return ResidualGridDecoder(codec, Vocos.load(entry("omni-mini").vocoder_folder), torch.full((100,), -2.0))
+    vocoder = Vocos.load(entry("omni-mini").vocoder_folder)
+    return ResidualGridDecoder(StreamedMel(codec, vocoder, torch.full((100,), -2.0)), 8, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("sizes", [(30,), (13, 1, 16), (1,) * 15, (2, 28)])

@@ -8,9 +8,10 @@ import torch
 from torch import nn
 
 from engine.models.families.token_decoder import TokenDecoder, streaming_difference
-from engine.models.minis.lm_mini.decoding import MelTokenDecoder
+from engine.models.minis.lm_mini.decoding import GatheringDecoder
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.quantised_mel import read_quantised_mel
+from engine.models.networks.streamed_mel import StreamedMel
 from engine.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd, StreamedVocos
 from engine.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
 from engine.paths import resource
@@ -82,7 +83,8 @@ def make_decoder() -> object:
     """Decoders of the bundled model."""
     tokenizer, voices = read_quantised_mel(resource("models", "lm-mini", "tokenizer"), SpeechTokenizer)
     vocoder = Vocos.load(resource("models", "vocos-mini"))
-    return lambda voice="slt": MelTokenDecoder(tokenizer, vocoder, voices[voice])
+    cpu = torch.device("cpu")
+    return lambda voice="slt": GatheringDecoder(StreamedMel(tokenizer, vocoder, voices[voice]), cpu)
 
 
 def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarray]:
