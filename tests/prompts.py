@@ -4,18 +4,20 @@ longer than what tests let it say."""
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import soundfile
 
-from engine.models import catalogue
+from engine.models import shipped_voices
+from engine.models.catalogue import MODELS
+from engine.models.shipped_voices import INDEX, SETS, names_of
 from tests.workload import is_thorough
 
-PROMPT = ("models", "f5-mini", catalogue.VOICES)
-TEXT, FOLLOWING = "We will meet at the old", "hh"
-"""The beginning of what both voices say, and the first phone of what follows."""
+TEXT, FOLLOWING = "We will meet at the old", ("hh", "h")
+"""The beginning of what all voices say, and the first phone of what follows, by whoever transcribes it."""
 
 
 @pytest.fixture(scope="module")
@@ -25,19 +27,24 @@ def short_prompts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     if is_thorough():
         yield
         return
-    whole, folder = catalogue.resource(*PROMPT), tmp_path_factory.mktemp("voices")
-    for name in catalogue.VOICE_TITLES:
-        shorten(whole, folder, name)
-    resource = catalogue.resource
+    resource = shipped_voices.resource
+    shortened: dict[tuple[str, ...], Path] = {}
+    for name in {one.voice_set for one in MODELS}:
+        whole, folder = resource(SETS, name), tmp_path_factory.mktemp("voices") / name
+        folder.mkdir()
+        shutil.copyfile(whole / INDEX, folder / INDEX)
+        for voice in names_of(name):
+            shorten(whole, folder, voice)
+        shortened[SETS, name] = folder
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(catalogue, "resource", lambda *parts: folder if parts == PROMPT else resource(*parts))
+        patch.setattr(shipped_voices, "resource", lambda *parts: shortened.get(parts) or resource(*parts))
         yield
 
 
 def shorten(whole: Path, folder: Path, name: str) -> None:
     """Write the voice's beginning into ``folder``."""
     phones = json.loads((whole / f"{name}.json").read_text(encoding="utf-8"))["phones"]
-    kept = phones[: [phone for phone, *_ in phones].index(FOLLOWING)]
+    kept = phones[: next(place for place, (phone, *_) in enumerate(phones) if phone in FOLLOWING)]
     (folder / f"{name}.json").write_text(json.dumps({"text": TEXT, "phones": kept}), encoding="utf-8")
     samples, rate = soundfile.read(whole / f"{name}.wav")
     soundfile.write(folder / f"{name}.wav", samples[: round(kept[-1][2] * rate)], rate)

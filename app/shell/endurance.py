@@ -44,7 +44,7 @@ def take(number: int) -> Take:
         f"{number:032x}",
         created,
         f"{text.capitalize()}.",
-        "slt",
+        "anna",
         setting,
         _RATE,
         np.zeros(24, np.float32),

@@ -15,7 +15,6 @@ from engine.models.families.flow import FlowSpeech
 from engine.setting.setting import Setting
 
 SENTENCE = "The juice of lemons makes fine punch."
-VOICE = "slt"
 
 
 def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | None) -> None:
@@ -35,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | Non
     if rounds is not None:
         parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--text", default=SENTENCE, help="sentence to speak (default: %(default)s)")
-    parser.add_argument("--voice", default=VOICE, help="shipped voice (default: %(default)s)")
+    parser.add_argument("--voice", default="", help="shipped voice (default: the model's first)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default: %(default)s)")
 
 
@@ -46,7 +45,7 @@ def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: in
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
-    parser.add_argument("--voice", default=VOICE, help="shipped voice that is timed (default: %(default)s)")
+    parser.add_argument("--voice", default="", help="shipped voice that is timed (default: the model's first)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: %(default)s)")
 
 
@@ -85,7 +84,7 @@ def setting(arguments: argparse.Namespace) -> Setting:
 
 def speaker(arguments: argparse.Namespace) -> Voice:
     """The voice that the options name."""
-    return voice(arguments.voice)
+    return voice(arguments.voice, arguments.model)
 
 
 def timed(

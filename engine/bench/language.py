@@ -19,8 +19,8 @@ from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, verdicts
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.language import LanguageSpeech
-from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
+from engine.models.vocoders import load_vocoder
 from engine.sampling.autoregressive import Cycle
 from engine.setting.setting import Setting
 
@@ -150,10 +150,10 @@ def judged(
     if arguments.sentences:
         # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
         model_entry = entry(arguments.model)
-        vocoder = Vocos.load(model_entry.vocoder_folder) if model_entry.bundled else None
+        vocoder = load_vocoder(model_entry.vocoder_folder) if model_entry.bundled else None
         spoken = [Way(name, setting) for name, setting in ways.items()]
         sentences = harvard_sentences()[: arguments.sentences]
-        for verdict in verdicts(sentences, voices(), vocoder, model, spoken, bundled.say):
+        for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, spoken, bundled.say):
             said.setdefault(verdict.speech, []).append(verdict)
     return said
 

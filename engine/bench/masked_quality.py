@@ -53,7 +53,7 @@ def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> 
         return {}
     found: dict[str, _Judged] = {}
     spoken = [Way(title, setting) for title, setting in ways.items()]
-    for verdict in verdicts(harvard_sentences()[:sentences], voices(), None, model, spoken, bundled.say):
+    for verdict in verdicts(harvard_sentences()[:sentences], voices(model.info.id), None, model, spoken, bundled.say):
         one = found.setdefault(verdict.speech, _Judged())
         one.verdicts.append(verdict)
         one.edits += sum(verdict.errors.edits)

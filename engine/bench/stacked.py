@@ -136,7 +136,7 @@ def run(arguments: argparse.Namespace) -> Report:
     heard: dict[str, list[VoiceVerdict]] = {}
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(), vocoder, model, rungs, bundled.say):
+    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, rungs, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)
     rows: list[dict[str, object]] = [
         {"rung": title, **counted_errors(said)} for title, said in heard.items() if title not in backbone

@@ -25,7 +25,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
 DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
 VOICES = (
-    f"shipped voice ({', '.join(catalogue.VOICE_TITLES)}) or a recording; for MegaTTS3, a voice of its folder or a "
+    f"shipped voice ({', '.join(catalogue.shipped_voices())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"
 )
 

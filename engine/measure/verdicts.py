@@ -1,5 +1,5 @@
-"""Word errors, naturalness, voice similarity and pitch range of the test sentences: spoken by ``flite``, through the
-vocoder alone, and by a model.
+"""Word errors, naturalness, voice similarity and pitch range of the test sentences: spoken by the voice's own
+speaker, through the vocoder alone, and by a model.
 
 The first two are the judges' floors: beyond them, systems cannot be told apart.
 """
@@ -19,12 +19,12 @@ from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.metrics import estimate, metric
 from engine.models.base import SpeechModel, Synthesis, Voice, run_to_completion
-from engine.models.f5.config import SAMPLE_RATE
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import Vocoder
 from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
-from engine.training.corpora import speak
+from engine.training.originals import original_speech
 
 ORIGINAL = "original speech"
 VOCODER_ONLY = "vocoder only"
@@ -102,10 +102,9 @@ def verdicts(
     tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
 ) -> Iterator[VoiceVerdict]:
     """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, if there is
-    one, then ``model`` in all its ``ways``. ``voices`` are among ``flite``'s by their ids; ``say`` reports
-    what comes next.
+    one, then ``model`` in all its ``ways``. ``voices`` are shipped ones; ``say`` reports what comes next.
 
-    Raises :class:`engine.errors.PlainError` if flite, pocketsphinx or jiwer is missing.
+    Raises :class:`engine.errors.PlainError` if the voices' speaker, pocketsphinx or jiwer is missing.
     """
     judge = Judge(sentences)
 
@@ -118,9 +117,8 @@ def verdicts(
 
     for voice in voices:
         say(f"{voice.id}: {ORIGINAL}{' and its copy' if vocoder else ''} …")
-        clips = [speak(sentence, voice.id) for sentence in sentences]
-        originals = [clip.samples for clip in clips]
-        yield heard(ORIGINAL, at_usual_rate(originals), mels=tuple(clip.mel for clip in clips))
+        originals = [original_speech(sentence, voice) for sentence in sentences]
+        yield heard(ORIGINAL, at_usual_rate(originals), mels=tuple(map(_mel, originals)))
         if vocoder is not None:
             yield heard(VOCODER_ONLY, at_usual_rate([_copied(vocoder, samples) for samples in originals]))
         if tokenizer is not None:
@@ -142,3 +140,8 @@ def verdicts(
 def _copied(vocoder: Vocoder, samples: np.ndarray) -> np.ndarray:
     mel = MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32)))
     return vocoder.decode(mel.transpose(1, 2))[0].numpy()
+
+
+def _mel(samples: np.ndarray) -> np.ndarray:
+    """Log mel (frames, bands) of as many frames as ``samples`` fill."""
+    return MelFrontEnd()(torch.from_numpy(samples))[0, : len(samples) // HOP].numpy()

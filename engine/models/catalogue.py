@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from engine.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
 from engine.models.minis.lm_mini.voices import no_mean_mel
 from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
+from engine.models.shipped_voices import ARCTIC, names_of, voices_of
 from engine.paths import data_folder, resource
 from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.knobs import NO_VALUES, Knob, Values
@@ -58,6 +58,8 @@ class CatalogueEntry:
     transcribes itself."""
     own_recordings: bool = True
     """Whether it can speak as in a recording of the user's own; a folder of natural speech can in any case."""
+    voice_set: str = ARCTIC
+    """Which of the shipped voices it is offered; see :mod:`engine.models.shipped_voices`."""
     architectures: tuple[str, ...] = ()
     """Names of the released architectures that its files may have; any other is described by a sidecar in their
     folder."""
@@ -237,8 +239,13 @@ def entry(model: str) -> CatalogueEntry:
 
 OWN_VOICE = "own:"
 """Ids of the user's own voices begin with this and end with the recording's path."""
-VOICE_TITLES = {"slt": "SLT (female, US English)", "rms": "RMS (male, US English)"}
 VOICES = "voices"
+"""Folder of released voices, in that of their model."""
+
+
+def shipped_voices() -> tuple[str, ...]:
+    """Ids of the voices that ship, of all models."""
+    return tuple(dict.fromkeys(name for one in MODELS for name in names_of(one.voice_set)))
 
 
 def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
@@ -250,7 +257,7 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     chosen = entry(model)
     if chosen.released_voices:
         return _released_voices((Path(folder) if folder else chosen.folder) / VOICES)
-    return tuple(read_voice(resource("models", "f5-mini", VOICES), name) for name in VOICE_TITLES)
+    return voices_of(chosen.voice_set)
 
 
 def voice_problem(audio: Path, model: str, folder: str = "") -> str:
@@ -258,17 +265,10 @@ def voice_problem(audio: Path, model: str, folder: str = "") -> str:
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
     if not chosen.own_recordings and not is_natural(place):
-        return no_mean_mel(audio.name, chosen.title, tuple(VOICE_TITLES))
+        return no_mean_mel(audio.name, chosen.title, names_of(chosen.voice_set))
     encoder = place / ENCODER
     able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
     return "" if able else no_latents(audio)
-
-
-def read_voice(folder: Path, name: str) -> Voice:
-    """A voice as the bundled model's folder holds it: ``name.wav``, and ``name.json`` with its text and phones."""
-    data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    phones = tuple((phone, float(start), float(end)) for phone, start, end in data["phones"])
-    return Voice(name, VOICE_TITLES.get(name, name), str(folder / f"{name}.wav"), data["text"], phones)
 
 
 def _released_voices(folder: Path) -> tuple[Voice, ...]:

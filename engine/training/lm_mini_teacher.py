@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from engine.models.base import Voice
-from engine.models.catalogue import VOICE_TITLES, CatalogueEntry
+from engine.models.catalogue import CatalogueEntry
 from engine.models.families.training_layout import HuggingFaceNames
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.load_request import LoadRequest
@@ -28,7 +28,7 @@ from engine.training.token_network import TokenNetwork
 class LmMiniTeacher(Teacher):
     """Phones and codes side by side; many sentences are spoken at a time."""
 
-    portion = 4 * len(VOICE_TITLES) * TOGETHER
+    portion = 8 * TOGETHER
 
     def __init__(self, entry: CatalogueEntry, root: Path, follower: Follower) -> None:
         """Raises :class:`engine.errors.CheckpointError`."""

@@ -8,6 +8,7 @@ be taken without harm. From its fifth block on, the decoder is ours (:mod:`engin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from engine.front_end.natural.phones import EDGE
 from engine.front_end.natural.prosody import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from engine.models.minis.natural.decoder import NaturalDecoder
 from engine.models.minis.natural.excitation import SeededNoise
-from engine.models.minis.natural.layout import LOWEST_VOICED
+from engine.models.minis.natural.layout import LEVEL_MEAN, LOWEST_VOICED
 from engine.training.natural_corpus import Manner, SpokenSentence
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ LOG_PITCH_SCALE = 5.0
 """The row holds log(1 + hertz) over this."""
 HIGHER, LOUDER = 0.2, 0.2
 """What full emphasis adds to the logarithm of a word's pitch, and to its energy."""
+LARGEST = 0.95
+"""Peak that no recording exceeds."""
 MISSING = 'Natural speech is made by hibari-tts, which is not installed; run: pip install "paretone[voice]"'
 
 
@@ -96,6 +99,12 @@ class NaturalTeacher:
         """Output of the fourth block, (n, 256) float32, for the decoder's input (130, n)."""
         (hidden,) = self._second.run([HIDDEN], {CONDITIONS: conditions[None]})
         return np.ascontiguousarray(hidden[0].T)
+
+
+def at_prompt_level(sentences: Sequence[SpokenSentence]) -> np.ndarray:
+    """``sentences`` one after the other as a recording, (n,) float32 at the level of an F5 prompt."""
+    samples = np.concatenate([one.samples for one in sentences]) * math.exp(LEVEL_MEAN)
+    return np.asarray(samples / max(1.0, float(np.abs(samples).max()) / LARGEST), np.float32)
 
 
 def _session(graph: onnx.ModelProto, inputs: list[str], outputs: list[str]) -> onnxruntime.InferenceSession:

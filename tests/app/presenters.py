@@ -49,7 +49,7 @@ class Presenter:
         """A finished take."""
         trace = Trace(mel=np.full((5, 3), mel, np.float32))
         measurements = Measurements(seconds=1.0, audio_seconds=2.0, device="cpu")
-        return Take(name, "2026-11-21", text, "slt", setting, 24000, np.zeros(48000, np.float32), measurements, trace)
+        return Take(name, "2026-11-21", text, "anna", setting, 24000, np.zeros(48000, np.float32), measurements, trace)
 
 
 def calibrated(presenter: Presenter) -> AppState:

@@ -43,7 +43,7 @@ def record(
         0.9,
         tuple(trials),
         similarities,
-        (Sentence("A text.", "slt", 100, 50),),
+        (Sentence("A text.", "anna", 100, 50),),
         seed=7,
         created=created,
         machine="a machine",

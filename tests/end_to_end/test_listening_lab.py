@@ -50,7 +50,7 @@ def _take(name: str, setting: Setting, pitch: float, level: float) -> Take:
     voiced = sum(np.cos(2 * np.pi * pitch * k * time_axis + k * k) / k for k in range(1, 6))
     breath = np.random.default_rng(round(pitch)).standard_normal(len(time_axis))
     samples = (level * (voiced + 0.3 * breath)).astype(np.float32)
-    return Take(name * 32, "2026-01-01T00:00:00+00:00", "A sentence.", "slt", setting, OWN_RATE, samples, label=name)
+    return Take(name * 32, "2026-01-01T00:00:00+00:00", "A sentence.", "anna", setting, OWN_RATE, samples, label=name)
 
 
 def _pieces(recorded: np.ndarray) -> list[np.ndarray]:

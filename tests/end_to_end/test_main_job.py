@@ -26,6 +26,7 @@ from tests.app.conftest import close
 from tests.prompts import short_prompts  # noqa: F401
 from tests.screen import display  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.voices import SECOND
 from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
@@ -64,7 +65,7 @@ def test_pick_calibrate_synthesise_switch_export(
     # Pick: a voice from the list, a sentence by typing, some steps.
     window.panels["setup"].voice.setFocus()
     qtbot.keyClick(window.panels["setup"].voice, Qt.Key.Key_Down)
-    assert window.state.selection.voice.id == "rms"
+    assert window.state.selection.voice.id == SECOND
     window.panels["setup"].text.setFocus()
     window.panels["setup"].text.selectAll()
     qtbot.keyClicks(window.panels["setup"].text, TEXT)

@@ -22,6 +22,7 @@ from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.voices import SECOND
 from tests.workload import workload
 
 MODEL = "f5-mini"
@@ -33,7 +34,7 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
     recorder = Recorder()
     engine = EngineThread(recorder.post)
     engine.start()
-    speaker = voice("rms")
+    speaker = voice(SECOND)
     knobs = Values(threshold=0.4)
     setting = Setting(MODEL, entry(MODEL).options_with(steps=workload(4, 3)), (Engaged("ditreducio", knobs),), seed=11)
     commands = iter(range(1, 9))

@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import save_file
 
 from engine.models.base import Voice
-from engine.models.catalogue import entry, read_voice
+from engine.models.catalogue import entry
 from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
+from engine.models.shipped_voices import read_voice
 from engine.training.recipes.lm_mini import ARCHITECTURE as LM_ARCHITECTURE
 from engine.training.recipes.lm_mini import LmMiniOptions
 from engine.training.recipes.natural_language import NaturalLm, NaturalOmni

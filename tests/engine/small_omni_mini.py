@@ -17,6 +17,7 @@ from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConf
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.paths import resource
+from tests.voices import voice_names
 
 LAYOUT = Layout(PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS))))
 CODEC = ResidualCodecConfig(codebooks=3, codes=12, numbers=6, width=8, inner_width=8, decoder_frame_layers=2)
@@ -62,5 +63,5 @@ def write_codec(root: Path, config: ResidualCodecConfig) -> None:
     codec = ResidualCodec(config)
     codec.quantiser.codebooks.normal_()
     save_file(codec.state_dict(), root / "model.safetensors")
-    voices = {name: [-2.0] * config.bands for name in ("slt", "rms")}
+    voices = {name: [-2.0] * config.bands for name in voice_names("omni-mini")}
     (root / "config.json").write_text(json.dumps({**config.as_dict(), "voices": voices}))

@@ -43,12 +43,12 @@ def shallow(**knobs: object) -> Engaged:
 
 
 def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: object = None) -> Synthesis:
-    return run_to_completion(model.synthesise(text, voice("slt"), chosen, (), observer or SilentObserver()))
+    return run_to_completion(model.synthesise(text, voice("", "lm-mini"), chosen, (), observer or SilentObserver()))
 
 
 def view(model: LmMiniSpeech, name: str, **knobs: object) -> Figure:
     """The view called ``name`` of :data:`TEXT`."""
-    task = Task(model, Utterance(TEXT, voice("slt")), setting(), Values(knobs), SilentObserver())
+    task = Task(model, Utterance(TEXT, voice("", "lm-mini")), setting(), Values(knobs), SilentObserver())
     return compute_view(name, task)
 
 
@@ -64,4 +64,4 @@ def write_all(root: Path) -> Path:
 
 def script_of(model: LmMiniSpeech, chosen: Setting) -> Any:
     """The script of a synthesis of :data:`TEXT`."""
-    return model._script(TEXT, voice("slt"), chosen, resolve(model.info, chosen))
+    return model._script(TEXT, voice("", "lm-mini"), chosen, resolve(model.info, chosen))

@@ -23,6 +23,7 @@ from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.command_line import Outcome, runner
 from tests.prompts import short_prompts  # noqa: F401
+from tests.voices import FIRST, SECOND
 from tests.workload import workload
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
@@ -123,7 +124,7 @@ def test_a_profile_measured_with_a_recording_of_ones_own(
     assert asked.code == 4
     assert "measured with the recording /gone/me.wav" in asked.err
     assert "Traceback" not in asked.err
-    assert paretone(*arguments, "--voice", "rms").code == 0
+    assert paretone(*arguments, "--voice", SECOND).code == 0
     assert (tmp_path / "a.wav").is_file()
 
 
@@ -180,7 +181,7 @@ def test_calibrating(paretone: Callable[..., Outcome], model: SpeechModel, tmp_p
     assert found["accepted"] <= found["trials"]
     assert loaded.evidence.metrics["ops_ratio"] == pytest.approx(found["ops_ratio"])
     assert loaded.evidence.metrics["log_mel_distance"] > 0
-    assert loaded.evidence.voice == "slt"
+    assert loaded.evidence.voice == FIRST
     assert StrategyTable.from_json(json.loads(places["table"].read_text())) == loaded.artefact("table")
     assert json.loads(places["official"].read_text()) == loaded.artefact("table").to_official()
     assert "Calibration" in outcome.err
@@ -271,24 +272,24 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
 ) -> None:
     places = {name: tmp_path / f"{name}.json" for name in ("profile", "table")}
     arguments = [part for name, path in places.items() for part in (f"--{name}", path)]
-    texts = ["--text", "Rice.", "--voice", "slt", "--voice", "rms"]
+    texts = ["--text", "Rice.", "--voice", FIRST, "--voice", SECOND]
     outcome = paretone(
         "calibrate", *texts, "--combine", "mean", "--steps", "2", "--threshold", "0.5", *arguments, "--json"
     )
     assert outcome.code == 0, outcome.err
     spoken = [(one["text"], one["voice"]) for one in outcome.data["sentences"]]
-    assert spoken == [("Rice.", "slt"), ("Rice.", "rms")], "the shorter list starts over"
+    assert spoken == [("Rice.", FIRST), ("Rice.", SECOND)], "the shorter list starts over"
     assert outcome.data["combine"] == "mean"
     table = StrategyTable.from_json(json.loads(places["table"].read_text()))
     assert "on the mean error of 2 sentences" in table.origin
 
-    unseen = ["--text", "Kick the ball.", "--voice", "rms", "--voice", "slt"]
+    unseen = ["--text", "Kick the ball.", "--voice", SECOND, "--voice", FIRST]
     measured = paretone("transfer", "--profile", places["profile"], *unseen, "--json")
     assert measured.code == 0, measured.err
     report = measured.data
     assert [one["sentence"]["text"] for one in report["calibrated"]] == ["Rice."], "that of the profile's evidence"
     spoken = [(one["sentence"]["text"], one["sentence"]["voice"]) for one in report["unseen"]]
-    assert spoken == [("Kick the ball.", "rms"), ("Kick the ball.", "slt")]
+    assert spoken == [("Kick the ball.", SECOND), ("Kick the ball.", FIRST)]
     assert report["table"] == table.fingerprint
     assert report["threshold"] == 0.5
     assert all(one["distance"] > 0 for one in report["unseen"])
@@ -296,7 +297,7 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
     of_table = paretone("transfer", "--table", places["table"], "--threshold", "0.5", *unseen[:4], "--json").data
     assert of_table["unseen"] == report["unseen"][:1], "options and model are those of the table"
     assert "To compare, measure the sentences" in of_table["verdict"]
-    own = ["--own-text", "Rice.", "--own-voice", "rms"]
+    own = ["--own-text", "Rice.", "--own-voice", SECOND]
     shown = paretone("transfer", "--table", places["table"], *unseen[:4], *own)
     assert shown.code == 0, shown.err
     for words in ("Rice.", "Kick the ball.", "skips beyond bound (%)", "its own", "ops ratio"):

@@ -24,11 +24,12 @@ from engine.studies.store import DATABASE, Store
 from tests.app.damage import spoil_database
 from tests.engine.listening.listeners import BASELINE, FAST, abx_trial
 from tests.engine.studies import small
+from tests.voices import FIRST, SECOND
 
-STUDY = """
+STUDY = f"""
 title = "Small & <quick>"
 sentences = ["One sentence.", "Another one."]
-voices = ["slt", "rms"]
+voices = ["{FIRST}", "{SECOND}"]
 [options]
 steps = 4
 cross_fade = 0.0
@@ -186,7 +187,7 @@ def test_ctrl_c_keeps_what_is_finished(
     ("change", "arguments", "code", "sentence"),
     [
         (("steps.steps", "stepz.steps"), ("run",), 10, "There is no technique named 'stepz'"),
-        (('"rms"', '"nobody"'), ("run",), 10, "There is no voice named 'nobody'"),
+        ((f'"{SECOND}"', '"nobody"'), ("run",), 10, "There is no voice named 'nobody'"),
         (("", ""), ("status",), 10, "There is no study in"),
         (("", ""), ("run", "--workers", "2"), 10, "--workers needs --ray"),
         (("", ""), ("export", "--results", "nowhere"), 10, "There is no study in nowhere"),

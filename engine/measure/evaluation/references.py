@@ -8,12 +8,12 @@ import soundfile
 from engine.errors import PlainError
 from engine.models.base import Voice
 from engine.models.f5.config import SAMPLE_RATE
-from engine.training.corpora import VOICES, speak
+from engine.training.originals import original_speech
 
 
 def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.ndarray, int]:
     """Mono samples and their rate of someone saying ``text``: the ``recording`` of it if there is one, else the
-    synthesiser that the shipped voices are of.
+    speaker of the shipped voice.
 
     Raises :class:`PlainError` if there is neither.
     """
@@ -23,6 +23,4 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
         except (OSError, RuntimeError) as error:
             raise PlainError(f"The reference recording {recording} could not be read ({error}).") from error
         return samples if samples.ndim == 1 else samples.mean(1), rate
-    if voice.id in VOICES:
-        return np.asarray(speak(text, voice.id).samples, np.float32), SAMPLE_RATE
-    raise PlainError(f"There is no recording of {voice.title} saying this sentence.")
+    return original_speech(text, voice), SAMPLE_RATE

@@ -19,11 +19,12 @@ from engine.errors import PlainError
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.measure.verdicts import Way, judged_means, verdicts
 from engine.models import load_model
-from engine.models.catalogue import entry, harvard_sentences, read_voice
+from engine.models.catalogue import entry, harvard_sentences
 from engine.models.f5.config import SAMPLE_RATE
 from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.networks.vocos import Vocos
+from engine.models.shipped_voices import ARCTIC, voices_of
 from engine.paths import resource
 from engine.setting.setting import Setting
 from engine.training.corpora import VOICES, speak
@@ -55,8 +56,7 @@ def judge(
             say(_row(voice, "codec only", errors))
     ways = [Way(f"{model}, {one} steps", Setting(model, entry(model).options_with(steps=one))) for one in steps]
     loaded = load_model(model, folder=str(folder / model), device="cpu") if ways else None
-    recordings = (folder / model if ways else resource("models", "f5-mini")) / "voices"
-    voices = [read_voice(recordings, name) for name in VOICES]
+    voices = voices_of(ARCTIC)
     for one in verdicts(sentences, voices, vocoder, loaded, ways):
         say(
             _row(one.voice, one.speech, one.errors)

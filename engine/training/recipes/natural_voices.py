@@ -9,26 +9,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import soundfile
 
 from engine.errors import PlainError
 from engine.files import write_atomically
 from engine.front_end.natural.phones import timed_phones
-from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
+from engine.models.minis.natural.layout import HOP, SAMPLE_RATE
+from engine.models.shipped_voices import HIBARI, INDEX
 from engine.training.natural_corpus import Manner, Speaker
-from engine.training.natural_teacher import NaturalTeacher
+from engine.training.natural_teacher import NaturalTeacher, at_prompt_level
 from engine.training.sentences import PROMPT
 
 SEED = 5
-LARGEST = 0.95
-"""Peak that no recording exceeds."""
 
 
 @dataclass(frozen=True)
@@ -46,25 +43,25 @@ VOICES = (
     NamedVoice("anna", "Anna (female, US English)", 1.0, 1.0),
     NamedVoice("bella", "Bella (female, US English, high and bright)", 1.12, 1.04),
     NamedVoice("clara", "Clara (female, US English, low and dark)", 0.85, 0.93),
-    NamedVoice("daria", "Daria (female, US English, high and dark)", 1.1, 0.95),
+    NamedVoice("daria", "Daria (female, US English, dark)", 1.03, 0.95),
     NamedVoice("ella", "Ella (female, US English, bright)", 0.95, 1.04),
 )
 
 
 def export(folder: Path, teacher: Speaker, voices: Sequence[NamedVoice] = VOICES, text: str = PROMPT) -> None:
-    """Write the prompt of every voice as 24-bit audio at the level of a prompt, and its text and phones with their
-    times."""
+    """Write the prompt of every voice as 24-bit audio at the level of a prompt, its text and phones with their times,
+    and the index of :mod:`engine.models.shipped_voices`."""
     folder.mkdir(parents=True, exist_ok=True)
     for one in voices:
         sentences = teacher.speak(text, Manner(pitch=one.pitch, formant=one.formant, seed=SEED))
-        samples = np.concatenate([sentence.samples for sentence in sentences]) * math.exp(LEVEL_MEAN)
-        samples /= max(1.0, float(np.abs(samples).max()) / LARGEST)
         symbols = [symbol for sentence in sentences for symbol in sentence.symbols]
         lengths = [length for sentence in sentences for length in sentence.lengths]
         phones = timed_phones(symbols, lengths, HOP / SAMPLE_RATE)
-        soundfile.write(folder / f"{one.name}.wav", samples, SAMPLE_RATE, subtype="PCM_24")
+        soundfile.write(folder / f"{one.name}.wav", at_prompt_level(sentences), SAMPLE_RATE, subtype="PCM_24")
         content = {"text": text, "phones": [list(phone) for phone in phones]}
         write_atomically(folder / f"{one.name}.json", (json.dumps(content, ensure_ascii=False) + "\n").encode())
+    listed = {one.name: {"title": one.title, "pitch": one.pitch, "formant": one.formant} for one in voices}
+    write_atomically(folder / INDEX, (json.dumps({"speaker": HIBARI, "voices": listed}, indent=1) + "\n").encode())
 
 
 def main(arguments: list[str] | None = None) -> int:

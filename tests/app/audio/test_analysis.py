@@ -18,7 +18,7 @@ RATE = 24000
 
 def take(level: float) -> Take:
     noise = np.random.default_rng(3).standard_normal(RATE).astype(np.float32)
-    return Take("one", "2026-11-21", "Text.", "slt", Setting("f5-mini"), RATE, level * noise, Measurements(1.0, 1.0))
+    return Take("one", "2026-11-21", "Text.", "anna", Setting("f5-mini"), RATE, level * noise, Measurements(1.0, 1.0))
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ RATE = 24000
 def take(number: int, seconds: float = 0.1) -> Take:
     samples = (0.1 * np.random.default_rng(number).standard_normal(round(RATE * seconds))).astype(np.float32)
     created = f"2026-01-01T00:00:{number:02d}.000+00:00"
-    return Take(f"{number:032x}", created, "Said.", "slt", Setting("f5-mini"), RATE, samples)
+    return Take(f"{number:032x}", created, "Said.", "anna", Setting("f5-mini"), RATE, samples)
 
 
 def opened(make_window: Callable[..., MainWindow], qtbot: QtBot, data: Path) -> MainWindow:

@@ -28,7 +28,7 @@ FOREIGN = Setting("lm-mini").with_technique(Engaged("spade"))
 
 def item(count: int, number: int = 0) -> Item:
     names = tuple(f"take{number}-{place}" for place in range(count))
-    return Item(f"Sentence {number}.", "slt", 7, names, names)
+    return Item(f"Sentence {number}.", "anna", 7, names, names)
 
 
 def plan(method: str, *settings: Setting, items: int = 12, length: int = 16):

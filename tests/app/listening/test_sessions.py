@@ -23,7 +23,7 @@ DISTURBED = TrialConditions(1000, 1, "Speaker", 0.2)
 
 def prepared(*records, text: str = "A sentence.") -> PreparedItem:
     stimuli = tuple(Stimulus(one, np.zeros(10, np.float32)) for one in records)
-    return PreparedItem(ItemRecord(text, "slt", 7), stimuli, 48000, True, -23.0, True)
+    return PreparedItem(ItemRecord(text, "anna", 7), stimuli, 48000, True, -23.0, True)
 
 
 def pairs(count: int) -> list[PreparedItem]:

@@ -13,7 +13,7 @@ from app.listening.stimuli import TOLERANCE_DECIBELS, conditions, item_of, items
 from engine.listening import trials
 from engine.listening.trials import ABX, MUSHRA, RecordError
 from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
-from engine.paths import resource
+from engine.models.catalogue import voice
 from engine.setting.knobs import Values
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Engaged, Setting
@@ -24,7 +24,7 @@ REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}),
 OTHER_TABLE = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "b" * 16))
 
 
-def summary(take: str, setting: Setting, text: str = "One.", seed: int = 7, voice: str = "slt") -> TakeSummary:
+def summary(take: str, setting: Setting, text: str = "One.", seed: int = 7, voice: str = "anna") -> TakeSummary:
     return TakeSummary(take, "2026", text, voice, replace(setting, seed=seed), 24000, 24000, Measurements())
 
 
@@ -46,8 +46,8 @@ def test_items_are_what_all_of_them_spoke_from_one_seed() -> None:
         summary("alone", PLAIN, "Two."),
         summary("p3", PLAIN, "Three.", seed=1),
         summary("f3", REDUCED, "Three.", seed=2),
-        summary("p4", PLAIN, "Four.", voice="rms"),
-        summary("f4", REDUCED, "Four.", voice="rms"),
+        summary("p4", PLAIN, "Four.", voice="bella"),
+        summary("f4", REDUCED, "Four.", voice="bella"),
     ]
     wanted = conditions([REDUCED, PLAIN])
     found = items(takes, wanted)
@@ -57,15 +57,15 @@ def test_items_are_what_all_of_them_spoke_from_one_seed() -> None:
 
 def test_the_two_that_are_compared_make_one_item() -> None:
     takes = [
-        Take("a", "2026", "One.", "slt", PLAIN, 24000, np.zeros(10, np.float32)),
-        Take("b", "2026", "Two.", "rms", REDUCED, 24000, np.zeros(10, np.float32)),
+        Take("a", "2026", "One.", "anna", PLAIN, 24000, np.zeros(10, np.float32)),
+        Take("b", "2026", "Two.", "bella", REDUCED, 24000, np.zeros(10, np.float32)),
     ]
     assert (item_of(takes).takes, item_of(takes).text) == (("a", "b"), "One.")
 
 
 @pytest.fixture(scope="module")
 def speech() -> np.ndarray:
-    samples, _ = soundfile.read(resource("models", "f5-mini", "voices", "slt.wav"), dtype="float32")
+    samples, _ = soundfile.read(voice().audio, dtype="float32")
     return samples
 
 

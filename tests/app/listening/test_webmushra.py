@@ -80,7 +80,7 @@ def prepared(number: int, seconds: float = 1.0) -> PreparedItem:
     for place, record in enumerate((BASELINE, FAST, LOW, MID)):
         length = round(seconds * RATE) - 100 * place
         stimuli.append(Stimulus(record, 0.1 * generator.standard_normal(length).astype(np.float32)))
-    return PreparedItem(ItemRecord(f"Sentence {number}.", "slt", 7), tuple(stimuli), RATE, True, -23.0, True)
+    return PreparedItem(ItemRecord(f"Sentence {number}.", "anna", 7), tuple(stimuli), RATE, True, -23.0, True)
 
 
 def pair(number: int) -> PreparedItem:

@@ -19,12 +19,12 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
             one.setting.with_technique(Engaged("ditreducio", presenter.state.selection.knobs("ditreducio"))),
             text="Another.",
         ),
-        voice="rms",
+        voice="bella",
     )
     found = differences(one, other)
     assert [(each.what, each.left, each.right) for each in found[:2]] == [
         ("text", "A text.", "Another."),
-        ("voice", "slt", "rms"),
+        ("voice", "anna", "bella"),
     ]
     assert [each.technique for each in found[:2]] == [False, False]
     assert found[2:]

@@ -10,6 +10,7 @@ from safetensors import safe_open
 from engine import cli
 from engine.errors import SettingError
 from engine.setting.profile import Profile
+from tests.voices import FIRST
 
 SPEAK = ["speak", "--model", "f5-mini", "--quiet", "--text", "Rice.", "--steps", "2"]
 ON_TOP = "CFG-free weights already contain their guidance."
@@ -51,7 +52,7 @@ def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: p
     profile = Profile.load(kept)
     assert profile.setting.engaged("guidance_free").knobs["weight"] == 0.5
     assert profile.setting.options["steps"] == 2
-    assert (profile.evidence.text, profile.evidence.voice) == ("Rice.", "slt")
+    assert (profile.evidence.text, profile.evidence.voice) == ("Rice.", FIRST)
     assert profile.evidence.metrics["real_time_factor"] > 0
     run = ["speak", "--profile", str(kept), "--quiet", "--text", "Rice.", "--out", str(tmp_path / "b.wav")]
     assert cli.main([*run, "--keep-profile", str(again)]) == 0

@@ -218,9 +218,7 @@ def bundled(place: Path, results: dict) -> None:
     table = StrategyTable(speech.compatibility(setting), (row,) * speech.info.layers)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
     engaged = setting.with_technique(Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
-    prompt, prepared = speech._prepare(
-        workload("The juice of lemons makes fine punch.", "Rice."), voice("slt"), options
-    )
+    prompt, prepared = speech._prepare(workload("The juice of lemons makes fine punch.", "Rice."), voice(), options)
     passage = prepared.passages[0]
     for name, profile in {
         "baseline": Profile.of(setting, speech.info),

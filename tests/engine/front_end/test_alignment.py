@@ -21,7 +21,7 @@ def table() -> DurationTable:
 
 def recording(voice: str) -> tuple[np.ndarray, int, str, list[float]]:
     """Samples, rate, transcript and the true ends of the phones."""
-    folder = resource("models", "f5-mini", "voices")
+    folder = resource("voices", "arctic")
     samples, rate = soundfile.read(folder / f"{voice}.wav", dtype="float32")
     known = json.loads((folder / f"{voice}.json").read_text())
     return samples, rate, known["text"], [end for phone, _, end in known["phones"] if phone != "pau"]

@@ -65,7 +65,7 @@ def test_what_cannot_be_read_is_said(reader: PhoneReader) -> None:
 
 
 def test_the_phones_of_a_recording_are_found_by_its_transcript(reader: PhoneReader) -> None:
-    shipped = voice("slt")
+    shipped = voice("", "lm-mini")
     samples, rate = soundfile.read(shipped.audio, dtype="float32")
     heard = reader.heard(samples, rate, shipped.transcript)
     assert heard.phones[-1][2] == pytest.approx(len(samples) / rate)

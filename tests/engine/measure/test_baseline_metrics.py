@@ -37,7 +37,7 @@ def sounding(number: int, seconds: float = 1.0, shift: float = 0.0) -> Take:
     times = np.arange(round(seconds * rate)) / rate
     samples = 0.3 * np.sin(2 * np.pi * (120 + shift) * times) + 0.01 * generator.standard_normal(len(times))
     chosen = PLAIN if number == 0 else PLAIN.with_technique(Engaged("precision"))
-    return Take(f"{number:032x}", "2026", TEXT, "slt", chosen, rate, samples.astype(np.float32))
+    return Take(f"{number:032x}", "2026", TEXT, "anna", chosen, rate, samples.astype(np.float32))
 
 
 def test_models_without_a_spectrogram_are_compared_by_that_of_their_sound() -> None:

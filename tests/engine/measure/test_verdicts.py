@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from collections.abc import Generator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.audio.resampling import resample
-from engine.errors import SettingError
+from engine.errors import PlainError, SettingError
 from engine.measure.intelligibility import Judge
 from engine.measure.verdicts import (
     ORIGINAL,
@@ -23,17 +22,28 @@ from engine.measure.verdicts import (
 from engine.models import load_model
 from engine.models.base import Piece, Synthesis, Voice
 from engine.models.catalogue import entry, harvard_sentences, voice
-from engine.models.networks.vocos import Vocos
+from engine.models.vocoders import load_vocoder
 from engine.setting.setting import Setting
-from engine.training.corpora import speak
+from engine.training.originals import original_speech
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
 pytestmark = [
     pytest.mark.usefixtures("short_prompts"),
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def speakers() -> None:
+    """Who speaks in the voices is installed."""
+    for model in ("f5-mini", "lm-mini"):
+        try:
+            original_speech("Rice.", voice("", model))
+        except PlainError as error:
+            pytest.skip(str(error))
+
+
 SENTENCES = harvard_sentences()[: workload(2, 1)]
 
 
@@ -44,11 +54,11 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
         Way("seven steps", Setting("f5-mini", options(steps=7))),
         Way("in haste", Setting("f5-mini", options(steps=2))),
     ]
-    vocoder, said = Vocos.load(entry("f5-mini").vocoder_folder), []
+    vocoder, said = load_vocoder(entry("f5-mini").vocoder_folder), []
     model = load_model("f5-mini", device="cpu")
-    found = list(verdicts(SENTENCES, [voice("slt")], vocoder, model, ways, said.append))
+    found = list(verdicts(SENTENCES, [voice()], vocoder, model, ways, said.append))
     assert [one.speech for one in found] == [ORIGINAL, VOCODER_ONLY, "seven steps", "in haste"]
-    assert all(one.voice == "slt" and len(one.errors.words) == len(SENTENCES) for one in found)
+    assert all(one.voice == voice().id and len(one.errors.words) == len(SENTENCES) for one in found)
     original, copied, spoken, hasty = found
     assert original.errors.rate < 0.2
     assert copied.errors.rate < 0.3
@@ -82,27 +92,27 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
 def test_a_language_model_is_judged_with_its_tokenizer() -> None:
     pytest.importorskip("pocketsphinx")
     ways = [Way("generated", Setting("lm-mini", entry("lm-mini").options_with()))]
-    vocoder, model = Vocos.load(entry("lm-mini").vocoder_folder), load_model("lm-mini", device="cpu")
-    found = list(verdicts(SENTENCES, [voice("rms")], vocoder, model, ways, tokenizer=model.copied))
+    vocoder, model = load_vocoder(entry("lm-mini").vocoder_folder), load_model("lm-mini", device="cpu")
+    found = list(verdicts(SENTENCES, [voice("", "lm-mini")], vocoder, model, ways, tokenizer=model.copied))
     assert [one.speech for one in found] == [ORIGINAL, VOCODER_ONLY, TOKENIZER_ONLY, "generated"]
     assert all(one.errors.rate < 0.3 for one in found)
     assert not any(one.notes for one in found[-1].syntheses)
 
 
-class Flite:
-    """flite itself, at the rate that LLaSA speaks at."""
+class Original:
+    """The voice's own speaker, at the rate that LLaSA speaks at."""
 
     rate = 16_000
 
     def synthesise(self, text: str, voice: Voice, *_: object) -> Generator[Piece, None, Synthesis]:
         yield from ()
-        return Synthesis(resample(speak(text, voice.id).samples, 24_000, self.rate), self.rate)
+        return Synthesis(resample(original_speech(text, voice), 24_000, self.rate), self.rate)
 
 
 def test_a_take_is_judged_at_its_own_rate() -> None:
     pytest.importorskip("pocketsphinx")
-    ways = [Way("flite", Setting("flite"))]
-    *_, spoken = verdicts(SENTENCES, [voice("slt")], Vocos.load(entry("f5-mini").vocoder_folder), Flite(), ways)
+    ways = [Way("original", Setting("original"))]
+    *_, spoken = verdicts(SENTENCES, [voice()], load_vocoder(entry("f5-mini").vocoder_folder), Original(), ways)
     assert spoken.errors.rate < 0.2
     wrong = [(one.samples, 24_000) for one in spoken.syntheses]
     assert Judge(SENTENCES).word_errors(SENTENCES, wrong).rate > 0.5
@@ -113,4 +123,4 @@ def test_errors_of_the_model_pass_through() -> None:
     model = load_model("f5-mini", device="cpu")
     wrong = Way("no steps", Setting("f5-mini", entry("f5-mini").options_with(steps=0)))
     with pytest.raises(SettingError, match="Steps"):
-        list(verdicts(SENTENCES[:1], [voice("rms")], Vocos.load(entry("f5-mini").vocoder_folder), model, [wrong]))
+        list(verdicts(SENTENCES[:1], [voice()], load_vocoder(entry("f5-mini").vocoder_folder), model, [wrong]))

@@ -39,7 +39,7 @@ def test_first_session() -> None:
     recorder = Recorder()
     engine = EngineThread(recorder.post)
     engine.start()
-    speaker, setting = voice("slt"), Setting(MODEL, entry(MODEL).options_with(steps=5))
+    speaker, setting = voice(), Setting(MODEL, entry(MODEL).options_with(steps=5))
 
     engine.submit(LoadModel(1, MODEL, device="cpu"))
     assert isinstance(recorder.end_of(1), JobFinished)
@@ -100,7 +100,7 @@ def test_a_text_of_twenty_thousand_characters_is_heard_at_once_and_can_be_cancel
     setting = Setting(MODEL, entry(MODEL).options_with(steps=1))
     engine.submit(LoadModel(1, MODEL, device="cpu"))
     gate = Gate(recorder, AudioReady)
-    engine.submit(Synthesise(2, text, voice("slt"), setting))
+    engine.submit(Synthesise(2, text, voice(), setting))
     gate.reached()
     first = recorder.of(2, AudioReady)[0]
     assert 1 < len(first.samples) / first.sample_rate < 5, "the first of many passages"
@@ -109,7 +109,7 @@ def test_a_text_of_twenty_thousand_characters_is_heard_at_once_and_can_be_cancel
     assert isinstance(recorder.end_of(2), JobCancelled)
     assert recorder.of(2, Telemetry)[-1].chunks > 100
 
-    engine.submit(Synthesise(3, "🙂🎉", voice("slt"), setting))
+    engine.submit(Synthesise(3, "🙂🎉", voice(), setting))
     failed = recorder.end_of(3)
     assert isinstance(failed, JobFailed)
     assert "slightly smiling face" in failed.sentence

@@ -58,7 +58,7 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
 ) -> None:
     # A fast machine is done before progress is told a second time.
     monkeypatch.setattr("engine.models.families.token_progress.REPORT_SECONDS", 0.0)
-    engine.submit(Synthesise(2, LONG, voice("slt"), setting(drafted())))
+    engine.submit(Synthesise(2, LONG, voice("", "lm-mini"), setting(drafted())))
     assert isinstance(recorder.end_of(2), JobFinished)
     pieces, ready = recorder.of(2, AudioReady), recorder.of(2, TakeReady)[0]
     assert len(pieces) > 3
@@ -88,12 +88,12 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
 
 
 def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
-    one = Utterance(TEXT, voice("slt"))
+    one = Utterance(TEXT, voice("", "lm-mini"))
     engaged = setting().with_technique(Engaged(ditreducio.TECHNIQUE.name))
     engine.submit(calibrate(3, (one,), engaged))
-    engine.submit(CaptureAttention(4, TEXT, voice("slt"), setting(), 0, 0))
+    engine.submit(CaptureAttention(4, TEXT, voice("", "lm-mini"), setting(), 0, 0))
     engine.submit(ComputeView(5, "temporal-redundancy", one, setting()))
-    engine.submit(Synthesise(6, TEXT, voice("slt"), engaged))
+    engine.submit(Synthesise(6, TEXT, voice("", "lm-mini"), engaged))
     for job in (3, 4, 5, 6):
         failed = recorder.end_of(job)
         assert isinstance(failed, JobFailed)
@@ -110,9 +110,9 @@ def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: EngineThread, rec
             engine.submit(Cancel(0, 7))
 
     recorder.react = cancel
-    engine.submit(Synthesise(7, LONG * 3, voice("slt"), setting()))
+    engine.submit(Synthesise(7, LONG * 3, voice("", "lm-mini"), setting()))
     assert isinstance(recorder.end_of(7), JobCancelled)
     # Not a single piece more.
     assert len(seen) == 1
-    engine.submit(Synthesise(8, TEXT, voice("slt"), setting()))
+    engine.submit(Synthesise(8, TEXT, voice("", "lm-mini"), setting()))
     assert isinstance(recorder.end_of(8), JobFinished)

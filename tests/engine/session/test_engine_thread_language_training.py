@@ -48,7 +48,7 @@ def work_folder(root: Path, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_layers_are_measured_and_the_model_knows_their_order(engine: EngineThread, recorder: Recorder) -> None:
-    spoken = (Utterance("Rice is good.", voice("slt")),)
+    spoken = (Utterance("Rice is good.", voice("", "lm-mini")),)
     engine.submit(Prepare(2, spade.NAME, ImportanceRequest(setting(), spoken, (DIVERGENCE, COSINE))))
     assert isinstance(recorder.end_of(2), JobFinished)
     (measured,) = recorder.of(2, Prepared)

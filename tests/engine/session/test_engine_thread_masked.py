@@ -58,7 +58,7 @@ def test_a_loaded_model_says_what_it_is(engine: EngineThread, recorder: Recorder
 def test_audio_comes_in_blocks_and_the_take_tells_how_it_was_filled_in(
     engine: EngineThread, recorder: Recorder, tmp_path: Path
 ) -> None:
-    engine.submit(Synthesise(2, LONG, voice("slt"), setting(BLOCKS)))
+    engine.submit(Synthesise(2, LONG, voice("", "omni-mini"), setting(BLOCKS)))
     assert isinstance(recorder.end_of(2), JobFinished)
     pieces, ready = recorder.of(2, AudioReady), recorder.of(2, TakeReady)[0]
     assert len(pieces) > 3
@@ -88,28 +88,28 @@ def test_audio_comes_in_blocks_and_the_take_tells_how_it_was_filled_in(
 
 
 def test_a_part_of_the_grid_is_heard(engine: EngineThread, recorder: Recorder) -> None:
-    engine.submit(Synthesise(3, TEXT, voice("slt"), setting()))
+    engine.submit(Synthesise(3, TEXT, voice("", "omni-mini"), setting()))
     assert isinstance(recorder.end_of(3), JobFinished)
     take = recorder.of(3, TakeReady)[0].take
     (passage,) = take.trace.demasking.passages
     for job, step in ((4, 0), (5, 5)):
-        engine.submit(DecodePartial(job, passage, step, voice("slt"), take.setting))
+        engine.submit(DecodePartial(job, passage, step, voice("", "omni-mini"), take.setting))
         assert isinstance(recorder.end_of(job), JobFinished)
     first, last = (recorder.of(job, PartialDecoded)[0] for job in (4, 5))
     assert (first.step, last.step, first.sample_rate) == (0, 5, 24000)
     assert len(first.samples) == len(last.samples) == passage.codes.shape[1] * 960
     assert first.samples.dtype == np.float32
-    engine.submit(DecodePartial(6, passage, 6, voice("slt"), take.setting))
+    engine.submit(DecodePartial(6, passage, 6, voice("", "omni-mini"), take.setting))
     assert "There is no step 7" in recorder.end_of(6).sentence
 
 
 def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
-    one = Utterance(TEXT, voice("slt"))
+    one = Utterance(TEXT, voice("", "omni-mini"))
     calibrated = setting(engaged(ditreducio.TECHNIQUE.name))
     engine.submit(calibrate(10, (one,), calibrated))
-    engine.submit(CaptureAttention(11, TEXT, voice("slt"), setting(), 0, 0))
+    engine.submit(CaptureAttention(11, TEXT, voice("", "omni-mini"), setting(), 0, 0))
     engine.submit(ComputeView(12, "temporal-redundancy", one, setting()))
-    engine.submit(Synthesise(13, TEXT, voice("slt"), calibrated))
+    engine.submit(Synthesise(13, TEXT, voice("", "omni-mini"), calibrated))
     for job in (10, 11, 12, 13):
         failed = recorder.end_of(job)
         assert isinstance(failed, JobFailed)
@@ -126,11 +126,11 @@ def test_a_cancelled_synthesis_leaves_the_model_in_use(engine: EngineThread, rec
             engine.submit(Cancel(0, 20))
 
     recorder.react = cancel
-    engine.submit(Synthesise(20, LONG, voice("slt"), setting(BLOCKS)))
+    engine.submit(Synthesise(20, LONG, voice("", "omni-mini"), setting(BLOCKS)))
     assert isinstance(recorder.end_of(20), JobCancelled)
     # Not a single piece more.
     assert len(seen) == 1
-    engine.submit(Synthesise(21, TEXT, voice("slt"), setting()))
+    engine.submit(Synthesise(21, TEXT, voice("", "omni-mini"), setting()))
     assert isinstance(recorder.end_of(21), JobFinished)
 
 
@@ -146,12 +146,12 @@ def test_after_a_device_was_lost_the_model_is_there_again(
         return scores(self, *given)
 
     monkeypatch.setattr(MaskedRun, "scores", fail_once)
-    engine.submit(Synthesise(30, TEXT, voice("slt"), setting()))
+    engine.submit(Synthesise(30, TEXT, voice("", "omni-mini"), setting()))
     failed = recorder.end_of(30)
     assert isinstance(failed, JobFailed)
     assert failed.sentence.startswith("The graphics card failed while synthesising; the model is loaded again")
     assert "unspecified launch failure" in failed.details
     recorder.wait_for(lambda event: event.job == 0 and "was loaded again, on CPU" in getattr(event, "text", ""))
     assert len(recorder.of(0, ModelLoaded)) == 1
-    engine.submit(Synthesise(31, TEXT, voice("slt"), setting()))
+    engine.submit(Synthesise(31, TEXT, voice("", "omni-mini"), setting()))
     assert isinstance(recorder.end_of(31), JobFinished)

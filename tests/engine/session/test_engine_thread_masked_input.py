@@ -58,7 +58,7 @@ class Asked:
 
     def _ended(self, chosen: Setting, text: str, by: Voice | None) -> object:
         self._job += 1
-        self.engine.submit(Synthesise(self._job, text, by or voice("slt"), chosen))
+        self.engine.submit(Synthesise(self._job, text, by or voice("", "omni-mini"), chosen))
         return self.recorder.end_of(self._job)
 
 

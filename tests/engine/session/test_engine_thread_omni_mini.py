@@ -16,6 +16,7 @@ from engine.session.events import JobFinished, ModelLoaded, TakeReady
 from engine.setting.setting import Setting
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
+from tests.voices import voice_names
 from tests.workload import crossed
 
 MODEL = "omni-mini"
@@ -36,9 +37,9 @@ def test_what_it_says_is_understood_in_both_voices(engine: EngineThread, recorde
     assert isinstance(recorder.end_of(1), JobFinished)
     assert recorder.of(1, ModelLoaded)[0].info.family == "masked"
     recordings = []
-    spoken = crossed(("slt", "rms"), sentences)
+    spoken = crossed(voice_names(MODEL), sentences)
     for job, (name, sentence) in enumerate(spoken, 2):
-        engine.submit(Synthesise(job, sentence, voice(name), Setting(MODEL, entry(MODEL).options_with())))
+        engine.submit(Synthesise(job, sentence, voice(name, MODEL), Setting(MODEL, entry(MODEL).options_with())))
         assert isinstance(recorder.end_of(job), JobFinished)
         take = recorder.of(job, TakeReady)[0].take
         assert np.sqrt(np.mean(take.samples**2)) > 0.03, "speech, not silence"

@@ -40,7 +40,7 @@ def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
         "id": uuid.UUID(int=number + 1).hex,
         "created": f"2026-11-21T10:00:{number:06.3f}+00:00",
         "text": f"Größe “{number}” 日本",
-        "voice": "slt",
+        "voice": "anna",
         "setting": setting,
         "sample_rate": RATE,
         "samples": random.standard_normal(round(seconds * RATE)).astype(np.float32),
@@ -144,7 +144,7 @@ def test_filters(library: Library) -> None:
     assert [one.label for one in library.summaries(starred=True)] == ["second"]
     assert [one.label for one in library.summaries(starred=False)] == ["take 2", "first"]
     assert [one.label for one in library.summaries(model="other")] == ["take 2"]
-    assert [one.label for one in library.summaries(words="SLT fir")] == ["first"]
+    assert [one.label for one in library.summaries(words="ANN fir")] == ["first"]
     assert library.summaries(words="%") == ()
     assert [one.label for one in library.summaries(limit=1)] == ["take 2"]
 

@@ -23,6 +23,7 @@ from engine.setting.profile import SCHEMA, Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import ditreducio, resolve
 from engine.techniques.ditreducio.table import StrategyTable
+from tests.voices import FIRST, SECOND
 
 STEPS, LAYERS = 4, 2
 CHECKPOINT = "0123456789abcdef" * 4
@@ -73,7 +74,7 @@ def evidence() -> Evidence:
         7,
         "2026-11-21T10:00:00.000+00:00",
         "Héllo “δ”.",
-        "slt",
+        FIRST,
     )
 
 
@@ -343,16 +344,16 @@ def test_a_voice_that_is_not_part_of_the_profile_is_asked_for(tmp_path: Path, na
     path = tmp_path / "p.json"
     Profile.of(setting(), info(), (table(),), replace(evidence(), voice=name)).save(path)
     loaded = Profile.load(path)
-    with pytest.raises(AudioError, match=r"me.*, which is not part of it; give a voice: .* \(slt, rms\)"):
+    with pytest.raises(AudioError, match=rf"me.*, which is not part of it; give a voice: .* \({FIRST}, {SECOND}"):
         loaded.voice()
     with pytest.raises(AudioError, match="measured with"):
         loaded.synthesise("Rice.")
 
 
 def test_the_voice_it_was_measured_with(profile: Profile) -> None:
-    assert profile.voice().id == "slt"
-    assert replace(profile, evidence=replace(evidence(), voice="rms")).voice().id == "rms"
-    assert profile.baseline.voice().id == "slt"
+    assert profile.voice().id == FIRST
+    assert replace(profile, evidence=replace(evidence(), voice=SECOND)).voice().id == SECOND
+    assert profile.baseline.voice().id == FIRST
 
 
 # --- Other techniques ------------------------------------------------------------------------------------------------

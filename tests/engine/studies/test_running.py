@@ -28,6 +28,7 @@ from engine.studies.store import DATABASE, Store
 from engine.studies.study import Study, seeded
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies.small import Follower, finished, load, study
+from tests.voices import SECOND
 
 KILLS = int(os.environ.get("PARETONE_KILLS", "4"))
 """Number of times that the process is killed halfway; resources/docs/studies.md runs 50."""
@@ -150,7 +151,7 @@ def test_takes_that_fail_are_told_and_tried_again(tmp_path: Path, monkeypatch: p
     ear = JudgeKind("ear", "Ear", "deaf")
     monkeypatch.setitem(sys.modules, "deaf", SimpleNamespace(load=lambda texts, folder, device: Deaf()))
     monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, ear))
-    chosen = study(judges=["ear"], voices=["rms"])
+    chosen = study(judges=["ear"], voices=[SECOND])
     monkeypatch.setattr("engine.studies.execution.reference_speech", no_reference)
     assert finished(tmp_path / "s", chosen) == FINISHED
     found = read(tmp_path / "s")

@@ -15,6 +15,7 @@ from engine.studies.definition import PAPER_SEEDS, parse, read
 from engine.studies.study import BASELINE, GRID, LISTED, Study, duration
 from engine.techniques.spade import parsed_layers
 from tests.engine.studies.small import SENTENCES, study
+from tests.voices import FIRST, SECOND
 
 
 def test_a_grid_is_every_combination_once_and_has_its_baselines_first() -> None:
@@ -64,9 +65,9 @@ def test_combinations_that_techniques_rule_out_are_left_out_with_the_reason() ->
 
 
 def test_what_is_spoken() -> None:
-    found = parse({"voices": ["slt", "rms"], "count": 3, "grid": {"steps.steps": [4]}, "seeds": "paper", "rounds": 2})
+    found = parse({"voices": [FIRST, SECOND], "count": 3, "grid": {"steps.steps": [4]}, "seeds": "paper", "rounds": 2})
     assert [one.text for one in found.utterances] == [*harvard_sentences()[:3]] * 2
-    assert [one.voice.id for one in found.utterances] == ["slt"] * 3 + ["rms"] * 3
+    assert [one.voice.id for one in found.utterances] == [FIRST] * 3 + [SECOND] * 3
     assert found.seeds == PAPER_SEEDS == (42, 3407, 666, 3954, 3962)
     assert found.takes == 2 * 6 * 5 * 2 == sum(len(list(found.cells(one))) for one in found.candidates)
     # Tables are calibrated on a sentence that is not judged.
@@ -149,7 +150,7 @@ def test_a_search_is_read() -> None:
         ({"setting": [{"techniques": {"nothing": {}}}]}, "There is no technique named 'nothing'"),
         ({"setting": [{"techniqes": {}}]}, r"setting\[0\]\.techniqes is an unknown field; known ones: name, options"),
         ({"setting": [3]}, r"setting\[0\] must be a table of fields, not 3"),
-        ({"voices": ["nobody"]}, "There is no voice named 'nobody'; known voices: slt, rms"),
+        ({"voices": ["nobody"]}, f"There is no voice named 'nobody'; known voices: {FIRST}, {SECOND}"),
         ({"voices": [{"audio": "nowhere.wav"}]}, "there is no recording nowhere.wav"),
         ({"model": "F6"}, "There is no model named 'F6'"),
         ({"judges": ["ear"]}, "There is no judge named 'ear'; known judges: words, naturalness"),

@@ -8,12 +8,13 @@ import pytest
 
 from engine.paths import resource
 from engine.studies.writing import to_toml
+from tests.voices import FIRST
 
 WHOLE = {
     "title": 'Steps "and" thresholds \\ δ\n\x7f\x01',
     "model": "f5-mini",
     "sentences": ["One.", "Two."],
-    "voices": ["slt", {"audio": "me.wav", "transcript": "What I say."}],
+    "voices": [FIRST, {"audio": "me.wav", "transcript": "What I say."}],
     "seeds": [0, 1],
     "limit": 3,
     "leave_one_layer_out": False,

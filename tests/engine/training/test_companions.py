@@ -56,7 +56,7 @@ def utterances(count: int = 30) -> tuple[SpokenTokens, ...]:
     lengths = draw.integers(8, 20, count)
     # Codes follow from phones, so that there is something to learn.
     phones = [draw.integers(0, len(PHONES), length).astype(np.int16) for length in lengths]
-    voices = ["slt" if number % 2 else "rms" for number in range(count)]
+    voices = ["anna" if number % 2 else "bella" for number in range(count)]
     pairs = zip(voices, phones, strict=True)
     return tuple(SpokenTokens(who, one, (one % CODES).astype(np.int16)) for who, one in pairs)
 
@@ -137,7 +137,7 @@ def test_a_drafts_file_holds_what_was_trained_under_the_targets_numbers(
     model = load(root)
     (draft,) = model.info.drafts
     assert (draft.retained, draft.trained, draft.head) == ((0, 2), (0,), True)
-    speech = list(model.decodings(TEXT, voice("slt"), setting(drafted())))
+    speech = list(model.decodings(TEXT, voice("", "lm-mini"), setting(drafted())))
     assert sum(len(cycle.tokens) for _, decoding in speech for cycle in decoding) > 10
     # What drafts is what was trained, to half precision.
     batch = teacher.collate([[data.held_out[0]]])
@@ -250,7 +250,7 @@ def test_a_student_is_trained_at_the_measured_layers_and_speaks(root: Path, tmp_
     (student,) = model.info.students
     assert student.recovered and student.depth == 2
     assert student.retained == tuple(sorted(model.info.layer_order[:2]))
-    spoken = model.decodings(TEXT, voice("slt"), setting(shallow(depth=2)))
+    spoken = model.decodings(TEXT, voice("", "lm-mini"), setting(shallow(depth=2)))
     assert sum(len(cycle.tokens) for _, decoding in spoken for cycle in decoding) > 10
 
 

@@ -85,7 +85,7 @@ def test_an_interrupted_preparation_is_not_taken_for_a_whole_one(tmp_path: Path,
 
 
 def test_recordings_without_phones_are_aligned(tmp_path: Path):
-    voice = resource("models", "f5-mini", "voices", "slt.wav")
+    voice = resource("voices", "arctic", "slt.wav")
     text = "We will meet at the old harbor, and talk about the weather."
     folder = resource("models", "f5-mini")
     read = PhoneReader(

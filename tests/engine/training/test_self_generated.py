@@ -10,7 +10,7 @@ import torch
 
 from engine.errors import Cancelled, TrainingError
 from engine.models import load_model
-from engine.models.catalogue import entry, voice
+from engine.models.catalogue import entry, voice, voices
 from engine.models.families.training_layout import IGNORED
 from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
@@ -28,7 +28,7 @@ SENTENCES = ("Rice is good.", "The box was thrown.")
 def test_it_speaks_together_as_it_does_alone() -> None:
     torch.set_num_threads(1)
     teacher = read_teacher("lm-mini", str(resource("models", "lm-mini")), SilentObserver())
-    speaker = voice("slt")
+    speaker = voice("", "lm-mini")
     with torch.inference_mode():
         together = speak_tokens(
             teacher.network, teacher.folder.layout(), teacher.parts.front_end, [speaker], SENTENCES, Greedy()
@@ -45,7 +45,7 @@ def test_it_speaks_together_as_it_does_alone() -> None:
     found = [one.codes.tolist() for one in together if len(one.codes) == len(longest)]
     assert found == [longest]
     for one in together:
-        assert len(one.phones) == len(one.codes) and one.voice == "slt"
+        assert len(one.phones) == len(one.codes) and one.voice == voice("", "lm-mini").id
 
 
 def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:
         teacher.network,
         teacher.folder.layout(),
         teacher.parts.front_end,
-        [voice("slt"), voice("rms")],
+        [*voices("lm-mini")[:2]],
         SENTENCES,
         teacher.sampler,
         progress=lambda done, total: told.append((done, total)),
@@ -79,7 +79,7 @@ def test_it_can_be_cancelled_before_every_token(tmp_path: Path) -> None:
             teacher.network,
             teacher.folder.layout(),
             teacher.parts.front_end,
-            [voice("slt")],
+            [voice("", "lm-mini")],
             SENTENCES * 4,
             teacher.sampler,
             progress=progress,
@@ -88,13 +88,13 @@ def test_it_can_be_cancelled_before_every_token(tmp_path: Path) -> None:
     assert {done for done, _ in told} == {0, 1, 2, 3} and len(told) > 8
 
 
-def utterance(length: int, who: str = "slt") -> SpokenTokens:
+def utterance(length: int, who: str = "anna") -> SpokenTokens:
     return SpokenTokens(who, np.arange(length, dtype=np.int16), np.arange(length, dtype=np.int16)[::-1] + 1)
 
 
 def test_tokens_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "tokens.npz"
-    written = [utterance(5), utterance(3, "rms"), utterance(8)]
+    written = [utterance(5), utterance(3, "bella"), utterance(8)]
     write_tokens(path, written)
     for found, expected in zip(read_tokens(path), written, strict=True):
         assert found.voice == expected.voice

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> Report:
     tokenizer = model.copied if isinstance(model, LmMiniSpeech | OmniMiniSpeech) else None
     rows, baselines = [], {}
     sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say, tokenizer):
+    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, ways, bundled.say, tokenizer):
         if verdict.speech == plain.title:
             baselines[verdict.voice] = verdict
         rows.append(_row(verdict, baselines.get(verdict.voice)))
@@ -90,7 +90,7 @@ def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: fl
     """The setting with a table that was calibrated on ``text``."""
     bundled.say(f"calibrating at threshold {threshold:g} …")
     engaged = Engaged(TECHNIQUE.name, Values(threshold=threshold))
-    utterance = Utterance(text, voice(bundled.VOICE))
+    utterance = Utterance(text, voice("", model.info.id))
     record = calibrate_model(model, [utterance], baseline.with_technique(engaged), SilentObserver())
     setting = baseline.with_technique(replace(engaged, artefact=record.table.fingerprint))
     return Way(f"DiTReducio δ = {threshold:g}", setting, (record.table,))

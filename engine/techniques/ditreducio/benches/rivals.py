@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> Report:
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
     ways = [plain, *(one.way for one in contenders)]
-    for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
+    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, ways, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)
     reference = heard[plain.title]
     rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(contenders)]

@@ -133,7 +133,7 @@ def _heard(
     found: dict[str, list[VoiceVerdict]] = {}
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(), vocoder, model, ways, bundled.say):
+    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, ways, bundled.say):
         found.setdefault(verdict.speech, []).append(verdict)
     rows = [_row(title, found[title]) for title in found if title not in {way.title for way in ways}]
     bundled.say("Distances to the original speech …")

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     if model.info.family != LANGUAGE:
         raise SettingError(f"{model.info.title} is not a language model: its layers are not measured like this.")
     sentences = catalogue.harvard_sentences()[: options.sentences]
-    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices()]
+    utterances = [Utterance(sentence, voice) for sentence in sentences for voice in catalogue.voices(model.info.id)]
     setting = Setting(model.info.id, catalogue.entry(model.info.id).options_with(), seed=options.seed)
     request = ImportanceRequest(setting, tuple(utterances), tuple(options.measure or (DIVERGENCE, COSINE)))
     measured = session.carry_out(Prepare(JOB, spade.NAME, request)).result

@@ -25,7 +25,15 @@ SSD = Setting("lm-mini", techniques=(Engaged("speculative"),))
 
 def take(name: str, setting: Setting = Setting("lm-mini"), **trace: object) -> Take:
     return Take(
-        name, "2026-11-21", "One.", "slt", setting, 24000, np.zeros(48000, np.float32), trace=Trace(**trace), label=name
+        name,
+        "2026-11-21",
+        "One.",
+        "anna",
+        setting,
+        24000,
+        np.zeros(48000, np.float32),
+        trace=Trace(**trace),
+        label=name,
     )
 
 
@@ -90,7 +98,7 @@ def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel
     by_student = replace(drafted, setting=SSD.with_technique(student))
     for baseline, shown in (
         (replace(plain, text="Two."), drafted),
-        (replace(plain, voice="rms"), drafted),
+        (replace(plain, voice="bella"), drafted),
         (plain, by_student),
     ):
         panel.set_takes(baseline, shown)

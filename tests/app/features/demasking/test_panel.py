@@ -30,7 +30,7 @@ def passage(start: float = 0.0, steps: int = STEPS, frames: int = FRAMES) -> Dem
 
 def take(name: str, *passages: DemaskedPassage) -> Take:
     trace = Trace(demasking=DemaskingTrace(0.04, MASK, passages) if passages else None)
-    return Take(name, "2026", "A text.", "slt", Setting("small"), 24000, np.zeros(24000), trace=trace, label=name)
+    return Take(name, "2026", "A text.", "anna", Setting("small"), 24000, np.zeros(24000), trace=trace, label=name)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def prepared(count: int, aligned: bool = True, seconds: float = SECONDS) -> Prep
     for place, record in enumerate((BASELINE, FAST, LOW, MID)[:count]):
         length = round((seconds if aligned else seconds + 0.1 * place) * RATE)
         stimuli.append(Stimulus(record, (0.1 * generator.standard_normal(length)).astype(np.float32)))
-    return PreparedItem(ItemRecord("A sentence.", "slt", 7), tuple(stimuli), RATE, aligned, -23.0, True)
+    return PreparedItem(ItemRecord("A sentence.", "anna", 7), tuple(stimuli), RATE, aligned, -23.0, True)
 
 
 @pytest.fixture

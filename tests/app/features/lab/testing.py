@@ -27,7 +27,7 @@ RATE = 24000
 def take(number: int, setting: Setting, text: str) -> Take:
     samples = (0.1 * np.random.default_rng(number).standard_normal(RATE // 2)).astype(np.float32)
     created = f"2026-01-01T00:00:{number:02d}.000+00:00"
-    return Take(f"{number:032x}", created, text, "slt", setting, RATE, samples)
+    return Take(f"{number:032x}", created, text, "anna", setting, RATE, samples)
 
 
 TAKES = [take(2 * n + place, one, f"Sentence {n}.") for n in range(3) for place, one in enumerate((PLAIN, FAST))]

@@ -17,7 +17,7 @@ from app.audio.player import Player
 from app.audio.switching import Mode
 from app.features.listen.panel import STEP_SECONDS, ListenPanel
 from app.shell.theme import DARK, LIGHT
-from engine.paths import resource
+from engine.models.catalogue import voice
 from engine.setting.setting import Setting
 from engine.setting.take import Take
 from tests.sound import NullSink, null_sink  # noqa: F401
@@ -31,7 +31,7 @@ def take(samples: np.ndarray, label: str) -> Take:
 
 @pytest.fixture(scope="module")
 def speech() -> np.ndarray:
-    samples, rate = soundfile.read(resource("models", "f5-mini", "voices", "slt.wav"), dtype="float32")
+    samples, rate = soundfile.read(voice().audio, dtype="float32")
     assert rate == RATE
     return samples
 

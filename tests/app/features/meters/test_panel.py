@@ -16,7 +16,7 @@ from engine.setting.take import Measurements, Metrics, Take
 
 def take(seconds: float) -> Take:
     measured = Measurements(seconds, 2.0, 0.7, 0.0, 0.1, seconds - 0.3, 0.2, peak_memory_bytes=3 * 2**30, device="cpu")
-    return Take("one", "2026-11-21", "Text.", "slt", Setting("f5-mini"), 24000, np.zeros(48000, np.float32), measured)
+    return Take("one", "2026-11-21", "Text.", "anna", Setting("f5-mini"), 24000, np.zeros(48000, np.float32), measured)
 
 
 def telemetry(job: int, elapsed: float, factor: float | None) -> Telemetry:

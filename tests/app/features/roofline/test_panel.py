@@ -47,7 +47,7 @@ def report(factor: float = 1.0, precision: str = "float32", model: str = "small"
         Phase("evaluation", "Evaluations", 4, components, 0.022 * factor, 30, (14, 14), "2 branches × 100 frames"),
         Phase("decoder", "Decoder", 1, (decoder,), None, 50),
     )
-    return RooflineReport(model, "Small", Setting(model), known, phases, "A text.", "slt", 2.0, notes=("A note.",))
+    return RooflineReport(model, "Small", Setting(model), known, phases, "A text.", "anna", 2.0, notes=("A note.",))
 
 
 @pytest.fixture

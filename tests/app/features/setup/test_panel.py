@@ -15,6 +15,7 @@ from engine.models import catalogue
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 from tests.app.widgets.resets import reset_of
+from tests.voices import FIRST
 
 
 @pytest.fixture
@@ -143,7 +144,7 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     assert "Put a recording and its latents (name.wav and name.npy) into" in panel._voice_note.text()
     # Back at the bundled model all is as it was.
     presenter.state.loading.load_model("f5-mini")
-    assert presenter.state.selection.voice.id == "slt"
+    assert presenter.state.selection.voice.id == FIRST
     assert panel.techniques.groups["guidance_free"].isVisibleTo(panel)
 
 

@@ -16,6 +16,7 @@ from app.state.jobs import Outcome
 from engine.studies.store import Store
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.studies.studying import ended, opened, run_once, write
+from tests.voices import FIRST
 
 
 # --- Making -----------------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ def test_a_study_is_made_counted_saved_and_started(
         "model": "f5-mini",
         "sentences": "harvard",
         "count": 2,
-        "voices": ["slt"],
+        "voices": [FIRST],
         "seeds": [0, 1],
         "options": {"cross_fade": 0.0, "steps": 4},
         "grid": {"steps": {"steps": [2, 3]}},

@@ -162,11 +162,11 @@ def test_what_figures_are_over_is_said(panel: StudiesPanel, tmp_path: Path) -> N
 
 
 def test_failures_are_listed_with_sentence_and_reason(panel: StudiesPanel, seen: StudySummary) -> None:
-    failed = FailedTake("Step pruning 2", "One sentence.", "slt", 3, "The judge sleeps.")
+    failed = FailedTake("Step pruning 2", "One sentence.", "anna", 3, "The judge sleeps.")
     show(panel, replace(seen, failures=(failed,)))
     assert panel.tabs.tabText(1) == "Failures (1)"
     texts = [panel.failures.item(0, column).text() for column in range(3)]
-    assert texts == ["Step pruning 2", "“One sentence.” (slt, seed 3)", "The judge sleeps."]
+    assert texts == ["Step pruning 2", "“One sentence.” (anna, seed 3)", "The judge sleeps."]
     show(panel, seen)
     assert panel.tabs.tabText(1) == "Failures"
     assert panel.failures.rowCount() == 0

@@ -15,6 +15,7 @@ from engine.models.catalogue import OWN_VOICE, voice
 from engine.session.commands import Cancel, Command, JudgeTake, LoadModel
 from engine.session.events import JobCancelled, JobFailed, JobFinished, TakeJudged
 from tests.app.features.takes.test_panel import take
+from tests.voices import FIRST
 
 SUBMITTED = list[Command]
 
@@ -96,6 +97,6 @@ def test_what_fails_once_is_not_tried_with_every_take(judged: TakeJudging, submi
 
 
 def test_the_prompt_is_the_voices_recording() -> None:
-    assert prompt_of(replace(take(0), voice="slt")) == voice("slt", "f5-mini").audio
+    assert prompt_of(replace(take(0), voice=FIRST)) == voice(FIRST, "f5-mini").audio
     assert prompt_of(replace(take(0), voice=f"{OWN_VOICE}/home/me.wav")) == "/home/me.wav"
     assert prompt_of(replace(take(0), voice="gone")) == ""

@@ -34,7 +34,7 @@ def take(index: int, setting: Setting = BASELINE, **changes: object) -> Take:
         # Long before today, whatever a machine takes for that: a take that fails is made then.
         f"2001-11-21T10:00:{index:02d}.000+00:00",
         f"Sentence {index}.",
-        "slt",
+        "anna",
         setting,
         24000,
         np.linspace(-0.5, 0.5, 2400, dtype=np.float32),
@@ -227,7 +227,7 @@ def test_only_takes_that_come_or_go_are_a_change(panel: TakesPanel, library: Lib
 
 def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: TakesPanel, library: Library) -> None:
     why = "The graphics card failed while synthesising; the model is loaded again."
-    command = Synthesise(7, "It was to say this.", Voice("slt", "SLT", "", "Hello."), FAST, (), "DiTReducio")
+    command = Synthesise(7, "It was to say this.", Voice("anna", "Anna", "", "Hello."), FAST, (), "DiTReducio")
     panel.add(FailedTake.of(command, why))
     panel.reload()
     assert shown(panel, "Label")[0] == "Failed: DiTReducio", "the newest, and there after the history was read again"
@@ -243,7 +243,7 @@ def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: Takes
     panel.set_a()
     assert said == [f"This take failed and has no audio. {why}"]
     panel.rerun()
-    assert (again[0].setting, again[0].text, again[0].voice) == (FAST, "It was to say this.", "slt")
+    assert (again[0].setting, again[0].text, again[0].voice) == (FAST, "It was to say this.", "anna")
     panel.delete()
     panel.findChild(QMessageBox).accept()
     assert not any(one.startswith("Failed") for one in shown(panel, "Label"))

@@ -40,7 +40,7 @@ def many(count: int) -> tuple[Point, ...]:
             "word_error_rate": estimate(distance / 3, 0.01),
         }
         setting = Setting("f5-mini", Values({"steps": 16}), tuple(Engaged(name) for name in techniques))
-        voice = ("slt", "rms")[number % 2]
+        voice = ("anna", "bella")[number % 2]
         sounds = (Sound(f"{number:032x}", "A sentence.", voice, 0),)
         title = f"Setting {number}"
         found.append(
@@ -80,7 +80,7 @@ def main() -> None:
 
     updates: dict[str, Callable[[int], object]] = {
         "another axis": choose_axis,
-        "words typed": lambda turn: panel.filter_line.search.setText(("a", "setting 1", "rms", "")[turn % 4]),
+        "words typed": lambda turn: panel.filter_line.search.setText(("a", "setting 1", "bella", "")[turn % 4]),
         "a voice": choose_voice,
         "a technique": lambda turn: panel.legend.buttons["ditreducio"].click(),
         "dominated": lambda turn: panel.options_line.dominated_box.toggle(),

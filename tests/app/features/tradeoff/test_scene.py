@@ -47,7 +47,7 @@ FAST = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.1}), "a
 
 
 def summary(name: str, setting: Setting, seconds: float, distance: float | None = None, **more: object) -> TakeSummary:
-    fields = {"text": "A text.", "voice": "slt", "machine": "one", **more}
+    fields = {"text": "A text.", "voice": "anna", "machine": "one", **more}
     measured = Measurements(seconds, 2.0, seconds / 2, ops_ratio=0.5, peak_memory_bytes=2**20)
     return TakeSummary(
         name,
@@ -278,7 +278,7 @@ def test_filters() -> None:
     points = [
         point("a", 1.0, 1.0, source="One", title="Quick fox"),
         point("b", 1.0, 1.0, source="Two", techniques=("ditreducio", "steps"), model="Other"),
-        point("c", 1.0, 1.0, source="Two", techniques=("steps",), sounds=(Sound("x", "The lazy dog.", "rms", 0),)),
+        point("c", 1.0, 1.0, source="Two", techniques=("steps",), sounds=(Sound("x", "The lazy dog.", "bella", 0),)),
     ]
 
     def keys(**chosen: object) -> str:
@@ -287,7 +287,7 @@ def test_filters() -> None:
     assert keys() == "abc"
     assert keys(source="Two") == "bc"
     assert keys(model="Other") == "b"
-    assert keys(voice="rms") == "c"
+    assert keys(voice="bella") == "c"
     assert keys(words="LAZY the") == "c" and keys(words="lazy fox") == "" and keys(words="fox") == "a"
     assert keys(hidden=frozenset({"ditreducio"})) == "ac"
     assert keys(hidden=frozenset({"steps"})) == "a"
@@ -298,7 +298,7 @@ def test_filters() -> None:
     pool = Pool(points, published_points(published()))
     assert pool.counts == {"": 1, "ditreducio": 1, "steps": 2}
     assert pool.techniques[:2] == ("ditreducio", "steps"), "those of papers alone take no colour away"
-    assert (pool.sources, pool.voices) == (("One", "Two"), ("rms",))
+    assert (pool.sources, pool.voices) == (("One", "Two"), ("bella",))
 
 
 def test_published_results_have_a_place_on_ratios_only_and_are_on_no_front() -> None:
@@ -354,7 +354,7 @@ def test_a_logarithmic_axis_that_could_show_nothing_stays_linear() -> None:
 
 def test_what_is_shown_is_kept_in_words() -> None:
     look = PlotOptions("speed_up", "word_error_rate", True, False, True, False, True, False)
-    chosen = Filter("A study", "F5 mini", "rms", "two words", frozenset({"steps", BASELINE}), frozenset({"a"}))
+    chosen = Filter("A study", "F5 mini", "bella", "two words", frozenset({"steps", BASELINE}), frozenset({"a"}))
     assert recalled(remembered(look, True, chosen)) == (look, True, replace(chosen, only=None))
     assert recalled(remembered(look, False, Filter())) == (
         replace(look, x=PlotOptions().x, y=PlotOptions().y),
@@ -444,10 +444,10 @@ def test_settings_are_told_apart_in_words() -> None:
     assert reference_of(point("b", 1.0, 1.0)) is None, "a baseline has none"
     from app.features.tradeoff.model.words import Reference
 
-    other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "rms")
+    other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "bella")
     text = difference_html(own, other, LIGHT)
     assert "steps: 8 → 16" in text and "seed" not in text, "a study's setting is over all seeds"
     (take,) = take_points([summary("one", FAST, 1.0)], Scores())
     text = difference_html(take, other, LIGHT)
-    assert "seed: 9 → 3" in text and "voice: rms → slt" in text and "text" not in text
-    assert "the same setting" in difference_html(take, Reference("A", FAST, "A text.", "slt"), LIGHT)
+    assert "seed: 9 → 3" in text and "voice: bella → anna" in text and "text" not in text
+    assert "the same setting" in difference_html(take, Reference("A", FAST, "A text.", "anna"), LIGHT)

@@ -18,7 +18,7 @@ KEY, NO, CONTROL, SHIFT = (
     Qt.KeyboardModifier.ControlModifier,
     Qt.KeyboardModifier.ShiftModifier,
 )
-SOUNDS = (Sound("1" * 32, "One sentence.", "slt", 0), Sound("2" * 32, "Another one.", "rms", 0))
+SOUNDS = (Sound("1" * 32, "One sentence.", "anna", 0), Sound("2" * 32, "Another one.", "bella", 0))
 POINTS = (
     point("a", 1.0, 4.0, sounds=SOUNDS, techniques=("ditreducio",), setting=FAST.bare),
     point("b", 2.0, 2.0, sounds=SOUNDS[:1], techniques=("ditreducio", "steps")),

@@ -30,7 +30,7 @@ def test_every_sound_has_a_name_for_the_aligner():
 
 def test_the_phones_of_a_recording_are_found_by_its_transcript(reader: NaturalReader) -> None:
     pytest.importorskip("pocketsphinx")
-    spoken = voice("slt")
+    spoken = voice()
     samples, rate = soundfile.read(spoken.audio, dtype="float32")
     heard = reader.heard(samples, rate, spoken.transcript)
     assert heard.method == FORCED

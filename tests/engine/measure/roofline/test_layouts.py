@@ -62,7 +62,7 @@ def small_flow(variant: str) -> Layout:
 def megatts3_mini(root: Path) -> Layout:
     write_bundled(root / "megatts3-mini")
     chosen = Setting("megatts3-mini", entry("megatts3-mini").options_with(steps=4))
-    return load_model(chosen.model, folder=str(root / chosen.model), device="cpu"), voice("slt", chosen.model), chosen
+    return load_model(chosen.model, folder=str(root / chosen.model), device="cpu"), voice("", chosen.model), chosen
 
 
 def megatts3_release(root: Path) -> Layout:
@@ -76,7 +76,7 @@ def megatts3_release(root: Path) -> Layout:
 
 
 def lm_mini(root: Path) -> Layout:
-    return speaking.load(speaking.write_all(root / "lm-mini")), voice("slt"), speaking.setting()
+    return speaking.load(speaking.write_all(root / "lm-mini")), voice("", "lm-mini"), speaking.setting()
 
 
 def cosyvoice(root: Path) -> Layout:
@@ -104,7 +104,7 @@ LAYERS = 5
 def omni_mini(root: Path) -> Layout:
     small_omni_mini.write_model(root / "omni-mini", layers=LAYERS)
     model = load_model("omni-mini", folder=str(root / "omni-mini"), device="cpu")
-    return model, voice("slt", "omni-mini"), Setting("omni-mini", entry("omni-mini").options_with(steps=4))
+    return model, voice("", "omni-mini"), Setting("omni-mini", entry("omni-mini").options_with(steps=4))
 
 
 def omnivoice_release(root: Path) -> Layout:

@@ -104,7 +104,7 @@ def test_guided_and_unguided_evaluations_are_apart(known_ceilings):
 
 def test_a_language_model_is_taken_apart(known_ceilings, tmp_path):
     model = speaking.load(write_model(tmp_path / "model"))
-    target = RooflineTarget(model, Utterance(speaking.TEXT, voice("slt")), speaking.setting())
+    target = RooflineTarget(model, Utterance(speaking.TEXT, voice("", "lm-mini")), speaking.setting())
     made = measure_roofline(target, SilentObserver(), rounds=1)
     assert [phase.name for phase in made.phases] == ["prefill", "decode", "decoder"]
     decode = made.phases[1]
@@ -122,7 +122,7 @@ def test_drafting_and_checking_are_apart(known_ceilings, tmp_path):
     model = speaking.load(speaking.write_all(tmp_path / "model"))
     chosen = speaking.setting(speaking.drafted(draft_length=3, adaptive=False))
     made = measure_roofline(
-        RooflineTarget(model, Utterance(speaking.TEXT, voice("slt")), chosen), SilentObserver(), rounds=1
+        RooflineTarget(model, Utterance(speaking.TEXT, voice("", "lm-mini")), chosen), SilentObserver(), rounds=1
     )
     phases = {phase.name: phase for phase in made.phases}
     assert phases["draft"].forwards > phases["decode"].forwards

@@ -57,7 +57,7 @@ def skipping(model: SpeechModel, of: Setting, action: SkipAction = SkipAction.TS
 def speak(model: SpeechModel, text: str, of: Setting, *tables: StrategyTable, who: Voice | None = None, observer=None):
     """All pieces, and the synthesis."""
     pieces = []
-    speech = model.synthesise(text, who or voice("slt"), of, tables, observer or Recorder())
+    speech = model.synthesise(text, who or voice(), of, tables, observer or Recorder())
     while True:
         try:
             pieces.append(next(speech).samples)
@@ -96,7 +96,7 @@ def test_skipping_changes_the_audio_but_not_its_length(model: SpeechModel, actio
     assert len(faster.samples) == len(baseline.samples)
     assert not np.array_equal(faster.samples, baseline.samples)
     assert baseline.measurements.ops_ratio == 1.0
-    operations = model.operations(SENTENCE, voice("slt"), setting())
+    operations = model.operations(SENTENCE, voice(), setting())
     assert faster.measurements.ops_ratio == pytest.approx(table.ops_ratio(operations))
     assert faster.measurements.ops_ratio < 0.9
 
@@ -135,12 +135,12 @@ def test_midpoint_and_ditreducio_exclude_each_other(model: SpeechModel) -> None:
     with pytest.raises(SettingError, match="Euler"):
         speak(model, SENTENCE, replace(engaged, options=engaged.options.replace(solver="midpoint")), table)
     with pytest.raises(SettingError, match="Euler"):
-        calibrate_model(model, [Utterance(SENTENCE, voice("slt"))], setting(solver="midpoint"), Recorder())
+        calibrate_model(model, [Utterance(SENTENCE, voice())], setting(solver="midpoint"), Recorder())
 
 
 def test_without_guidance_one_branch_runs(model: SpeechModel) -> None:
     of = setting(guidance=0.0)
-    assert model.operations(SENTENCE, voice("slt"), of).branches == 1
+    assert model.operations(SENTENCE, voice(), of).branches == 1
     assert len(speak(model, SENTENCE, of)[1].samples) > 0
 
 
@@ -152,7 +152,7 @@ def test_speed_scales_the_duration(model: SpeechModel) -> None:
 
 def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None:
     text = "The boy was there when the sun rose. A rod is used to catch pink salmon. Kick the ball straight."
-    quick, patient = (model.operations(text, voice("slt"), setting(quick_start=on)) for on in (True, False))
+    quick, patient = (model.operations(text, voice(), setting(quick_start=on)) for on in (True, False))
     assert quick.feed_forward < patient.feed_forward
 
 
@@ -160,9 +160,9 @@ def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None
 def test_calibration_gives_a_table_that_engages(model: SpeechModel) -> None:
     of = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3)))
     recorder = Recorder()
-    record = calibrate_model(model, [Utterance(SENTENCE, voice("slt"))], of, recorder)
+    record = calibrate_model(model, [Utterance(SENTENCE, voice())], of, recorder)
     assert record.table.count(SkipAction.NONE) < record.table.layers * record.table.steps
-    assert [(one.text, one.voice) for one in record.sentences] == [(SENTENCE, "slt")] and record.seed == 7
+    assert [(one.text, one.voice) for one in record.sentences] == [(SENTENCE, voice().id)] and record.seed == 7
     assert tuple(recorder.trials) == record.trials
     engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3), record.table.fingerprint))
     assert speak(model, SENTENCE, engaged, record.table)[1].measurements.ops_ratio < 1
@@ -170,14 +170,14 @@ def test_calibration_gives_a_table_that_engages(model: SpeechModel) -> None:
 
 def test_captured_attention_is_attention(model: SpeechModel) -> None:
     engaged, table = skipping(model, setting())
-    capture = model.capture_attention(SENTENCE, voice("slt"), engaged, (table,), 5, 3, Recorder())
+    capture = model.capture_attention(SENTENCE, voice(), engaged, (table,), 5, 3, Recorder())
     assert capture.maps.shape[0] == 2
     assert capture.maps.shape[1] == capture.maps.shape[2] <= 512
     assert np.allclose(capture.maps.sum(-1), 1, atol=1e-4)
     assert 0 < capture.prompt_frames < capture.frames
     assert all(0 < one <= 1 for one in capture.similarities)
     with pytest.raises(SettingError, match="no layer 9"):
-        model.capture_attention(SENTENCE, voice("slt"), setting(), (), 8, 0, Recorder())
+        model.capture_attention(SENTENCE, voice(), setting(), (), 8, 0, Recorder())
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "🙂🎉", "，。", "你好"])

@@ -22,6 +22,7 @@ from engine.setting.setting import Engaged, Setting
 from engine.techniques import problem
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, TEXT, drafted, load, script_of, setting, spoken, write_all
+from tests.voices import voice_names
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,7 @@ def test_pieces_make_the_whole_and_figures_agree(model: LmMiniSpeech) -> None:
             except StopIteration as end:
                 return end.value
 
-    synthesis = collected(model.synthesise(LONG, voice("slt"), setting(speed=0.9), (), SilentObserver()))
+    synthesis = collected(model.synthesise(LONG, voice("", "lm-mini"), setting(speed=0.9), (), SilentObserver()))
     measured, trace = synthesis.measurements, synthesis.trace
     assert len(pieces) > 5
     assert np.array_equal(np.concatenate(pieces), synthesis.samples)
@@ -80,14 +81,14 @@ def test_a_seed_is_a_take(model: LmMiniSpeech) -> None:
 
 def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> None:
     synthesis = spoken(model, setting())
-    prompt = model._front_end.prompt(voice("slt"))
+    prompt = model._front_end.prompt(voice("", "lm-mini"))
     at_once = model._decoder(prompt, 0, Values()).whole(synthesis.trace.decoding.tokens)
     assert streaming_difference(synthesis.samples, at_once.samples).largest <= 1e-4
 
 
 def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:
     observer = Follower()
-    speech = model.synthesise(LONG, voice("slt"), setting(), (), observer)
+    speech = model.synthesise(LONG, voice("", "lm-mini"), setting(), (), observer)
     next(speech)
     checks = observer.checks
     synthesis = run_to_completion(speech)
@@ -164,7 +165,7 @@ def test_short_memory_is_a_sentence(model: LmMiniSpeech, chosen: Setting, monkey
 
 def test_three_minutes_of_text_are_spoken_in_short_passages(model: LmMiniSpeech) -> None:
     text = LONG * 60
-    _, passages = model._prepare(text, voice("slt"), setting().options, lambda: None)
+    _, passages = model._prepare(text, voice("", "lm-mini"), setting().options, lambda: None)
     expected = [passage.expected for passage in passages.passages]
     assert sum(expected) / model.info.token_rate > 180
     assert max(expected) / model.info.token_rate < 7
@@ -176,9 +177,9 @@ def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
     # Fast, and it ends at the half of what is expected, as soon as it may: there is less to decode.
     brief = load(write_model(tmp_path / "brief", end_score=100.0))
     text = " ".join([LONG] * 30)
-    _, passages = brief._prepare(text, voice("slt"), setting(speed=1.0).options, lambda: None)
+    _, passages = brief._prepare(text, voice("", "lm-mini"), setting(speed=1.0).options, lambda: None)
     assert sum(one.expected for one in passages.passages) / brief.info.token_rate > 180
-    pieces, speech = [], brief.synthesise(text, voice("slt"), setting(speed=2.0), (), SilentObserver())
+    pieces, speech = [], brief.synthesise(text, voice("", "lm-mini"), setting(speed=2.0), (), SilentObserver())
     while True:
         try:
             pieces.append(next(speech).samples)
@@ -192,13 +193,15 @@ def test_three_minutes_of_text_are_spoken_whole(tmp_path: Path) -> None:
 
 
 def _expected(model: LmMiniSpeech, text: str) -> list[int]:
-    _, passages = model._prepare(text, voice("slt"), setting(speed=2.0).options, lambda: None)
+    _, passages = model._prepare(text, voice("", "lm-mini"), setting(speed=2.0).options, lambda: None)
     return [one.expected for one in passages.passages]
 
 
 def test_a_recording_of_ones_own_is_refused(model: LmMiniSpeech) -> None:
-    own = Voice("own:me.wav", "me", voice("slt").audio, voice("slt").transcript)
-    with pytest.raises(AudioError, match=r"cannot speak as in 'me': .* mean spectrum .*slt, rms"):
+    own = Voice("own:me.wav", "me", voice("", "lm-mini").audio, voice("", "lm-mini").transcript)
+    with pytest.raises(
+        AudioError, match=rf"cannot speak as in 'me': .* mean spectrum .*{', '.join(voice_names('lm-mini'))}"
+    ):
         run_to_completion(model.synthesise(TEXT, own, setting(), (), SilentObserver()))
 
 

@@ -53,7 +53,7 @@ class Trajectory:
 def trajectory(short_prompts: None) -> Trajectory:  # noqa: F811
     model = load_model("omni-mini", device="cpu")
     setting = Setting("omni-mini", entry("omni-mini").options_with(steps=STEPS))
-    works = model.internals(harvard_sentences()[0], voice("slt"), setting)
+    works = model.internals(harvard_sentences()[0], voice("", "omni-mini"), setting)
     request, rules, plain = works.request, works.rules, model.networks.plain
     runs = {name: FusedMasked.of(plain, name).begin(request, rules.guidance) for name in PRECISIONS}
     run, config = works.network.begin(request, rules.guidance), works.network.config

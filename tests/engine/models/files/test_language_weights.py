@@ -60,7 +60,7 @@ def test_greedy_speculation_says_the_same(model: LmMiniSpeech) -> None:
 def test_every_way_of_speculation_speaks(model: LmMiniSpeech, knobs: dict) -> None:
     chosen = setting(drafted(**knobs))
     assert problem(model.info, chosen) is None
-    model.make_ready(chosen, SilentObserver(), voice("slt"))
+    model.make_ready(chosen, SilentObserver(), voice("", "lm-mini"))
     synthesis = spoken(model, chosen)
     assert synthesis.measurements.tokens == len(synthesis.trace.decoding.tokens) > 20
     assert len(synthesis.trace.decoding.outcomes) == synthesis.measurements.tokens

@@ -67,7 +67,7 @@ def test_tokens_decoded_outside_of_a_take_are_told_to_none(tmp_path):
     speaking.spoken(model, chosen, observer=take)
     told, before = len(take.lines), record.recorded
     assert told == before > 0
-    for _, decoding in model.decodings(f"{speaking.TEXT} {speaking.TEXT}", voice("slt", "lm-mini"), chosen):
+    for _, decoding in model.decodings(f"{speaking.TEXT} {speaking.TEXT}", voice("", "lm-mini"), chosen):
         list(decoding)
     assert record.recorded > before and len(take.lines) == told
 

@@ -154,7 +154,7 @@ def test_recorded_forwards_have_rooflines(tmp_path, monkeypatch):
         (flow(record), Utterance("One sentence.", small_speech.VOICE), small),
         (
             language(write_model(tmp_path / "lm"), record),
-            Utterance(speaking.TEXT, voice("slt")),
+            Utterance(speaking.TEXT, voice("", "lm-mini")),
             speaking.setting(graphs()),
         ),
         (
@@ -196,7 +196,7 @@ def test_cuda_graphs_say_the_same(bucket):
     model = load_model("f5-mini", device="cuda")
     plain = Setting("f5-mini", Values(steps=7))
     speak = lambda chosen: run_to_completion(  # noqa: E731
-        model.synthesise("The birch canoe slid on the smooth planks.", voice("slt"), chosen, (), SilentObserver())
+        model.synthesise("The birch canoe slid on the smooth planks.", voice(), chosen, (), SilentObserver())
     )
     expected, found = speak(plain), speak(plain.with_technique(graphs(bucket=bucket)))
     np.testing.assert_allclose(found.samples, expected.samples, atol=1e-3)
@@ -210,6 +210,6 @@ def test_memory_stays_flat_over_many_lengths():
     used = []
     for words in range(3, 23):
         text = " ".join(["canoe"] * words) + "."
-        run_to_completion(model.synthesise(text, voice("slt"), setting, (), SilentObserver()))
+        run_to_completion(model.synthesise(text, voice(), setting, (), SilentObserver()))
         used.append(torch.cuda.memory_reserved())
     assert max(used[10:]) <= 1.5 * max(used[:10])

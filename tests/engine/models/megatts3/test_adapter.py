@@ -18,7 +18,7 @@ from engine.errors import AudioError, Cancelled, CheckpointError, ProfileError, 
 from engine.measure.loudness import integrated_loudness
 from engine.models import load_model
 from engine.models.base import Synthesis, Utterance, Voice
-from engine.models.catalogue import entry, voice
+from engine.models.catalogue import entry, voice, voices
 from engine.models.megatts3.adapter import MegaSpeech
 from engine.models.megatts3.config import LATENT_STRIDE
 from engine.sampling.actions import SkipAction
@@ -61,7 +61,7 @@ def speak(
 ) -> tuple[list[np.ndarray], Synthesis]:
     """All pieces, and the synthesis."""
     pieces = []
-    speech = model.synthesise(text, who or voice("slt", MINI), of or setting(), tuple(tables), observer or Recorder())
+    speech = model.synthesise(text, who or voice("", MINI), of or setting(), tuple(tables), observer or Recorder())
     while True:
         try:
             pieces.append(next(speech).samples)
@@ -90,7 +90,7 @@ def test_a_sentence_is_as_long_as_its_phones_and_as_loud_as_the_prompt(model: Me
     assert 1.5 < len(said.samples) / 24000 < 4
     assert said.trace.mel.shape[1] == 100
     assert len(said.trace.mel) * 256 == pytest.approx(len(said.samples), abs=256)
-    recording, _ = soundfile.read(voice("slt", MINI).audio, dtype="float32")
+    recording, _ = soundfile.read(voice("", MINI).audio, dtype="float32")
     if np.abs(said.samples).max() < 0.94:  # Otherwise it is quieter, so as not to clip.
         own = integrated_loudness(recording, 24000).lufs
         assert integrated_loudness(said.samples, 24000).lufs == pytest.approx(own, abs=0.5)
@@ -119,7 +119,7 @@ def test_speed_scales_the_durations(model: MegaSpeech) -> None:
 
 def test_without_amplified_guidance_one_branch_runs(model: MegaSpeech) -> None:
     plain = setting(intelligibility=1.0, similarity=1.0)
-    utterance = SENTENCE, voice("slt", MINI)
+    utterance = SENTENCE, voice("", MINI)
     assert model.operations(*utterance, setting()).branches == 3
     assert model.operations(*utterance, plain).branches == 1
     assert model.operations(*utterance, plain).evaluation < model.operations(*utterance, setting()).evaluation
@@ -182,7 +182,7 @@ def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, ac
     _, accelerated = speak(model, of=of, tables=(table,))
     assert accelerated.samples.shape == baseline.samples.shape
     assert not np.allclose(accelerated.trace.mel, baseline.trace.mel, atol=1e-3)
-    operations = model.operations(SENTENCE, voice("slt", MINI), setting())
+    operations = model.operations(SENTENCE, voice("", MINI), setting())
     assert operations.branches == 3
     assert accelerated.measurements.ops_ratio == pytest.approx(table.ops_ratio(operations))
     both = operations.attention + operations.feed_forward
@@ -192,7 +192,7 @@ def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, ac
 
 def test_calibration_follows_the_sampler_and_its_table_speaks(model: MegaSpeech) -> None:
     of = setting().with_technique(Engaged("ditreducio", defaults(ditreducio.TECHNIQUE.knobs).replace(threshold=0.5)))
-    record = calibrate_model(model, (Utterance(SENTENCE, voice("slt", MINI)),), of, Recorder())
+    record = calibrate_model(model, (Utterance(SENTENCE, voice("", MINI)),), of, Recorder())
     assert (record.table.layers, record.table.steps) == (LAYERS, STEPS)
     assert record.table.skipped_share > 0
     assert set(record.table.compatibility.sampling) >= {"intelligibility", "similarity", "overshoot", "steps"}
@@ -242,23 +242,23 @@ def test_a_table_of_other_guidance_is_refused(model: MegaSpeech) -> None:
 
 
 def test_attention_of_all_three_branches_can_be_looked_at(model: MegaSpeech) -> None:
-    seen = model.capture_attention(SENTENCE, voice("slt", MINI), setting(), (), LAYERS - 1, 2, Recorder())
+    seen = model.capture_attention(SENTENCE, voice("", MINI), setting(), (), LAYERS - 1, 2, Recorder())
     assert seen.maps.shape[0] == len(seen.similarities) == 3
     np.testing.assert_allclose(seen.maps.sum(axis=2), 1.0, atol=1e-3)
     assert 0 < seen.prompt_frames < seen.frames
     assert seen.frame_seconds == pytest.approx(1024 / 24000)
     with pytest.raises(SettingError, match="no layer 9"):
-        model.capture_attention(SENTENCE, voice("slt", MINI), setting(), (), 8, 0, Recorder())
+        model.capture_attention(SENTENCE, voice("", MINI), setting(), (), 8, 0, Recorder())
 
 
 # --- Voices and texts -------------------------------------------------------------------------------------------------
 @pytest.fixture
 def own(tmp_path: Path) -> Voice:
     """A recording of the user's own, quieter and at another rate."""
-    samples, _ = soundfile.read(voice("rms", MINI).audio, dtype="float32")
+    samples, _ = soundfile.read(voices(MINI)[1].audio, dtype="float32")
     path = tmp_path / "own.wav"
     soundfile.write(path, 0.5 * samples, 22050, subtype="FLOAT")
-    return Voice("own", "Own", str(path), voice("rms", MINI).transcript)
+    return Voice("own", "Own", str(path), voices(MINI)[1].transcript)
 
 
 def test_any_recording_with_its_words_can_be_used(model: MegaSpeech, own: Voice) -> None:
@@ -281,7 +281,7 @@ def test_a_recording_without_its_words_is_refused(model: MegaSpeech, own: Voice)
 
 
 def test_unknown_phones_are_named(model: MegaSpeech) -> None:
-    shipped = voice("slt", MINI)
+    shipped = voice("", MINI)
     changed = replace(shipped, phones=(*shipped.phones[:3], ("xh", *shipped.phones[3][1:]), *shipped.phones[4:]))
     with pytest.raises(TextError, match="no English phone 'xh'"):
         speak(model, who=changed)

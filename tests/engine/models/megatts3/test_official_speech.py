@@ -202,5 +202,5 @@ def test_a_release_without_voices_says_where_to_put_them(tmp_path: Path) -> None
     with pytest.raises(SettingError, match=r"there is none yet\).*name\.wav and name\.npy\) into .*voices"):
         catalogue.voice("", MODEL, str(tmp_path))
     write_voice(tmp_path / "voices" / "anna.wav")
-    with pytest.raises(SettingError, match=r"no voice named 'slt' \(known voices: anna\)"):
-        catalogue.voice("slt", MODEL, str(tmp_path))
+    with pytest.raises(SettingError, match=r"no voice named 'nobody' \(known voices: anna\)"):
+        catalogue.voice("nobody", MODEL, str(tmp_path))

@@ -16,7 +16,7 @@ from safetensors import safe_open
 from engine.errors import CheckpointError
 from engine.models import load_model
 from engine.models.base import Synthesis, Voice, run_to_completion
-from engine.models.catalogue import entry, voice
+from engine.models.catalogue import entry, voice, voices
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
@@ -29,6 +29,7 @@ from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from tests.engine.small_omni_mini import CODEC, LAYOUT, write_codec, write_model
 from tests.parity.fixtures import SHIPPED
+from tests.voices import voice_names
 
 TEXT = "Rice is often served."
 LAYER = re.compile(r"llm\.layers\.(\d+)\.")
@@ -49,7 +50,7 @@ def setting(**options: object) -> Setting:
 
 
 def spoken(model: OmniMiniSpeech, chosen: Setting, text: str = TEXT, speaker: Voice | None = None) -> Synthesis:
-    return run_to_completion(model.synthesise(text, speaker or voice("slt"), chosen, (), SilentObserver()))
+    return run_to_completion(model.synthesise(text, speaker or voice("", "omni-mini"), chosen, (), SilentObserver()))
 
 
 def test_what_loads_says_what_it_is(model: OmniMiniSpeech) -> None:
@@ -79,7 +80,7 @@ def test_every_sentence_can_be_a_passage_of_its_own(model: OmniMiniSpeech) -> No
 
 
 def test_a_frame_stands_where_its_phones_do(model: OmniMiniSpeech) -> None:
-    speaker, options = voice("slt"), setting().options
+    speaker, options = voice("", "omni-mini"), setting().options
     prompt = model._prompt(speaker, options, lambda: None)
     (passage,) = model._passages(TEXT, speaker, prompt, options).passages
     request = model._request(passage, prompt, options)
@@ -89,7 +90,7 @@ def test_a_frame_stands_where_its_phones_do(model: OmniMiniSpeech) -> None:
 
 
 def test_a_recording_of_ones_own_is_a_voice(model: OmniMiniSpeech, tmp_path: Path) -> None:
-    shipped = voice("rms")
+    shipped = voices("omni-mini")[1]
     samples, rate = soundfile.read(shipped.audio)
     soundfile.write(tmp_path / "mine.wav", samples, rate, subtype="PCM_16")
     own = Voice("own:mine", "mine", str(tmp_path / "mine.wav"), shipped.transcript)
@@ -211,6 +212,6 @@ def test_codes_are_the_nearest_entries_one_residual_after_another(codec: Residua
 
 def test_a_codec_is_read_as_it_was_written(tmp_path: Path) -> None:
     write_codec(tmp_path, CODEC)
-    loaded, voices = read_quantised_mel(tmp_path, ResidualCodec)
+    loaded, means = read_quantised_mel(tmp_path, ResidualCodec)
     assert loaded.config == CODEC
-    assert set(voices) == {"slt", "rms"}
+    assert set(means) == set(voice_names("omni-mini"))

@@ -15,6 +15,7 @@ from engine.models.networks.streamed_mel import StreamedMel
 from engine.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd, StreamedVocos
 from engine.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
 from engine.paths import resource
+from tests.voices import voice_names
 
 PIECES = (1, 2, 5, 8, 1000)
 
@@ -84,7 +85,7 @@ def make_decoder() -> object:
     tokenizer, voices = read_quantised_mel(resource("models", "lm-mini", "tokenizer"), SpeechTokenizer)
     vocoder = Vocos.load(resource("models", "vocos-mini"))
     cpu = torch.device("cpu")
-    return lambda voice="slt": GatheringDecoder(StreamedMel(tokenizer, vocoder, voices[voice]), cpu)
+    return lambda voice=voice_names("lm-mini")[0]: GatheringDecoder(StreamedMel(tokenizer, vocoder, voices[voice]), cpu)
 
 
 def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarray]:

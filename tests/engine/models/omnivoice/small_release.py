@@ -89,4 +89,4 @@ def engaged(name: str, **knobs: object) -> Engaged:
 def spoken(
     model: OmniVoiceSpeech, chosen: Setting, text: str = TEXT, observer: object = None, by: Voice | None = None
 ) -> Synthesis:
-    return run_to_completion(model.synthesise(text, by or voice("slt"), chosen, (), observer or SilentObserver()))
+    return run_to_completion(model.synthesise(text, by or voice(), chosen, (), observer or SilentObserver()))

@@ -59,7 +59,7 @@ class Follower(SilentObserver):
 
 
 def pieces_of(model: OmniVoiceSpeech, *given: object, **options: object) -> tuple[list[np.ndarray], Synthesis]:
-    speech, pieces = model.synthesise(given[0], voice("slt"), given[1], (), SilentObserver()), []
+    speech, pieces = model.synthesise(given[0], voice(), given[1], (), SilentObserver()), []
     while True:
         try:
             piece: Piece = next(speech)
@@ -122,9 +122,9 @@ def test_a_voice_is_continued_and_encoded_once(
     observer = SilentObserver()
     observer.status = statuses.append
     cloned = setting(clone=True)
-    fresh.make_ready(cloned, observer, voice("slt"))
+    fresh.make_ready(cloned, observer, voice())
     assert "Encoding the voice …" in statuses
-    request = fresh.internals(TEXT, voice("slt"), cloned).request
+    request = fresh.internals(TEXT, voice(), cloned).request
     assert request.reference.shape[0] == 8
     assert request.reference.shape[1] > 50
     synthesis = spoken(fresh, cloned)
@@ -132,7 +132,7 @@ def test_a_voice_is_continued_and_encoded_once(
     # Another model of the same codec finds the codes on disk.
     other = load(root)
     monkeypatch.setattr("engine.models.omnivoice.checkpoint.OmniVoiceFolder.encoder", None)
-    assert torch.equal(other.internals(TEXT, voice("slt"), cloned).request.reference, request.reference)
+    assert torch.equal(other.internals(TEXT, voice(), cloned).request.reference, request.reference)
 
 
 @pytest.mark.parametrize("ahead", [0, 20])
@@ -206,8 +206,8 @@ def test_without_a_voice_the_first_chunk_is_what_the_others_continue(
 
 def test_long_texts_are_cut(model: OmniVoiceSpeech) -> None:
     options = setting().options
-    prompt = model._prompt(voice("slt"), options, lambda: None)
-    prepared = model._passages(LONG * 8, voice("slt"), prompt, options)
+    prompt = model._prompt(voice(), options, lambda: None)
+    prepared = model._passages(LONG * 8, voice(), prompt, options)
     lengths = [one.frames / 25 for one in prepared.passages]
     assert sum(lengths) > 30
     assert max(lengths) < 20
@@ -327,14 +327,14 @@ def test_the_grid_can_be_heard_at_every_step(model: OmniVoiceSpeech) -> None:
     chosen = setting(post_process=False)
     trace = spoken(model, chosen).trace.demasking
     (passage,) = trace.passages
-    parts = [model.decode_partial(passage, step, voice("slt"), chosen, lambda: None) for step in range(6)]
+    parts = [model.decode_partial(passage, step, voice(), chosen, lambda: None) for step in range(6)]
     assert {len(one) for one in parts} == {passage.codes.shape[1] * HOP}
     assert np.array_equal(parts[-1], raw(model, trace))
     assert not np.array_equal(parts[0], parts[-1])
     with pytest.raises(SettingError, match="There is no step 7: the passage was filled in in 6 steps"):
-        model.decode_partial(passage, 6, voice("slt"), chosen, lambda: None)
+        model.decode_partial(passage, 6, voice(), chosen, lambda: None)
     with pytest.raises(SettingError, match="not OmniVoice's"):
-        model.decode_partial(replace(passage, codes=passage.codes + 64), 0, voice("slt"), chosen, lambda: None)
+        model.decode_partial(replace(passage, codes=passage.codes + 64), 0, voice(), chosen, lambda: None)
 
 
 def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:

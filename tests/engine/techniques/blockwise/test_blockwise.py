@@ -106,7 +106,7 @@ def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         options = entry("omni-mini").options_with(steps=16, by_sentence=by_sentence)
         setting = Setting("omni-mini", options).with_technique(Engaged("blockwise", Values(knobs)))
         text = TEXT.replace(", ", ". ") if by_sentence else TEXT
-        speech = model.synthesise(text, voice("slt"), setting, (), observer or SilentObserver())
+        speech = model.synthesise(text, voice("", "omni-mini"), setting, (), observer or SilentObserver())
         pieces = []
         while True:
             try:

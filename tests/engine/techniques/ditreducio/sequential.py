@@ -61,5 +61,5 @@ def calibrate(threshold: float, seed: int = 0, layers: int = LAYERS, steps: int 
     )
     knobs = Values({knob.name: knob.default for knob in TECHNIQUE.knobs}).replace(threshold=threshold)
     return CalibrationRecord(
-        table, knobs, cut, tuple(trials), similarities, (Sentence("A sentence.", "slt"),), seed=seed
+        table, knobs, cut, tuple(trials), similarities, (Sentence("A sentence.", "anna"),), seed=seed
     )

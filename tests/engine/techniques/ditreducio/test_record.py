@@ -162,7 +162,7 @@ def test_marked_cells_are_those_from_the_cut_on() -> None:
 def test_fingerprints_tell_calibrations_apart() -> None:
     record = calibrate(0.1)
     others: list[CalibrationRecord] = [
-        replace(record, sentences=(Sentence("Another sentence.", "slt"),)),
+        replace(record, sentences=(Sentence("Another sentence.", "anna"),)),
         replace(record, sentences=(Sentence("A sentence.", "bdl"),)),
         replace(record, combine="mean"),
         replace(record, seed=9),

@@ -12,7 +12,7 @@ import torch
 from engine import cli
 from engine.errors import Cancelled, SettingError
 from engine.models.base import Utterance
-from engine.models.catalogue import voice
+from engine.models.catalogue import voices
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, WORD_ERROR, read_record
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
@@ -21,7 +21,7 @@ from engine.training.losses import divergence
 from tests.engine.small_language import LAYERS, write_model
 from tests.engine.speaking import load, setting
 
-UTTERANCES = (Utterance("Rice is good.", voice("slt")), Utterance("The box was thrown.", voice("rms")))
+UTTERANCES = tuple(map(Utterance, ("Rice is good.", "The box was thrown."), voices("lm-mini")))
 
 
 @pytest.fixture

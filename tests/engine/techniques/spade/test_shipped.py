@@ -29,7 +29,7 @@ def stage(recovery: str) -> Setting:
 def test_every_stage_is_offered_and_speaks(model: LmMiniSpeech, recovery: str) -> None:
     chosen = stage(recovery)
     assert problem(model.info, chosen) is None
-    cycles = [cycle for _, decoding in model.decodings(TEXT, voice("slt"), chosen) for cycle in decoding]
+    cycles = [cycle for _, decoding in model.decodings(TEXT, voice("", "lm-mini"), chosen) for cycle in decoding]
     tokens = [token for cycle in cycles for token in cycle.tokens]
     assert 1 < len(tokens) / model.info.token_rate < 5
     if recovery != spade.NONE:  # Pruned only, speech seldom ends by itself.

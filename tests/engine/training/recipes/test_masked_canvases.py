@@ -16,7 +16,7 @@ PLAIN = CanvasOptions(text_dropped=0.0, begun=0.0, ended=0.0)
 def spoken(frames: int, seed: int) -> SpokenTokens:
     chance = np.random.default_rng(seed)
     return SpokenTokens(
-        "slt", chance.integers(1, 50, frames, np.int16), chance.integers(0, MASK, (frames, CODEBOOKS), np.int16)
+        "anna", chance.integers(1, 50, frames, np.int16), chance.integers(0, MASK, (frames, CODEBOOKS), np.int16)
     )
 
 

@@ -11,13 +11,14 @@ import torch
 
 from engine.models import load_model
 from engine.models.base import run_to_completion
-from engine.models.catalogue import VOICES, entry, read_voice
+from engine.models.catalogue import VOICES, entry
 from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
 from engine.models.megatts3.phone_table import ENGLISH_TONE
 from engine.models.minis.folder import WEIGHTS
 from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec, MelCodecConfig
 from engine.models.minis.megatts3_mini.phones import phone_ids
+from engine.models.shipped_voices import read_voice
 from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
 from engine.setting.setting import Setting

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from engine.models.catalogue import read_voice
 from engine.models.minis.natural.layout import HOP, SAMPLE_RATE
+from engine.models.shipped_voices import HIBARI, INDEX, read_voice
 from engine.training.natural_corpus import FORMANTS, PITCHES
 from engine.training.recipes.natural_voices import VOICES, export
 from tests.engine.training.toy_natural import Hummer
@@ -23,6 +24,10 @@ def test_every_voice_has_a_recording_with_text_and_phones_to_its_end(tmp_path: P
         assert voice.phones[-1][2] == pytest.approx(len(samples) / SAMPLE_RATE, abs=HOP / SAMPLE_RATE)
         assert voice.transcript.endswith(".")
         assert 0 < np.abs(samples).max() < 0.96
+    index = json.loads((tmp_path / INDEX).read_text(encoding="utf-8"))
+    assert index["speaker"] == HIBARI
+    assert list(index["voices"]) == [one.name for one in VOICES]
+    assert [one["formant"] for one in index["voices"].values()] == [one.formant for one in VOICES]
 
 
 def test_voices_lie_where_models_have_learnt_voices_and_apart_from_each_other():

@@ -18,7 +18,7 @@ from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
 from engine.models import load_model
 from engine.models.base import Piece, Synthesis, Voice, run_to_completion
-from engine.models.catalogue import entry, voice, voice_problem
+from engine.models.catalogue import entry, voice_problem
 from engine.models.minis.folder import NATURAL_PHONES
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.adapter import SPARE, LmMiniSpeech
@@ -26,6 +26,7 @@ from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, Speech
 from engine.models.minis.natural.coding import NaturalCoding
 from engine.models.minis.natural.layout import FORMANT, HOP, PITCH, SAMPLE_RATE
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
+from engine.models.shipped_voices import ARCTIC, voices_of
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged, Setting
@@ -187,7 +188,7 @@ def test_an_own_recording_is_aligned(model: Speech, tmp_path: Path):
 
 
 def test_a_voice_whose_phones_are_other_ones_is_aligned(lm: LmMiniSpeech):
-    prompt, _ = prepared(lm, voice("slt"))
+    prompt, _ = prepared(lm, voices_of(ARCTIC)[0])
     assert len(set(prompt.phones.tolist())) > 8
     assert "pau" not in PHONES
 
