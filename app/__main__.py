@@ -28,7 +28,7 @@ from app.audio.device import PROBE_FLAG, answer
 from app.shell.icons import EMBLEM
 from engine import __version__
 from engine.paths import data_folder, resource
-from engine.session.events import EngineReady, Event, ModelLoaded
+from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
 
 if TYPE_CHECKING:
     from app.shell.window import MainWindow
@@ -81,6 +81,10 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         window.painted.connect(lambda: _print_milestone("window painted"))
         window.built.connect(lambda: _print_milestone("all panels built"))
         window.bridge.happened.connect(_print_engine_milestone)
+    if not options.headless_tour:
+        from app.shell.greeting import Greeting
+
+        Greeting(window, window.settings)
     if options.theme:
         from app.shell.theme import Scheme
 
@@ -161,7 +165,8 @@ def _print_milestone(what: str) -> None:
 
 
 def _print_engine_milestone(event: Event) -> None:
-    if isinstance(event, EngineReady | ModelLoaded):
+    """Those of the engine; ``AudioReady`` for every piece of audio, the first of which is heard at once."""
+    if isinstance(event, EngineReady | ModelLoaded | AudioReady):
         _print_milestone(type(event).__name__)
 
 
@@ -172,7 +177,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument("--data", default="", metavar="FOLDER", help="keep takes, calibrations and settings here")
     parser.add_argument("--settings", default="", metavar="FILE", help="remember the window's layout in this file")
-    parser.add_argument("--measure-start", action="store_true", help="print how long the window took to appear")
+    parser.add_argument(
+        "--measure-start",
+        action="store_true",
+        help="print when the window appeared, the model was loaded, and audio was ready",
+    )
     parser.add_argument(
         "--headless-tour",
         default="",

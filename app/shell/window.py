@@ -72,7 +72,7 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self.theme = theme
-        self._settings = settings
+        self.settings = settings
         self._make_engine = make_engine
         self.declared = tuple(features)
         self._engine: EngineHandle | None = None
@@ -119,7 +119,7 @@ class MainWindow(QMainWindow):
             self.notices,
             self.status,
             self.theme,
-            self._settings,
+            self.settings,
             data_folder,
             main_job(features),
             made,
@@ -164,7 +164,7 @@ class MainWindow(QMainWindow):
 
     # --- Between sessions -------------------------------------------------------------------------------------------
     def _restore(self) -> None:
-        settings = self._settings
+        settings = self.settings
         scheme = str(settings.value("theme", Scheme.SYSTEM.value))
         self.theme.apply(Scheme(scheme) if scheme in {one.value for one in Scheme} else Scheme.SYSTEM)
         geometry = settings.value("geometry")
@@ -177,12 +177,12 @@ class MainWindow(QMainWindow):
         self.state.selection.recall(str(settings.value("selection", "")))
 
     def _save(self) -> None:
-        self._settings.setValue("theme", self.theme.scheme.value)
-        self._settings.setValue("geometry", self.saveGeometry())
-        self._settings.setValue("layout", self.docks.saved())
-        self._settings.setValue("family", self.docks.family)
-        self._settings.setValue("selection", self.state.selection.remembered())
-        self._settings.sync()
+        self.settings.setValue("theme", self.theme.scheme.value)
+        self.settings.setValue("geometry", self.saveGeometry())
+        self.settings.setValue("layout", self.docks.saved())
+        self.settings.setValue("family", self.docks.family)
+        self.settings.setValue("selection", self.state.selection.remembered())
+        self.settings.sync()
 
     # --- First paint, then the rest ---------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:

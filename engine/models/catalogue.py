@@ -302,6 +302,11 @@ def sentences() -> tuple[str, ...]:
     return _lines("demo.txt")
 
 
+def greeting() -> str:
+    """What is spoken at the very first start."""
+    return _lines("greeting.txt")[0]
+
+
 def harvard_sentences() -> tuple[str, ...]:
     """The sentences that intelligibility is measured on, which no model here was trained on."""
     return _lines("harvard.txt")

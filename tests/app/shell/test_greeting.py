@@ -1,0 +1,60 @@
+"""The first start speaks, once, and never over what the user wants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.shell.greeting import Greeting
+from app.shell.window import MainWindow
+from app.state.jobs import Outcome
+from engine.models import catalogue
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.shell.running import run
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
+
+
+def fresh(folder: Path) -> QSettings:
+    return QSettings(str(folder / "fresh.ini"), QSettings.Format.IniFormat)
+
+
+def test_the_first_start_speaks_and_no_other_does(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window, settings = borrowed_window, fresh(tmp_path)
+    greeting = Greeting(window, settings)
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as blocker:
+        window.built.emit()
+    assert blocker.args[1] is Outcome.FINISHED
+    take = window.state.comparison.take_a
+    assert take is not None and (take.text, take.setting.techniques) == (catalogue.greeting(), ())
+    assert window.state.selection.text == catalogue.greeting()
+    window.built.emit()
+    QApplication.processEvents()
+    assert not window.jobs.busy, "once"
+    greeting.deleteLater()
+    assert not Greeting.is_first(settings)
+    other = fresh(tmp_path / "other")
+    other.setValue("geometry", b"")
+    assert not Greeting.is_first(other), "a window was closed before"
+
+
+def test_what_the_user_begins_comes_first(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window = borrowed_window
+    for act in (
+        lambda: run(window, window.action.baseline, qtbot),
+        lambda: window.state.selection.set_text("Something else."),
+    ):
+        greeting = Greeting(window, fresh(tmp_path))
+        act()
+        window.built.emit()
+        QApplication.processEvents()
+        assert not window.jobs.busy and window.state.selection.text != catalogue.greeting()
+        greeting.deleteLater()
