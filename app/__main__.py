@@ -27,7 +27,7 @@ from shiboken6 import isValid
 from app.audio.device import PROBE_FLAG, answer
 from app.shell.icons import EMBLEM
 from engine import __version__
-from engine.paths import data_folder, resource
+from engine.paths import resource
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
 
 if TYPE_CHECKING:
@@ -109,9 +109,10 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
     """The main window on the user's data folder and settings file, or on those given."""
     from app.shell.theme import Theme
     from app.shell.window import MainWindow
+    from app.state.data_place import chosen_folder
     from engine.session.engine_thread import EngineThread
 
-    folder = Path(data) if data else data_folder()
+    folder = Path(data) if data else chosen_folder()
     file = Path(settings) if settings else folder / "window.ini"
     return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, EngineThread)
 

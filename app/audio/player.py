@@ -303,6 +303,11 @@ class Player:
         """Number of times that playback waited for a stream; underruns of the machine are counted separately."""
         return self.mixer.starvations
 
+    @property
+    def starved_seconds(self) -> float:
+        """Seconds that playback waited for streams, in all."""
+        return self.mixer.starved_frames / self.rate
+
     # Inside.
 
     def _play_block(self, out: np.ndarray, frames: int, _time: object, status: Any) -> None:

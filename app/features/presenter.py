@@ -71,9 +71,13 @@ class Presenter(QObject):
         """Show the present state: enable what can be done, and say why the rest cannot."""
 
     def step_done(self, action: str) -> bool | None:
-        """Whether the feature's step of the main job, which ``action`` does, is done; ``None`` if the chosen model has
-        no such step."""
+        """Whether the feature's step of the main job, which ``action`` does, is done for what is selected now; ``None``
+        if the chosen model has no such step."""
         return None
+
+    def step_changed(self, action: str) -> bool:
+        """Whether the step of ``action``, which is not done, was done for what was selected before."""
+        return False
 
     def shut_down(self) -> None:
         """The window closes and the engine has stopped: end threads, close files."""

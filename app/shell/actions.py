@@ -96,6 +96,7 @@ class Actions(QObject):
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")
         self.about = make("&About Paretone", "Version, machine and licences")
         self.data_folder = make("Open data &folder", "Open the folder of takes and calibrations", "Ctrl+Shift+D")
+        self.choose_data_folder = make("&Choose data folder…", "Keep takes and calibrations in another folder")
         self.quit = make("&Quit", "Cancel all jobs and quit", "Ctrl+Q")
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
         self._declared = {one.name: make(one.text, one.tip, one.shortcut) for one in declared}

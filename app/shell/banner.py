@@ -1,4 +1,5 @@
-"""The banner: one sentence or question above the panels. It never blocks and never steals the focus."""
+"""The banner: one sentence or question, laid over the panels. It never blocks, never steals the focus and moves
+nothing."""
 
 from __future__ import annotations
 
@@ -46,6 +47,14 @@ class Banner(QFrame):
         layout.addLayout(self._answers)
         layout.addWidget(close)
         self.hide()
+
+    @property
+    def line_height(self) -> int:
+        """Height of a sentence of one line, in pixels."""
+        margins = self._row.contentsMargins()
+        return max(self.fontMetrics().height(), self._row.minimumSize().height() - margins.top() - margins.bottom()) + (
+            margins.top() + margins.bottom()
+        )
 
     @property
     def text(self) -> str:
@@ -96,7 +105,7 @@ class Banner(QFrame):
         (self.answers[0] if self.answers else self._text).setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Be as high as the wrapped sentence needs: tool bars do not ask for a height that depends on the width."""
+        """Be as high as the wrapped sentence needs."""
         super().resizeEvent(event)
         height = self._row.heightForWidth(self.width())
         if height > 0 and height != self.height():

@@ -34,7 +34,15 @@ class Menus:
         bar = window.menuBar()
         _fill(
             bar.addMenu("&File"),
-            (actions.export_profile, actions.export_weights, actions.save_wav, actions.data_folder, None, actions.quit),
+            (
+                actions.export_profile,
+                actions.export_weights,
+                actions.save_wav,
+                actions.data_folder,
+                actions.choose_data_folder,
+                None,
+                actions.quit,
+            ),
         )
         self._fill_model(bar.addMenu("&Model"), actions)
         _fill(

@@ -1,17 +1,20 @@
-"""Messages to the user: the message bar above the panels, and the log of everything that happened."""
+"""Messages to the user: the banner over the panels, and the log of everything that happened."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
-from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QMainWindow, QToolBar
 
 from app.shell.banner import Banner
-from app.shell.docks import add_bar
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from engine.session.events import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
+
+_MARGIN = 6
+"""Pixels to the left and right of the banner."""
 
 
 class Level(IntEnum):
@@ -23,6 +26,18 @@ class Level(IntEnum):
     ERROR = 3
 
 
+@dataclass(frozen=True)
+class _Message:
+    """A sentence of the banner, or a question with its choices."""
+
+    sentence: str
+    level: str
+    choices: tuple[str, ...] = ()
+    answered: Callable[[str], object] | None = None
+    stays: bool = False
+    """Whether it stays until the user dismisses or answers it."""
+
+
 class Notices(QObject):
     """The window's banner, which holds one sentence or question, and what is logged."""
 
@@ -32,18 +47,25 @@ class Notices(QObject):
     def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
         self._window = window
-        self.banner = Banner()
+        self.banner = Banner(window)
+        self.banner.hide()
+        self._message: _Message | None = None
+        """The one shown."""
+        self._covered: list[_Message] = []
+        """Those that were covered and come back, the last of them first."""
         self._answered: Callable[[str], object] | None = None
-        self.banner.dismissed.connect(self._hide)
+        self.banner.dismissed.connect(self._show_covered)
         self.banner.chosen.connect(self._answer)
         jobs.began.connect(self._job_began)
         jobs.ended.connect(self._job_ended)
 
-    def put_up(self) -> None:
-        """Put the banner below the bars that are there."""
-        self._window.addToolBarBreak()
-        self._bar, self._shown = add_bar(self._window, "message", "Message", self.banner)
-        self._bar.hide()
+    def place(self) -> None:
+        """Put the banner over the last line of the bars, so that nothing moves when it comes and goes."""
+        bars = self._window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        below = max((bar.geometry().bottom() + 1 for bar in bars if bar.isVisible()), default=0)
+        self.banner.setFixedWidth(max(0, self._window.width() - 2 * _MARGIN))
+        self.banner.move(_MARGIN, max(0, below - self.banner.line_height))
+        self.banner.raise_()
 
     # --- The banner -------------------------------------------------------------------------------------------------
     @Slot(str)
@@ -52,21 +74,24 @@ class Notices(QObject):
         self.note(sentence, Level.WARNING)
         self.say(sentence)
 
-    def say(self, sentence: str, level: str = "warning") -> None:
-        """Show ``sentence``, or hide the banner when it is empty. ``level`` is as in :class:`Banner`."""
+    def say(self, sentence: str, level: str = "warning", at_risk: bool = False) -> None:
+        """Show ``sentence``; if it is empty, hide the banner unless the user has to see it. ``level`` is as in
+        :class:`Banner`; ``at_risk``: data may be lost, so that the sentence stays until it is dismissed."""
         if sentence:
-            self._show()
-            self.banner.say(sentence, level)
-        else:
+            self._put(_Message(sentence, level, stays=at_risk))
+        elif self._message is not None and not self._message.stays:
             self.banner.dismiss()
+
+    def clear(self) -> None:
+        """Hide the banner, whatever it says."""
+        self._covered.clear()
+        self.banner.dismiss()
 
     def ask(
         self, question: str, choices: Sequence[str], answered: Callable[[str], object], level: str = "warning"
     ) -> None:
         """Show ``question``; ``answered`` is given the one of ``choices`` that the user presses, if any."""
-        self._show()
-        self._answered = answered
-        self.banner.ask(question, choices, level)
+        self._put(_Message(question, level, tuple(choices), answered, True))
 
     def go_to_message(self) -> None:
         """Put the focus into the banner, when it shows something."""
@@ -79,14 +104,24 @@ class Notices(QObject):
             answered, self._answered = self._answered, None
             answered(choice)
 
-    def _show(self) -> None:
-        self._shown.setVisible(True)
-        self._bar.show()
+    def _put(self, message: _Message) -> None:
+        if self._message is not None and self._message.stays and self._message != message:
+            self._covered.append(self._message)
+        self._message = message
+        self.place()
+        if message.choices:
+            self.banner.ask(message.sentence, message.choices, message.level)
+        else:
+            self.banner.say(message.sentence, message.level)
+        self.place()
 
     @Slot()
-    def _hide(self) -> None:
-        self._bar.hide()
-        self._shown.setVisible(False)
+    def _show_covered(self) -> None:
+        """The message was dismissed, or answered: then :meth:`_answer` follows."""
+        self._answered = self._message.answered if self._message is not None else None
+        self._message = None
+        if self._covered:
+            self._put(self._covered.pop())
 
     # --- The log ----------------------------------------------------------------------------------------------------
     def note(self, text: str, level: Level = Level.INFO) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QPaintEvent
+from PySide6.QtGui import QCloseEvent, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.features.feature import Feature, main_job
@@ -91,7 +91,6 @@ class MainWindow(QMainWindow):
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs)
         self.features = self._make_presenters(features, data_folder)
-        self.notices.put_up()
         VisibleMnemonics(self)
         self._menus = Menus(
             self, self.action, self.docks, theme, [one for feature in features for one in feature.menus]
@@ -183,6 +182,10 @@ class MainWindow(QMainWindow):
         self.settings.setValue("family", self.docks.family)
         self.settings.setValue("selection", self.state.selection.remembered())
         self.settings.sync()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.notices.place()
 
     # --- First paint, then the rest ---------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:

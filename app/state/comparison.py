@@ -30,11 +30,6 @@ class Comparison(QObject):
         self.take_b = take
         self.changed.emit()
 
-    @property
-    def accelerated(self) -> bool:
-        """Whether B was made with techniques."""
-        return self.take_b is not None and bool(self.take_b.setting.techniques)
-
     def made_with(self, setting: Setting) -> Take | None:
         """The take, B or A, that was made with exactly this setting; a profile quotes its figures."""
         return next((one for one in (self.take_b, self.take_a) if one is not None and one.setting == setting), None)

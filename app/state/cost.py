@@ -1,6 +1,9 @@
-"""Cost of takes: operations as the engine counted them, and the share of them that a setting needs."""
+"""Cost of takes: operations as the engine counted them, the share of them that a setting needs, and the time that the
+whole text will take."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
@@ -10,7 +13,23 @@ from engine.errors import PlainError
 from engine.sampling.operations import OperationCounts
 from engine.session.events import Event, TakeReady
 from engine.setting.plan import FlowPlan, Plan
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements
 from engine.techniques import resolve
+
+LONG_SECONDS = 300.0
+"""A synthesis of which more is expected is asked about before it begins."""
+LETTERS_A_SECOND = 15.0
+"""Letters and spaces of English text per second of speech."""
+
+
+def rough_duration(seconds: float) -> str:
+    """A duration as far as estimates go, in seconds, minutes or hours."""
+    if seconds < 10.0:
+        return f"{seconds:.1f} s"
+    if seconds < 100.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 120 * 60 else f"{seconds / 3600:.1f} h"
 
 
 class Cost(QObject):
@@ -24,10 +43,17 @@ class Cost(QObject):
         self._selection = selection
         self._artefacts = artefacts
         self.operations: OperationCounts | None = None
+        self._measured: dict[Setting, tuple[Measurements, int]] = {}
+        """The last measurements under each setting, whatever its seed, and the number of letters that were spoken."""
 
     def follow(self, event: Event) -> None:
-        """Take in counted operations."""
-        if isinstance(event, TakeReady) and event.operations is not None:
+        """Take in counted operations, and how long a take took."""
+        if not isinstance(event, TakeReady):
+            return
+        take = event.take
+        if take.measurements.seconds and take.text.strip():
+            self._measured[replace(take.setting, seed=0)] = take.measurements, len(take.text.strip())
+        if event.operations is not None:
             self.set_operations(event.operations)
 
     def set_operations(self, operations: OperationCounts | None) -> None:
@@ -45,6 +71,35 @@ class Cost(QObject):
             return resolve(info, setting, self._artefacts.of(setting))
         except PlainError:
             return None
+
+    def expected_seconds(self, setting: Setting) -> float | None:
+        """Seconds that synthesising the whole selected text under ``setting`` will take, from takes of this session;
+        ``None`` before there was one of the model."""
+        letters = len(self._selection.text.strip())
+        same = self._measured.get(replace(setting, seed=0))
+        if same is not None:
+            return same[0].seconds / same[1] * letters
+        plain = self._measured.get(replace(setting, seed=0, techniques=()))
+        if plain is not None:
+            measured, spoken = plain
+            ratio = self.ops_ratio if setting == self._selection.setting else None
+            saved = measured.backbone_seconds * (1.0 - (1.0 if ratio is None else ratio))
+            return (measured.seconds - saved) / spoken * letters
+        others = (one for known, one in self._measured.items() if known.model == setting.model)
+        return max((measured.seconds / spoken * letters for measured, spoken in others), default=None)
+
+    def why_ask(self, setting: Setting) -> str:
+        """What the user should know before synthesising the selected text under ``setting`` begins, if that takes
+        long, as a sentence, or ``""``."""
+        seconds, speech = self.expected_seconds(setting), len(self._selection.text.strip()) / LETTERS_A_SECOND
+        if seconds is None and speech > LONG_SECONDS:
+            return (
+                f"The whole text makes about {rough_duration(speech)} of speech. "
+                "How long that takes on this machine is not known before a first take."
+            )
+        if seconds is not None and seconds > LONG_SECONDS:
+            return f"Speaking the whole text takes about {rough_duration(seconds)} on this machine."
+        return ""
 
     @property
     def ops_ratio(self) -> float | None:

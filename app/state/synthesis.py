@@ -15,6 +15,7 @@ from app.state.selection import SEED_LIMIT, Selection
 from engine.session.commands import Synthesise
 from engine.session.events import Event, TakeReady
 from engine.setting.setting import Setting
+from engine.setting.take import Take
 
 
 class Synthesis(QObject):
@@ -55,6 +56,23 @@ class Synthesis(QObject):
     def _synthesise(self, kind: Kind, setting: Setting, label: str) -> None:
         text, voice, artefacts = self._selection.text, self._selection.speaker, self._artefacts.of(setting)
         self._jobs.start(kind, lambda job: Synthesise(job, text, voice, setting, artefacts, label))
+
+    @property
+    def baseline_is_current(self) -> bool:
+        """Whether A is the baseline of what is selected now."""
+        return self._is_current(self._comparison.take_a, self._selection.baseline_setting)
+
+    @property
+    def accelerated_is_current(self) -> bool:
+        """Whether B was made with the techniques and all else that is selected now."""
+        setting = self._selection.setting
+        return bool(setting.techniques) and self._is_current(self._comparison.take_b, setting)
+
+    def _is_current(self, take: Take | None, setting: Setting) -> bool:
+        chosen = self._selection
+        if take is None or chosen.voice is None or chosen.candidate:
+            return False
+        return (take.setting, take.text, take.voice) == (setting, chosen.text, chosen.voice.id)
 
     def follow(self, event: Event) -> None:
         """Compare a finished take: accelerated ones as B, measured against A; others as A."""

@@ -20,6 +20,8 @@ class OpenedLibrary:
     """A sentence for the user, or ``""``."""
     damaged: Path | None = None
     """The folder of a damaged library that a new one can replace; see :func:`replace_damaged`."""
+    temporary: bool = False
+    """Whether takes are kept for this session only."""
 
 
 def open_library(folder: Path) -> OpenedLibrary:
@@ -29,7 +31,7 @@ def open_library(folder: Path) -> OpenedLibrary:
     except (PlainError, OSError) as error:
         temporary = Path(tempfile.mkdtemp(prefix="paretone-takes-"))
         damaged = folder if isinstance(error, LibraryDamaged) else None
-        return OpenedLibrary(Library(temporary), f"{error} Meanwhile, takes are kept in {temporary}.", damaged)
+        return OpenedLibrary(Library(temporary), f"{error} Meanwhile, takes are kept in {temporary}.", damaged, True)
     if not library.damage:
         return OpenedLibrary(library)
     problem = (
@@ -37,6 +39,28 @@ def open_library(folder: Path) -> OpenedLibrary:
         "New takes can be played and saved as WAV, but are not kept."
     )
     return OpenedLibrary(library, problem, folder)
+
+
+def moved(opened: OpenedLibrary, folder: Path) -> OpenedLibrary:
+    """The take library in ``folder``, with the takes that were kept for this session only. Raises
+    :class:`PlainError` if it cannot be used, and leaves ``opened`` as it is."""
+    library = Library(folder)
+    if library.damage:
+        library.close()
+        raise LibraryError(f"The take library in {folder} is damaged ({library.damage}); choose another folder.")
+    if opened.temporary:
+        _add_all(library, opened.library)
+    opened.library.close()
+    if opened.temporary:
+        shutil.rmtree(opened.library.folder, ignore_errors=True)
+    return OpenedLibrary(library)
+
+
+def _add_all(library: Library, others: Library) -> None:
+    known = {take.id for take in library.summaries()}
+    for take in reversed(others.summaries()):
+        if take.id not in known:
+            library.add(others.load(take.id))
 
 
 def replace_damaged(opened: OpenedLibrary) -> OpenedLibrary:
@@ -53,11 +77,10 @@ def replace_damaged(opened: OpenedLibrary) -> OpenedLibrary:
         backup = Library.set_aside(folder)
         fresh = Library(folder)
         if elsewhere:
-            for take in reversed(meanwhile.summaries()):
-                fresh.add(meanwhile.load(take.id))
+            _add_all(fresh, meanwhile)
     except LibraryError as error:
         again = opened if elsewhere else open_library(folder)
-        return OpenedLibrary(again.library, str(error), again.damaged)
+        return OpenedLibrary(again.library, str(error), again.damaged, again.temporary)
     if elsewhere:
         meanwhile.close()
         shutil.rmtree(meanwhile.folder, ignore_errors=True)

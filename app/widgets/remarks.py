@@ -100,7 +100,9 @@ class Facts(QWidget):
     def show_underruns(self, underruns: int, waits: int) -> None:
         """Show how often the device, and the player, waited. Called 30 times a second."""
         plural = "" if underruns == 1 else "s"
-        text = f"{underruns} underrun{plural}" + (f", {waits} waits for the model" if waits else "")
+        text = f"{underruns} underrun{plural}" + (
+            f", {waits} wait{'' if waits == 1 else 's'} for the model" if waits else ""
+        )
         if text != self._underruns.text():
             self._underruns.setText(text)
             set_look(self._underruns, "warning" if underruns else "muted")

@@ -63,10 +63,11 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
     while state.undo_stack.canUndo():
         state.undo_stack.undo()
     state.undo_stack.clear()
+    state.cost._measured.clear()
     state.selection.consider_model(state.selection.model_id)
     state.selection.adopt_setting(before.setting, before.text, before.voice)
     window.docks.default_layout()
-    window.notices.say("")
+    window.notices.clear()
     after = found(window, panels)
     assert after[:-1] == before[:-1]
     new, gone = after.widgets - before.widgets, before.widgets - after.widgets

@@ -15,6 +15,7 @@ from engine.export.targets import F5_TTS, target
 from engine.session.commands import ExportWeights
 from engine.session.events import Event, ProfileExported, WeightsExported
 from engine.setting.knobs import NO_VALUES, Values
+from engine.setting.setting import Setting
 
 
 class ExportPresenter(Presenter):
@@ -25,15 +26,24 @@ class ExportPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self.exported = False
-        """Whether a profile has been exported."""
+        self._exported: tuple[Setting, str] | None = None
+        """Setting and voice of the profile that was exported last."""
         actions = services.actions
         actions.bind(actions.export_profile, self._ask_about_profile)
         actions.bind(actions.export_weights, self._ask_which_weights)
 
     def step_done(self, action: str) -> bool:
-        """A profile has been exported."""
-        return self.exported
+        """What is selected has been exported as a profile."""
+        return self._exported is not None and self._exported == self._exporting
+
+    def step_changed(self, action: str) -> bool:
+        """Another profile has been exported."""
+        return self._exported is not None
+
+    @property
+    def _exporting(self) -> tuple[Setting, str]:
+        chosen = self._state.selection
+        return chosen.setting, chosen.voice.id if chosen.voice is not None else ""
 
     def refresh(self) -> None:
         action, reason = self._actions.export_profile, self._state.availability.why_not_accelerate()
@@ -107,7 +117,7 @@ class ExportPresenter(Presenter):
         self._done(path, f"The profile is in {path}. Run it: paretone speak --profile {path} --text “…” --out out.wav")
 
     def _done(self, path: str, sentence: str) -> None:
-        self.exported = True
+        self._exported = self._exporting
         self._notices.note(f"Wrote {path}")
         self._notices.say(sentence, "info")
         self.written.emit(path)

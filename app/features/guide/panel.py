@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from app.widgets import build
 
+_CHANGED = "It was done before, for another selection."
+
 
 @dataclass(frozen=True)
 class Step:
@@ -55,18 +57,21 @@ class Guide(QWidget):
         """The button of one step."""
         return self._buttons[index]
 
-    def show_progress(self, done: Sequence[bool | None], instead: str = "") -> None:
+    def show_progress(self, done: Sequence[bool | None], changed: Sequence[bool], instead: str = "") -> None:
         """Mark the steps that are done and point at the next one; ``None`` leaves out a step that the chosen model does
-        not have. ``instead`` replaces the hint while something else matters."""
+        not have. ``changed``: steps that were done for another selection. ``instead`` replaces the hint while something
+        else matters."""
         left_out = [one is None for one in done]
         following = next((index for index, one in enumerate(done) if not one and not left_out[index]), None)
         for index, (step, button) in enumerate(zip(self._steps, self._buttons, strict=True)):
             button.setVisible(not left_out[index])
             number = index + 1 - sum(left_out[:index])
             shortcut = step.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            button.setText(f"{'✓' if done[index] else number}  {step.title}")
-            button.setAccessibleName(f"Step {number}: {step.title}{', done' if done[index] else ''}")
-            button.setToolTip(f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip())
+            how_far = "done" if done[index] else "changed" if changed[index] else ""
+            button.setText(f"{'✓' if done[index] else number}  {step.title}{' (changed)' if changed[index] else ''}")
+            button.setAccessibleName(", ".join(filter(None, (f"Step {number}: {step.title}", how_far))))
+            tip = f"{step.action.toolTip()} ({shortcut})" if shortcut else step.action.toolTip()
+            button.setToolTip(f"{tip}\n{_CHANGED}" if changed[index] else tip)
             if button.property("next") != (index == following):
                 button.setProperty("next", index == following)
                 button.style().unpolish(button)
@@ -76,4 +81,5 @@ class Guide(QWidget):
         elif following is None:
             self._hint.setText("All steps are done. Change anything on the left and run again; all takes are kept.")
         else:
-            self._hint.setText(f"<b>Next:</b> {self._steps[following].hint}")
+            again = f" {_CHANGED}" if changed[following] else ""
+            self._hint.setText(f"<b>Next:</b> {self._steps[following].hint}{again}")

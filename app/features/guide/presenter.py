@@ -19,6 +19,10 @@ class GuidePresenter(Presenter):
     def refresh(self) -> None:
         state, running = self._state, self._state.jobs.running
         done = {step.action: self._features[name].step_done(step.action) for step, name in self._job.items()}
+        changed = [
+            done[step.action] is False and self._features[name].step_changed(step.action)
+            for step, name in self._job.items()
+        ]
         instead = ""
         if state.jobs.held:
             instead = "A listening test is on; background work is paused. The page shows the keys at the bottom."
@@ -30,4 +34,4 @@ class GuidePresenter(Presenter):
             instead = state.selection.why_not_ready()
         elif done.get("baseline") and not done.get("accelerated") and not state.selection.setting.techniques:
             instead = "<b>Next:</b> engage a technique on the left, then speak the same sentence with it."
-        self.guide.show_progress(list(done.values()), instead)
+        self.guide.show_progress(list(done.values()), changed, instead)

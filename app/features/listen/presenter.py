@@ -42,8 +42,10 @@ class ListenPresenter(Presenter):
         seconds."""
         self._failures: dict[str, str] = {}
         """Why the last take of a side failed, by side."""
-        self.compared = False
-        """Whether A and B have been listened to."""
+        self._compared: tuple[str, str] | None = None
+        """Ids of the takes A and B that were listened to last."""
+        self._waited_before = (0, 0.0)
+        """What :attr:`_waited` was when the last stream began."""
         self.listen: ListenPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
         self._actions.bind(self._actions.compare, self._compare)
@@ -52,8 +54,19 @@ class ListenPresenter(Presenter):
         self._state.jobs.ended.connect(self._job_ended)
 
     def step_done(self, action: str) -> bool:
-        """The baseline was compared with a take of techniques."""
-        return self.compared and self._state.comparison.accelerated
+        """The baseline that is selected was compared with the take of the techniques that are."""
+        made = self._state.synthesis
+        return self._compared == self._sides and made.baseline_is_current and made.accelerated_is_current
+
+    def step_changed(self, action: str) -> bool:
+        """Other takes were compared."""
+        return self._compared is not None
+
+    @property
+    def _sides(self) -> tuple[str, str] | None:
+        """Ids of A and B."""
+        take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b
+        return None if take_a is None or take_b is None else (take_a.id, take_b.id)
 
     def refresh(self) -> None:
         sides = self._state.comparison.take_a, self._state.comparison.take_b
@@ -116,7 +129,7 @@ class ListenPresenter(Presenter):
         self._note_compared()
 
     def _note_compared(self) -> None:
-        self.compared = True
+        self._compared = self._sides
         self.changed.emit()
 
     def _play(self) -> None:
@@ -170,6 +183,18 @@ class ListenPresenter(Presenter):
         if sentence:
             self._notices.note(sentence, Level.WARNING)
 
+    @property
+    def waits_heard(self) -> tuple[int, float]:
+        """How often playback of the last synthesis waited for more audio, and for how many seconds in all."""
+        times, seconds = self._waited
+        before = self._waited_before
+        return times - before[0], seconds - before[1]
+
+    @property
+    def _waited(self) -> tuple[int, float]:
+        """The same since the window was opened."""
+        return (0, 0.0) if self.listen is None else (self.listen.player.starvations, self.listen.player.starved_seconds)
+
     # --- Listening tests --------------------------------------------------------------------------------------------
     def lend(self) -> Player:
         """The player, which is a listening test's until :meth:`take_back`."""
@@ -191,6 +216,7 @@ class ListenPresenter(Presenter):
             self._end_stream()
             self._sounding = False
             self._streaming = event.job
+            self._waited_before = self._waited
             self.listen.deck.begin_stream(event.sample_rate)
         self.listen.deck.append(event.samples)
 

@@ -41,8 +41,10 @@ GAP_MEANING = (
 )
 PAUSE_MEANING = (
     "Total time for which playback, started with the first piece, waits for later ones; 0 if every piece arrives "
-    "in time."
+    "in time. If waits were heard, their number and their time."
 )
+Waits = tuple[int, float]
+"""How often playback waited, and for how many seconds in all."""
 _RATES = {
     False: ("Steps/s", "Solver steps per second, over the last steps"),
     True: ("Tokens/s", "Speech tokens per second of the language model"),
@@ -233,8 +235,8 @@ class MetersPanel(QScrollArea):
         """Show where the model runs."""
         self._figures["device"].show_value(device or "–")
 
-    def show_telemetry(self, event: Telemetry) -> None:
-        """Show the live figures of a running synthesis."""
+    def show_telemetry(self, event: Telemetry, heard: Waits = (0, 0.0)) -> None:
+        """Show the live figures of a running synthesis; ``heard``: waits of its playback."""
         if event.job != self._job:
             self._job = event.job
             self._times.clear()
@@ -249,7 +251,7 @@ class MetersPanel(QScrollArea):
         about = "" if event.tokens is None else "about "
         self._figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
         self._figures["gap"].show_value(f"{event.largest_gap_seconds:.2f} s")
-        self._figures["pause"].show_value(f"{event.pause_seconds:.2f} s")
+        self._figures["pause"].show_value(_waits(event.pause_seconds, heard))
         self._figures["memory"].show_value(_memory(event.memory_bytes))
         if event.first_audio_seconds is not None:
             self._figures["first"].show_value(f"{event.first_audio_seconds:.2f} s")
@@ -264,8 +266,8 @@ class MetersPanel(QScrollArea):
         self._figures["rate"].set_name(*_RATES[tokens])
         self._figures["step"].set_name(*_STEPS[tokens])
 
-    def _show_factor(self, factor: float, note: str, meaning: str) -> None:
-        self._factor.setText(f"{factor:.2f}")
+    def _show_factor(self, factor: float | None, note: str, meaning: str) -> None:
+        self._factor.setText("–" if factor is None else f"{factor:.2f}")
         self._factor_note.setText(note)
         for label in (self._factor, self._factor_note):
             label.setToolTip(meaning)
@@ -279,14 +281,27 @@ class MetersPanel(QScrollArea):
         summary = f"RTF {self._factors[-1]:.2f}" if self._factors else "Nothing measured yet"
         self._plot.show_series([curve], across, up, real_time, summary)
 
-    def show_take(self, take: Take) -> None:
-        """Show the final figures of a finished take."""
+    def forget(self, job: int, outcome: str) -> None:
+        """The synthesis ``job`` made no take, with this ``outcome``: its estimates go."""
+        if job != self._job:
+            return
+        self._job = 0
+        self._times.clear()
+        self._factors.clear()
+        note = "The last synthesis failed" if outcome == "failed" else f"The last synthesis was {outcome}"
+        self._show_factor(None, note, RTF_MEANING)
+        for name, figure in self._figures.items():
+            if name != "device":
+                figure.show_value("–")
+        self._draw()
+
+    def show_take(self, take: Take, heard: Waits = (0, 0.0)) -> None:
+        """Show the final figures of a finished take; ``heard``: waits of its playback."""
         measured = take.measurements
         self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
         self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
         self._figures["gap"].show_value(f"{measured.largest_gap_seconds:.2f} s")
-        pause = measured.pause_seconds
-        self._figures["pause"].show_value("–" if pause is None else f"{pause:.2f} s")
+        self._figures["pause"].show_value(_waits(measured.pause_seconds, heard))
         self._figures["streaming"].show_value(streaming_text(measured))
         self._name_rates(bool(measured.tokens))
         if measured.tokens and measured.backbone_seconds:
@@ -322,6 +337,14 @@ class MetersPanel(QScrollArea):
             self._speed_up.setText(f"{speed_of_b(ratio)} (one run each)")
         else:
             self._speed_up.setText("")
+
+
+def _waits(predicted: float | None, heard: Waits) -> str:
+    """The waits that were heard; without any, the seconds that playback would have waited by the engine's clock."""
+    times, seconds = heard
+    if times:
+        return f"{seconds:.2f} s ({times} wait{'' if times == 1 else 's'})"
+    return "–" if predicted is None else f"{predicted:.2f} s"
 
 
 def _memory(size: int) -> str:

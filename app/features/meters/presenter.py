@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from app.features.listen.presenter import ListenPresenter
 from app.features.presenter import Presenter, Services
+from app.state.jobs import Job, Outcome
 from engine.session.events import Telemetry
 from engine.setting.take import Take
 
@@ -25,11 +27,13 @@ class MetersPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"meters": self._build_meters}
         services.state.synthesis.take_added.connect(self._show_take)
         services.state.comparison.changed.connect(self._show_comparison)
+        services.state.jobs.ended.connect(self._job_ended)
+        self._features = services.features
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the live figures of a running job; those of one that has ended are passed over."""
         if self.meters is not None and self._state.jobs.find(event.job) is not None:
-            self.meters.show_telemetry(event)
+            self.meters.show_telemetry(event, self._features.find(ListenPresenter).waits_heard)
 
     def refresh(self) -> None:
         if self.meters is not None:
@@ -46,7 +50,13 @@ class MetersPresenter(Presenter):
     @Slot(object)
     def _show_take(self, take: Take) -> None:
         if self.meters is not None:
-            self.meters.show_take(take)
+            self.meters.show_take(take, self._features.find(ListenPresenter).waits_heard)
+
+    @Slot(object, object)
+    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+        """What was estimated for a take that is not made is no figure of anything."""
+        if self.meters is not None and outcome is not Outcome.FINISHED:
+            self.meters.forget(job.number, outcome.value)
 
     @Slot()
     def _show_comparison(self) -> None:

@@ -24,6 +24,7 @@ from app.shell import file_dialogs
 from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
+from app.state.cost import rough_duration
 from app.state.selection import SEED_LIMIT
 from app.widgets import build
 from app.widgets.boxes import SpinBox
@@ -233,7 +234,7 @@ class SetupPanel(QWidget):
         self._notes.setVisible(bool(self._notes.text()))
         set_look(self._notes, "warning" if state.availability.notes else "muted")
         if state.selection.entry.family == LANGUAGE:
-            self._cost.setText(f"<b>Cost</b> {_token_cost(state)}")
+            self._cost.setText(f"<b>Cost</b> {_token_cost(state)}{_expected(state)}")
             return
         ratio = state.cost.ops_ratio
         steps = state.selection.options_in_force.get("steps")
@@ -251,13 +252,8 @@ class SetupPanel(QWidget):
                 f"<b>Cost</b> {evaluations}, <b>{ratio:.1%}</b> of the baseline's operations "
                 f"(allows {1 / ratio:.2g} × as fast)"
             )
-            take = state.comparison.take_a
-            of_baseline = take is not None and take.setting == state.selection.baseline_setting
-            measured = take.measurements if take is not None and of_baseline else None
-            if measured is not None and measured.seconds:
-                floor = measured.backbone_seconds * ratio + measured.seconds - measured.backbone_seconds
-                text += f", about {floor:.2f} s against {measured.seconds:.2f} s"
             text += "."
+        text += _expected(state)
         self._cost.setText(text)
 
     # --- Changing ---------------------------------------------------------------------------------------------------
@@ -312,6 +308,20 @@ class SetupPanel(QWidget):
         except PlainError as error:
             self.problem.emit(str(error))
             self._show_selection()
+
+
+def _expected(state: AppState) -> str:
+    """How long the whole text will take, as a sentence after others, or ``""``."""
+    plain = state.cost.expected_seconds(state.selection.baseline_setting)
+    if plain is None or not state.selection.text.strip():
+        return ""
+    setting = state.selection.setting
+    if not setting.techniques or state.availability.why_not_accelerate():
+        return f" The whole text takes about {rough_duration(plain)}."
+    fast = state.cost.expected_seconds(setting)
+    if fast is None or fast == plain:  # What the techniques save is not known yet.
+        return f" The whole text takes about {rough_duration(plain)} without techniques."
+    return f" The whole text takes about {rough_duration(fast)}, against {rough_duration(plain)} without techniques."
 
 
 def _token_cost(state: AppState) -> str:

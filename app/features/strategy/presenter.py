@@ -56,6 +56,10 @@ class StrategyPresenter(Presenter):
             return None
         return self.state.artefact is not None and not self.state.problem()
 
+    def step_changed(self, action: str) -> bool:
+        """There is a table, for something else."""
+        return self.state.artefact is not None
+
     def refresh(self) -> None:
         state, actions = self._state, self._actions
         reason = self.state.why_not_prepare()

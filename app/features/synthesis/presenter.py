@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Slot
 
 from app.features.presenter import Presenter, Services
+from engine.setting.setting import Setting
+
+_ALL_OF_IT = "Speak the whole text"
 
 
 class SynthesisPresenter(Presenter):
@@ -12,13 +17,27 @@ class SynthesisPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        state = services.state
         actions = services.actions
         self._status = services.status
-        actions.bind(actions.baseline, state.synthesis.synthesise_baseline)
-        actions.bind(actions.accelerated, state.synthesis.synthesise_accelerated)
+        actions.bind(actions.baseline, self._baseline)
+        actions.bind(actions.accelerated, self._accelerated)
         actions.bind(actions.cancel, self.cancel)
         services.status.cancel_wanted.connect(self.cancel)
+
+    def _baseline(self) -> None:
+        self._ask_if_long(self._state.selection.baseline_setting, self._state.synthesis.synthesise_baseline)
+
+    def _accelerated(self) -> None:
+        self._ask_if_long(self._state.selection.setting, self._state.synthesis.synthesise_accelerated)
+
+    def _ask_if_long(self, setting: Setting, synthesise: Callable[[], None]) -> None:
+        """Synthesise at once, or after a question if that will take minutes."""
+        long = self._state.cost.why_ask(setting)
+        if not long:
+            synthesise()
+            return
+        question = f"{long} It can be cancelled at any time (Esc)."
+        self._notices.ask(question, (_ALL_OF_IT,), lambda _: self._actions.attempt(synthesise), "info")
 
     @Slot()
     def cancel(self) -> None:
@@ -28,11 +47,15 @@ class SynthesisPresenter(Presenter):
             self._state.jobs.cancel_all()
 
     def step_done(self, action: str) -> bool:
-        """A is a baseline, or B was made with techniques."""
+        """A is the baseline of what is selected, or B was made with the techniques that are."""
+        made = self._state.synthesis
+        return made.accelerated_is_current if action == "accelerated" else made.baseline_is_current
+
+    def step_changed(self, action: str) -> bool:
+        """A is another baseline, or B was made with other techniques."""
         compared = self._state.comparison
-        if action == "accelerated":
-            return compared.accelerated
-        return compared.take_a is not None and not compared.take_a.setting.techniques
+        take = compared.take_b if action == "accelerated" else compared.take_a
+        return take is not None and bool(take.setting.techniques) == (action == "accelerated")
 
     def refresh(self) -> None:
         state, busy = self._state, self._state.jobs.busy

@@ -14,8 +14,9 @@ from app.features.takes.panel import TakesPanel
 from app.features.takes.table import FailedTake
 from app.shell import file_dialogs
 from app.shell.notices import Level
+from app.state.data_place import choose_folder
 from app.state.jobs import Job, Outcome
-from app.state.take_library import open_library, replace_damaged
+from app.state.take_library import moved, open_library, replace_damaged
 from engine.errors import PlainError
 from engine.files import write_wav
 from engine.session.commands import Synthesise
@@ -47,6 +48,7 @@ class TakesPresenter(Presenter):
         actions.bind(actions.swap, self._swap)
         actions.bind(actions.save_wav, self._ask_where_to_save)
         actions.bind(actions.data_folder, self._open_data_folder)
+        actions.bind(actions.choose_data_folder, self._ask_for_data_folder)
         actions.set_a.triggered.connect(self.takes.set_a)
         actions.set_b.triggered.connect(self.takes.set_b)
         state.comparison.changed.connect(self._show_comparison)
@@ -121,8 +123,10 @@ class TakesPresenter(Presenter):
 
     # --- A damaged library ------------------------------------------------------------------------------------------
     def _offer_replacement(self, problem: str, level: str) -> None:
-        if self._opened.damaged is None:
-            self._notices.say(problem, level)
+        if self._opened.damaged is None and self._opened.temporary:
+            self._notices.ask(problem, ("Choose another folder…",), lambda _: self._ask_for_data_folder(), level)
+        elif self._opened.damaged is None:
+            self._notices.say(problem, level, at_risk=True)
         else:
             self._notices.ask(problem, ("Set it aside and start a new one",), lambda _: self._replace_library(), level)
 
@@ -135,6 +139,25 @@ class TakesPresenter(Presenter):
     # --- Files ------------------------------------------------------------------------------------------------------
     def _open_data_folder(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.library.folder)))
+
+    def _ask_for_data_folder(self) -> None:
+        file_dialogs.ask_for_folder(
+            self._window,
+            "Folder for takes and calibrations",
+            lambda folder: self._actions.attempt(lambda: self.move_data(folder)),
+        )
+
+    def move_data(self, folder: Path) -> None:
+        """Keep takes in ``folder`` from now on, and all else from the next start on. Raises :class:`PlainError` if
+        nothing can be kept there."""
+        self._opened = moved(self._opened, folder / "takes")
+        self.takes.set_library(self.library)
+        caution = choose_folder(folder)
+        self._notices.say(
+            f"Takes are kept in {folder} from now on. "
+            + (caution or "Calibrations and the layout of the window are kept there from the next start on."),
+            "info",
+        )
 
     def _ask_where_to_save(self) -> None:
         file_dialogs.ask_for_folder(

@@ -169,7 +169,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def _account(
         self, script: FlowScript, spoken: Sequence[_Spoken], pace: Pace
     ) -> tuple[Measurements, tuple[str, ...]]:
-        measured = replace(cost_of(spoken), evaluations=sum(len(one.shares) for one in spoken))
+        measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.shares) for one in spoken))
         backbone = script.backbone
         return measured, (*notes_of(backbone), *products.notes_of(backbone), *self._graphs.notes())
 

@@ -40,7 +40,7 @@ from engine.models.families.decoding_cost import plain_operations, spent_operati
 from engine.models.families.language_internals import LanguageInternals
 from engine.models.families.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import LanguagePassage, Prompt, Spoken, streamed_cost
+from engine.models.families.passages import LanguagePassage, Prompt, Spoken, cost_of
 from engine.models.families.speech import Script, Speech
 from engine.models.families.token_decoder import StreamingDifference, TokenDecoder
 from engine.models.families.token_progress import TokenProgress
@@ -166,7 +166,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
         passes, streaming = sum(len(one.cycles) for one in spoken), _streaming_difference(spoken)
         measured = replace(
-            streamed_cost(spoken, pace),
+            cost_of(spoken, pace),
             evaluations=passes + sum(one.draft_passes for one in spoken),
             tokens=sum(one.tokens for one in spoken),
             target_passes=passes,

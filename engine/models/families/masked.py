@@ -41,7 +41,7 @@ from engine.models.families.masked_internals import MaskedInternals
 from engine.models.families.masked_networks import MaskedNetworks
 from engine.models.families.masked_script import MaskedScript, guide_of
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, streamed_cost
+from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, cost_of
 from engine.models.families.speech import Speech
 from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
@@ -336,7 +336,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def _account(
         self, script: MaskedScript, spoken: Sequence[_Spoken], pace: Pace
     ) -> tuple[Measurements, tuple[str, ...]]:
-        measured = replace(streamed_cost(spoken, pace), evaluations=sum(len(one.step_seconds) for one in spoken))
+        measured = replace(cost_of(spoken, pace), evaluations=sum(len(one.step_seconds) for one in spoken))
         return measured, (*pace.remarks, *self._graphs.notes(), *notes_of(script.network))
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:

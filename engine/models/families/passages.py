@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -98,18 +98,16 @@ class Decoded:
     """(frames, bands) natural-log mel of the new speech, where the decoder has one."""
 
 
-def cost_of(spoken: Sequence[Spoken]) -> Measurements:
-    """Measurements of all passages as far as all families count alike; the rest is filled in later."""
+def cost_of(spoken: Sequence[Spoken], pace: Pace) -> Measurements:
+    """Measurements of all passages, with the waits between their pieces, as far as all families count alike; the rest
+    is filled in later."""
     return Measurements(
         backbone_seconds=sum(one.backbone_seconds for one in spoken),
         decoder_seconds=sum(one.decoder_seconds for one in spoken),
         ops_ratio=sum(one.operations for one in spoken) / sum(one.reference_operations for one in spoken),
+        largest_gap_seconds=pace.largest_gap,
+        pause_seconds=pace.pause,
     )
-
-
-def streamed_cost(spoken: Sequence[Spoken], pace: Pace) -> Measurements:
-    """The same of passages that come in pieces, with the waits between them."""
-    return replace(cost_of(spoken), largest_gap_seconds=pace.largest_gap, pause_seconds=pace.pause)
 
 
 def whole_mel(mels: Iterable[np.ndarray | None]) -> np.ndarray | None:

@@ -12,7 +12,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.shell.window import MainWindow
+from app.state.data_place import chosen_folder
 from engine import database
+from engine.errors import PlainError
 from engine.setting.library import DATABASE, Library
 from engine.setting.setting import Setting
 from engine.setting.take import Take
@@ -72,3 +74,30 @@ def test_a_library_of_a_newer_version_is_left_alone(
     assert len(window.features["takes"].library) == window.panels["takes"].table.model().rowCount() == 1
     assert (folder / DATABASE).read_bytes() == before
     assert not list(folder.glob("damaged-*"))
+
+
+def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    blocked = tmp_path / "data" / "takes"
+    blocked.parent.mkdir()
+    blocked.write_text("This is no folder, so nothing can be kept in it.")
+    window = opened(make_window, qtbot, tmp_path / "data")
+    banner = window.notices.banner
+    assert [one.text() for one in banner.answers] == ["Choose another folder…"]
+    window.state.synthesis.take_added.emit(take(1))
+    meanwhile = window.features["takes"].library.folder
+    assert banner.text, "the notice stays"
+    assert window.action.choose_data_folder.isEnabled()
+    (tmp_path / "mine").mkdir()
+    window.features["takes"].move_data(tmp_path / "mine")
+    library = window.features["takes"].library
+    assert library.folder == tmp_path / "mine" / "takes"
+    assert [one.id for one in library.summaries()] == [take(1).id], "what was kept meanwhile is there"
+    assert not meanwhile.exists()
+    assert f"Takes are kept in {tmp_path / 'mine'} from now on." in banner.text
+    assert chosen_folder() == tmp_path / "mine"
+    with pytest.raises(PlainError, match="choose another"):
+        window.features["takes"].move_data(blocked)
+    assert window.features["takes"].library.folder == library.folder

@@ -92,6 +92,8 @@ def test_synthesis_streams_and_ends_with_a_take(engine: EngineThread, recorder: 
     np.testing.assert_array_equal(take.samples, np.concatenate([piece.samples for piece in pieces]))
     assert take.samples.dtype == np.float32
     assert (take.text, take.voice, take.label) == ("One. Two. Three.", "noise", "mine")
+    assert take.measurements.largest_gap_seconds > 0
+    assert take.measurements.pause_seconds is not None
     assert take.setting == setting(steps=5)
     assert len(take.id) == 32
     assert take.created.endswith("+00:00")

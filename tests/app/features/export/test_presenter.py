@@ -54,7 +54,7 @@ def test_both_targets_are_written_and_nothing_is_replaced(window: MainWindow, qt
     assert export(window, qtbot, F5_TTS.name, folder) is Outcome.FINISHED
     assert paretone_profile.read(folder)["sampling"]["guidance"] == 0
     assert f"{folder} holds the profile" in window.notices.banner.text
-    assert window.features["export"].exported
+    assert window.features["export"].step_done("export_profile")
 
     weights = tmp_path / "weights"
     assert export(window, qtbot, SAFETENSORS.name, weights) is Outcome.FINISHED

@@ -38,6 +38,34 @@ def test_live_figures_and_curve(qtbot: QtBot) -> None:
     assert list(meters._plot.series[0].y) == [0.9], "another job begins another curve"
 
 
+def test_waits_that_were_heard_are_shown_in_place_of_predicted_ones(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    pause = meters._figures["pause"]._value
+    meters.show_telemetry(telemetry(1, 0.5, 0.6))
+    assert pause.text() == "0.00 s"
+    meters.show_telemetry(telemetry(1, 1.0, 0.6), (1, 0.42))
+    assert pause.text() == "0.42 s (1 wait)"
+    meters.show_take(take(1.0), (2, 0.5))
+    assert pause.text() == "0.50 s (2 waits)"
+    meters.show_take(take(1.0))
+    assert pause.text() == "–"
+
+
+def test_the_estimate_of_a_cancelled_synthesis_goes_with_it(qtbot: QtBot) -> None:
+    meters = MetersPanel(LIGHT)
+    qtbot.addWidget(meters)
+    meters.show_telemetry(telemetry(7, 0.5, 0.6))
+    meters.forget(6, "cancelled")
+    assert meters._factor.text() == "0.60", "that was another job"
+    meters.forget(7, "cancelled")
+    assert (meters._factor.text(), meters._factor_note.text()) == ("–", "The last synthesis was cancelled")
+    assert {name: one._value.text() for name, one in meters._figures.items() if name != "device"} == dict.fromkeys(
+        (name for name in meters._figures if name != "device"), "–"
+    )
+    assert list(meters._plot.series[0].y) == []
+
+
 def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
     meters = MetersPanel(LIGHT)
     qtbot.addWidget(meters)

@@ -1,0 +1,57 @@
+"""The banner is laid over the window; what the user must see stays until it is dismissed."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.shell.window import MainWindow
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
+
+
+def test_nothing_moves_when_the_banner_comes_and_goes(borrowed_window: MainWindow) -> None:
+    window = borrowed_window
+    places = {name: dock.geometry() for name, dock in ((place.name, dock) for place, dock in window.docks)}
+    window.notices.say("A sentence.")
+    banner = window.notices.banner
+    assert banner.isVisible()
+    assert banner.geometry().left() >= 0 and banner.geometry().right() < window.width()
+    assert banner.geometry().top() > window.features["guide"].guide.button(0).geometry().bottom()
+    assert {name: window.docks[name].geometry() for name in places} == places
+    window.notices.say(" ".join(["A long sentence."] * 60))
+    assert banner.height() > 2 * banner.line_height
+    assert {name: window.docks[name].geometry() for name in places} == places
+    window.notices.say("")
+    assert not banner.isVisible()
+
+
+def test_what_puts_data_at_risk_stays_until_it_is_dismissed(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    notices.say("The disk is full: the take is not kept.", "error", at_risk=True)
+    borrowed_window.action.baseline.trigger()
+    assert borrowed_window.jobs.busy
+    assert banner.text == "The disk is full: the take is not kept.", "another job does not hide it"
+    notices.say("Something else.", "info")
+    assert banner.text == "Something else."
+    banner.dismiss()
+    assert (banner.text, banner.level) == ("The disk is full: the take is not kept.", "error"), "it comes back"
+    banner.dismiss()
+    assert not banner.isVisible()
+
+
+def test_a_question_waits_for_its_answer(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    notices, banner = borrowed_window.notices, borrowed_window.notices.banner
+    said: list[str] = []
+    notices.ask("Which one?", ("This", "That"), said.append)
+    notices.say("Something else.")
+    notices.say("")
+    assert banner.text == "Which one?"
+    qtbot.mouseClick(banner.answers[1], Qt.MouseButton.LeftButton)
+    assert said == ["That"]
+    assert not banner.isVisible()
