@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 from engine.errors import PlainError, StudyError
-from engine.fields import Fields
+from engine.fields import Fields, is_of
 from engine.measure.evaluation import manifests
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import metric
@@ -188,6 +188,12 @@ class _Reader:
         return texts
 
     def _voices(self) -> tuple[Voice, ...]:
+        first = self._fields.get("voices")
+        if is_of(first, int):
+            known = catalogue.voices(self._model, self._folder)
+            if not 0 < first <= len(known):
+                raise StudyError(f"voices must be a list, or a number from 1 to {len(known)}, not {first}.")
+            return known[:first]
         given = self._fields.list("voices") or [catalogue.voice("", self._model, self._folder).id]
         return tuple(self._voice(one) for one in given)
 

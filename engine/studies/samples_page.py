@@ -11,6 +11,7 @@ from engine.studies.samples import Sample, SampleChoices
 from engine.studies.wording import described
 
 WIDTH = 120
+_AS_WRITTEN = ("* ", "- ", "```", "| ")
 FIGURES = ("naturalness", "voice_similarity", "pitch_range")
 """Those of the judges, word errors aside."""
 
@@ -59,8 +60,9 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    return [_filled(" ".join(one.split())) if one[:2] not in ("* ", "- ") else one for one in text.split("\n\n") if one]
+    """The paragraphs of ``text``, filled; lists and blocks of code stay as they are."""
+    return [one if one.startswith(_AS_WRITTEN) else _filled(one) for one in text.split("\n\n") if one]
 
 
 def _filled(text: str) -> str:
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)

@@ -20,13 +20,20 @@ from engine.studies import samples
 from tests.engine.studies import small
 
 TEXT = "One sentence. Another one. And a third. And one more."
-CHOICES = f"""
+CHOICES = f'''
 title = "Heard & seen"
 text = "{TEXT}"
 seed = 3
 rounds = 2
 introduction = "What it is."
-closing = "What it is not."
+closing = """
+What it
+is not.
+
+```
+some code
+```
+"""
 [[sample]]
 name = "original"
 title = "Original"
@@ -41,7 +48,7 @@ title = "Fast"
 model = "f5-mini"
 options = {{ steps = 4, cross_fade = 0.0 }}
 techniques = {{ steps = {{ steps = 2 }} }}
-"""
+'''
 
 
 @pytest.fixture
@@ -78,7 +85,8 @@ def test_samples_are_made_with_their_page(
     assert (fast["setting"]["seed"], fast["setting"]["techniques"][0]["technique"]) == (0, "steps")
     page = (out / "heard.md").read_text(encoding="utf-8")
     lines = page.splitlines()
-    assert lines[0] == "# Heard & seen" and "What it is." in lines and lines[-1] == "What it is not."
+    assert lines[0] == "# Heard & seen" and lines[2] == "What it is."
+    assert page.endswith("\n\nWhat it is not.\n\n```\nsome code\n```\n")
     assert f"“{TEXT}”" in page and "seed 3" in page and "distillmos" in page, "the judge that is not there is named"
     (row,) = (line for line in lines if "[Fast](heard/fast.ogg)" in line)
     assert "Step pruning 2" in row and f" {fast['speed_up']:.2f} " in row
