@@ -45,7 +45,7 @@ def write_lm(root: Path) -> Path:
     return root / "lm-mini"
 
 
-def write_omni(root: Path, layers: int = LAYERS) -> Path:
+def write_omni(root: Path, layers: int = 5) -> Path:
     """A masked model; its folder is in ``root``."""
     small = replace(
         OMNI_ARCHITECTURE, hidden=32, layers=layers, heads=2, key_value_heads=1, head_width=16, feed_forward=48

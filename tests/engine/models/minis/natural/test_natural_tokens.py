@@ -16,8 +16,10 @@ from engine.front_end.durations import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
+from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
+from engine.measure.roofline.report import DECODER
 from engine.models import load_model
-from engine.models.base import Piece, Synthesis, Voice, run_to_completion
+from engine.models.base import Piece, Synthesis, Utterance, Voice, run_to_completion
 from engine.models.catalogue import entry, voice_problem
 from engine.models.minis.folder import NATURAL_PHONES
 from engine.models.minis.frames import token_phones
@@ -28,8 +30,10 @@ from engine.models.minis.natural.layout import FORMANT, HOP, PITCH, SAMPLE_RATE
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.shipped_voices import ARCTIC, voices_of
 from engine.models.silent_observer import SilentObserver
-from engine.setting.knobs import Values
+from engine.setting.knobs import Values, defaults
 from engine.setting.setting import Engaged, Setting
+from engine.techniques import applying_to
+from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.small_language import write_model as write_flite
 from tests.engine.small_natural import (
     CODEBOOKS,
@@ -226,6 +230,24 @@ def test_an_unfinished_canvas_is_heard(omni: OmniMiniSpeech, anna: Voice):
     assert {len(one) for one in heard} == {len(take.samples)}
     assert np.abs(heard[-1] - take.samples).max() < 1e-4
     assert np.abs(heard[0] - take.samples).max() > 1e-3
+
+
+def test_every_technique_speaks(model: Speech, anna: Voice):
+    """But for those whose weights have not been trained here, and those that need a graphics card or minutes."""
+    plain = setting(model)
+    for one in applying_to(model.info.family, model.info.knobs):
+        if one.name in ("compilation", "graphs", "speculative", "spade"):
+            continue
+        take = spoken(model, plain.with_technique(Engaged(one.name, defaults(one.knobs))), anna)
+        assert np.isfinite(take.samples).all() and len(take.samples) > 5_000, one.title
+
+
+def test_a_roofline_has_the_decoder(model: Speech, anna: Voice, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    keep_known_ceilings()
+    report = measure_roofline(RooflineTarget(model, Utterance("Oh.", anna), setting(model)), SilentObserver(), rounds=1)
+    (decoder,) = (one for _, one in report.components() if one.name == DECODER)
+    assert decoder.seconds > 0 and decoder.launches > 0
 
 
 def test_speech_is_copied_through_the_tokens(model: Speech, anna: Voice):

@@ -1,0 +1,182 @@
+"""Drafts and students of a language model of natural speech: its own sentences and tokens, recordings, its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from torch import Tensor
+
+from engine.front_end.natural.phones import PHONES
+from engine.front_end.natural.reading import NaturalReader
+from engine.models import load_model
+from engine.models.base import Utterance, Voice
+from engine.models.catalogue import entry
+from engine.models.files.layer_importance import COSINE, DIVERGENCE
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Engaged, Setting
+from engine.techniques import spade, speculative
+from engine.techniques.spade.measuring import measure_layers
+from engine.techniques.spade.recipe import StudentOptions
+from engine.techniques.spade.training import Student
+from engine.techniques.speculative.recipe import DraftOptions
+from engine.techniques.speculative.training import Draft
+from engine.training import self_generated
+from engine.training.companions import train_companion
+from engine.training.everyday import corpus_sentences
+from engine.training.lm_mini_teacher import LmMiniTeacher
+from engine.training.manifest import ManifestRow, write_manifest
+from engine.training.recorded_tokens import at_frames
+from engine.training.requests import CompanionRequest
+from engine.training.session import Intervals, Milestone
+from engine.training.teachers import read_teacher
+from tests.engine.small_natural import CODES, LAYERS, write_lm, write_named
+
+QUICK = Intervals(validation_steps=2, validates_first=True)
+TEXT = "Is it late?"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lm(tmp_path_factory.mktemp("natural"))
+
+
+@pytest.fixture(scope="module")
+def teacher(root: Path) -> LmMiniTeacher:
+    found = read_teacher("lm-mini", str(root), SilentObserver())
+    assert isinstance(found, LmMiniTeacher)
+    return found
+
+
+@pytest.fixture(scope="module")
+def anna(tmp_path_factory: pytest.TempPathFactory) -> Voice:
+    return write_named(tmp_path_factory.mktemp("voices"))
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(False)
+
+
+class Follower(SilentObserver):
+    """Takes note of nothing."""
+
+    def milestone(self, milestone: Milestone) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class EndingSoon:
+    """Ends as soon as speech may end."""
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        likely = logits.softmax(-1)
+        may_end = torch.isfinite(logits[:, -1])
+        likely[may_end] = torch.nn.functional.one_hot(torch.tensor(logits.shape[1] - 1), logits.shape[1]).float()
+        return likely
+
+
+def test_it_speaks_what_people_write(teacher: LmMiniTeacher) -> None:
+    assert teacher.sentences(30) == corpus_sentences(30, excluded=teacher.unseen)
+
+
+def test_its_own_tokens_have_the_phones_of_natural_speech_at_a_pace_of_their_own(
+    teacher: LmMiniTeacher, anna: Voice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(self_generated, "SHORTEST", 1.0)
+    network, front_end = teacher.network, teacher.parts.front_end
+    spoken = self_generated.speak_tokens(
+        network, teacher.layout, front_end, [anna], (TEXT, TEXT, "No."), EndingSoon(), seed=4
+    )
+    assert len(spoken) == 3
+    for number, (one, text) in enumerate(zip(spoken, (TEXT, TEXT, "No."), strict=True)):
+        (piece,), _ = NaturalReader().pieces(text, seed=4 + number)
+        assert len(one.phones) == len(one.codes) == piece.latent_frames // 2
+        assert one.codes.max() < CODES
+        said = {PHONES[phone] for phone in one.phones}
+        assert said <= {name for name, _, _ in piece.phones}
+    assert spoken[0].phones.tolist() != spoken[1].phones.tolist()
+
+
+def manifest_of(folder: Path, rows: int = 10) -> Path:
+    """Noise that is called speech; the phones of all recordings but one are given."""
+    folder.mkdir()
+    draw = np.random.default_rng(1)
+    listed = []
+    for number in range(rows):
+        audio = folder / f"{number}.wav"
+        soundfile.write(audio, draw.normal(0, 0.1, 24_000 + 300 * number).astype(np.float32), 24_000)
+        phones = (("^", 0.0, 0.1), ("n", 0.1, 0.5), ("ˈO", 0.5, 0.8), (",", 0.8, 0.95))
+        listed.append(ManifestRow(0, audio, "Oh no.", phones if number else (), "ab"[number % 2], number < 2))
+    write_manifest(folder / "manifest.csv", listed)
+    return folder / "manifest.csv"
+
+
+def test_recordings_become_tokens_of_what_is_said(teacher: LmMiniTeacher, tmp_path: Path) -> None:
+    training, held_out = teacher.record(manifest_of(tmp_path / "speech"), tmp_path / "prepared", SilentObserver())
+    assert (len(training), len(held_out)) == (8, 2)
+    for one in (*training, *held_out):
+        assert 38 <= len(one.phones) == len(one.codes) <= 46
+        assert one.codes.min() >= 0 and one.codes.max() < CODES
+    # A phone sounds at the time of its tokens, of which there are 40 a second.
+    names = [PHONES[phone] for phone in training[0].phones]
+    assert names[:3] == ["^"] * 3 and names[6:19] == ["n"] * 13 and names[22:30] == ["ˈO"] * 8
+    assert {PHONES[phone] for phone in held_out[0].phones} >= {"n", "ˈO"}
+
+
+def test_phones_of_mel_frames_are_found_at_latent_frames() -> None:
+    ids = np.arange(94)
+    found = at_frames(ids, 81, 300)
+    assert found[0] == 0 and found[40] == 47 and found[-1] == 93
+    assert np.array_equal(at_frames(ids, 94, 256), ids)
+
+
+@pytest.mark.parametrize(
+    ("companion", "technique"),
+    [
+        (Draft(DraftOptions(positions=300, lower=1, upper=1)), speculative.NAME),
+        (Student(StudentOptions(positions=300, retained=(0, 2))), spade.NAME),
+    ],
+    ids=["draft", "student"],
+)
+def test_a_companion_is_trained_from_recordings_and_speaks(
+    root: Path, anna: Voice, tmp_path: Path, companion: Draft | Student, technique: str
+) -> None:
+    request = CompanionRequest(
+        model="lm-mini",
+        work=str(tmp_path / "work"),
+        folder=str(root),
+        device="cpu",
+        steps=2,
+        sentences=0,
+        manifest=str(manifest_of(tmp_path / "speech")),
+    )
+    trained = train_companion(request, companion, Follower(), QUICK)
+    assert trained.steps == 2 and trained.validation
+    model = load_model("lm-mini", folder=str(root), device="cpu")
+    assert Path(trained.checkpoint).is_file()
+    assert [one.path for one in (*model.info.drafts, *model.info.students)] == [trained.checkpoint]
+    knobs = Values(depth=2) if technique == spade.NAME else Values()
+    chosen = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0)).with_technique(Engaged(technique, knobs))
+    tokens = [
+        token for _, decoding in model.decodings(TEXT, anna, chosen) for cycle in decoding for token in cycle.tokens
+    ]
+    assert len(tokens) > 5
+
+
+def test_its_layers_are_measured(root: Path, anna: Voice) -> None:
+    model = load_model("lm-mini", folder=str(root), device="cpu")
+    setting = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0))
+    record = measure_layers(model, [Utterance(TEXT, anna)], setting, (DIVERGENCE, COSINE), SilentObserver())
+    assert [len(one.values) for one in record.measures] == [LAYERS, LAYERS]
