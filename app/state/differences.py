@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.errors import SettingError
 from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
+from engine.models.base import Voice
+from engine.models.editions import checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Difference, Engaged, Setting
@@ -67,13 +69,26 @@ def _first_value(entry: Engaged) -> str:
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
-    """Everything in which two takes differ by intent: text, voice and setting."""
+    """Everything in which two takes differ by intent: text, voice and setting; and weights, where both are known."""
     spoken = (
         Difference(what, getattr(left, what), getattr(right, what), False)
         for what in ("text", "voice")
         if getattr(left, what) != getattr(right, what)
     )
-    return (*spoken, *setting_differences(left.setting, right.setting))
+    weights = [checkpoint_text(one.checkpoint) for one in (left, right) if one.checkpoint]
+    others = [Difference("weights", *weights, False)] if len(set(weights)) == 2 else []
+    return (*spoken, *others, *setting_differences(left.setting, right.setting))
+
+
+def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice]) -> str:
+    """What will be different when ``take`` is made again with the loaded model, which has ``voices``: sentences, or
+    ``""``."""
+    notes = []
+    if is_replaced(take.setting.model, take.checkpoint, take.voice):
+        notes.append("The take was made with earlier weights of this model: now it will sound different.")
+    if take.voice not in {one.id for one in voices}:
+        notes.append(f"The voice {take.voice!r} of the take is not there; another one is selected.")
+    return " ".join(notes)
 
 
 def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:

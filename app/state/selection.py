@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.state.artefacts import Artefacts
+from app.state.differences import caution_on_repeating
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import ModelInfo, TrainedWeights, Utterance, Voice
@@ -287,9 +288,11 @@ class Selection(QObject):
         """The setting without any technique."""
         return Setting(self.model_id, self.options, (), self.seed)
 
-    def use_setting(self, take: Take | TakeSummary) -> None:
-        """Load everything that made ``take`` into the selection, so that it can be run again with a change."""
+    def use_setting(self, take: Take | TakeSummary) -> str:
+        """Load everything that made ``take`` into the selection, so that it can be run again with a change. Returns
+        what will be different in any case, in sentences, or ``""``."""
         self.adopt_setting(take.setting, take.text, take.voice)
+        return caution_on_repeating(take, self.voices)
 
     def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
         """Select everything that ``setting`` says, and ``text`` and ``voice`` if they are given."""

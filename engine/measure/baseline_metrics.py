@@ -25,9 +25,10 @@ def with_baseline_metrics(baseline: Take, take: Take) -> Take:
 
     Raises :class:`SettingError` if the two cannot be compared with each other.
     """
-    if (baseline.text, baseline.voice) != (take.text, take.voice) or baseline.setting != take.setting.baseline:
+    same = (baseline.text, baseline.voice, baseline.checkpoint) == (take.text, take.voice, take.checkpoint)
+    if not same or baseline.setting != take.setting.baseline:
         raise SettingError(
-            "The two takes are not of one text, voice, options and seed: neither is the other's baseline."
+            "The two takes are not of one text, voice, options, seed and weights: neither is the other's baseline."
         )
     distance, metrics = with_difference(take.metrics, _sounded(baseline), _sounded(take))
     return replace(take, fidelity_to=baseline.id, log_mel_distance=distance, metrics=metrics)

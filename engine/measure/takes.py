@@ -22,6 +22,7 @@ def make_take(
     setting: Setting,
     machine: str,
     on: str,
+    checkpoint: str,
     *,
     name: str = "",
     label: str = "",
@@ -31,7 +32,8 @@ def make_take(
 ) -> Take:
     """``synthesis`` of ``text`` by ``voice`` under ``setting`` as a take of now.
 
-    ``machine`` is described in a line and ``on`` is its device (such as ``cpu``); ``name`` is the take's id, made up
+    ``machine`` is described in a line and ``on`` is its device (such as ``cpu``); ``checkpoint`` is the SHA-256
+    of the model's weights; ``name`` is the take's id, made up
     by default. ``first_audio_seconds`` is by default the model's own, or the whole time. With ``listen``, loudness,
     clipping and silence are measured as well.
     """
@@ -56,4 +58,5 @@ def make_take(
         notes=synthesis.notes,
         machine=machine,
         metrics=with_signal_metrics(samples, synthesis.sample_rate) if listen else Metrics(),
+        checkpoint=checkpoint,
     )

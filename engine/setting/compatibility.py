@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import ProfileError
 from engine.fields import exact, is_of
+from engine.models.editions import checkpoint_text
 from engine.setting.knobs import Knob, Values
 
 _FIELDS = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}
@@ -41,14 +42,17 @@ class Compatibility:
         """The first respect in which ``other`` differs, as a sentence, or ``None``."""
         pairs: dict[str, tuple[object, object]] = {
             "model": (self.model, other.model),
-            "checkpoint": (self.fingerprint[:12], other.fingerprint[:12]),
+            "checkpoint": (self.fingerprint, other.fingerprint),
             "architecture variant": (self.variant, other.variant),
         }
         for name in sorted({*self.sampling, *other.sampling}, key=lambda name: (name != "steps", name)):
             pairs[_WORDS.get(name, name)] = self.sampling.get(name), other.sampling.get(name)
         different = self.fingerprint != other.fingerprint
         for name, (mine, theirs) in pairs.items():
-            if mine != theirs or (name == "checkpoint" and different):
+            if name == "checkpoint" and different:
+                shown = checkpoint_text(self.fingerprint), checkpoint_text(other.fingerprint)
+                return f"it belongs to checkpoint {shown[0]}, but {shown[1]} is in use"
+            if mine != theirs:
                 return f"it belongs to {name} {mine!r}, but {theirs!r} is in use"
         return None
 

@@ -45,6 +45,7 @@ _MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX takes_by_creation ON takes (created);
     """,
     "ALTER TABLE takes ADD COLUMN metrics TEXT NOT NULL DEFAULT '{}'",
+    "ALTER TABLE takes ADD COLUMN checkpoint TEXT NOT NULL DEFAULT ''",
 )
 """Statements that lead from each schema version to the next; a new version appends to them and changes none."""
 SCHEMA = len(_MIGRATIONS)
@@ -52,8 +53,8 @@ _SUMMARY = (
     "id, created, text, voice, setting, sample_rate, frames, measurements, label, starred, fidelity_to, "
     "log_mel_distance, notes, machine, "
 )
-_METRICS_SINCE = 2
-"""The schema version from which takes have metrics."""
+_LATER = (("metrics", 2, "'{}'"), ("checkpoint", 3, "''"))
+"""Columns that came later: the schema version from which takes have them, and what takes without them have."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class TakeSummary:
     notes: tuple[str, ...] = ()
     machine: str = ""
     metrics: Metrics = field(default_factory=Metrics, repr=False)
+    checkpoint: str = ""
 
     @property
     def seconds(self) -> float:
@@ -110,7 +112,7 @@ class Library(Database):
 
     @property
     def _columns(self) -> str:
-        return _SUMMARY + ("metrics" if self._version >= _METRICS_SINCE else "'{}'")
+        return _SUMMARY + ", ".join(name if self._version >= since else usual for name, since, usual in _LATER)
 
     # --- Reading --------------------------------------------------------------------------------------------------
     def summaries(
@@ -203,6 +205,7 @@ class Library(Database):
             json_text(take.notes),
             take.machine,
             json_text(asdict(take.metrics)),
+            take.checkpoint,
         )
         with self._problems("written"), self._writing():
             if take.id in self:
@@ -255,7 +258,7 @@ _TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")
 
 def _summary(row: tuple) -> TakeSummary:
     one, created, text, voice, setting, rate, frames, measured, label, starred, fidelity, distance, *rest = row
-    notes, machine, metrics = rest
+    notes, machine, metrics, checkpoint = rest
     return TakeSummary(
         one,
         created,
@@ -272,6 +275,7 @@ def _summary(row: tuple) -> TakeSummary:
         tuple(json.loads(notes)),
         machine,
         Metrics(**json.loads(metrics)),
+        checkpoint,
     )
 
 

@@ -15,6 +15,7 @@ from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
+from engine.models.editions import checkpoint_text
 from engine.models.silent_observer import SilentObserver
 from engine.setting import profile_file
 from engine.setting.artefact import Artefact
@@ -147,9 +148,9 @@ class Profile:
             ("architecture variant", self.variant, info.variant),
         ):
             if mine != theirs:
-                shown = (mine[:12], theirs[:12]) if name == "checkpoint" else (mine, theirs)
+                shown = tuple(map(checkpoint_text if name == "checkpoint" else repr, (mine, theirs)))
                 raise ProfileError(
-                    f"The profile cannot be used here: it is for {name} {shown[0]!r}, but {shown[1]!r} is loaded. "
+                    f"The profile cannot be used here: it is for {name} {shown[0]}, but {shown[1]} is loaded. "
                     "Load what it was made for, or calibrate again."
                 )
         reason = problem(info, self.setting, self.artefacts)

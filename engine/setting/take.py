@@ -314,6 +314,8 @@ class Take:
     notes: tuple[str, ...] = ()
     machine: str = ""
     metrics: Metrics = field(default_factory=Metrics)
+    checkpoint: str = ""
+    """SHA-256 of the model's weights, hexadecimal; ``""`` for takes of earlier versions, which did not keep it."""
 
     @property
     def seconds(self) -> float:

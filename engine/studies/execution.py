@@ -144,6 +144,7 @@ class TaskRunner:
             task.setting,
             self._machine,
             self._device,
+            model.info.fingerprint,
             name=take_id(task.cell),
             peak_memory_bytes=memory.peak_bytes,
             listen=first,

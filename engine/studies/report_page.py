@@ -21,6 +21,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, metric
+from engine.models.editions import checkpoint_text
 from engine.studies.agreement import Listened, agreement_page
 from engine.studies.report_curves import curves_page
 from engine.studies.report_tables import to_csv, to_latex
@@ -78,7 +79,7 @@ def _summary(results: Results) -> str:
     takes = sum(one.finished for one in results.settings)
     run = [one for one in results.settings if one.finished]
     return (
-        f"{len(run)} settings of {results.model} (weights {results.checkpoint[:12]}), {takes} takes, begun "
+        f"{len(run)} settings of {results.model} (weights {checkpoint_text(results.checkpoint)}), {takes} takes, begun "
         f"{results.created[:10]}; {duration(results.busy_seconds)} of computing."
     )
 

@@ -22,6 +22,7 @@ from engine import files
 from engine.database import AUDIO, Database, json_text
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
+from engine.models.editions import checkpoint_text
 from engine.setting.artefact import Artefact
 from engine.setting.setting import setting_of
 from engine.setting.take import Measurements, Metrics
@@ -80,8 +81,8 @@ class Store(Database):
         known = self.about()["checkpoint"]
         if known and known != fingerprint:
             raise StudyError(
-                f"The study in {self.folder} was started with other weights ({known[:12]}) than the loaded ones "
-                f"({fingerprint[:12]}); choose another folder for its results."
+                f"The study in {self.folder} was started with other weights, {checkpoint_text(known)}, than the loaded "
+                f"ones, {checkpoint_text(fingerprint)}; choose another folder for its results."
             )
         if not known:
             with self._problems("written"), self._writing():

@@ -113,8 +113,13 @@ class TakesPresenter(Presenter):
 
     @Slot(object)
     def _rerun(self, take: TakeSummary) -> None:
-        self._actions.attempt(lambda: self._state.selection.use_setting(take))
+        self._actions.attempt(lambda: self._use(take))
         self._docks.go_to("setup")
+
+    def _use(self, take: TakeSummary) -> None:
+        caution = self._state.selection.use_setting(take)
+        if caution:
+            self._notices.warn(caution)
 
     def _swap(self) -> None:
         take_a, take_b = self._state.comparison.take_a, self._state.comparison.take_b

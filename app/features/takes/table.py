@@ -12,8 +12,11 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
 from app.state.differences import STREAMING_MEANING, streaming_text, technique_text
+from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import metric
+from engine.models import catalogue
+from engine.models.editions import is_replaced
 from engine.session.commands import Synthesise
 from engine.setting.library import TakeSummary
 from engine.setting.take import Measurements
@@ -55,6 +58,16 @@ class Column:
         """Alignment of the values and of the title above them."""
         side = Qt.AlignmentFlag.AlignRight if self.numeric else Qt.AlignmentFlag.AlignLeft
         return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def _model(take: TakeSummary) -> str:
+    """Title of the model; of one that is no longer installed, its id."""
+    try:
+        title = catalogue.entry(take.setting.model).title
+    except SettingError:  # Takes outlive models.
+        return take.setting.model
+    replaced = is_replaced(take.setting.model, take.checkpoint, take.voice)
+    return f"{title} (earlier)" if replaced else title
 
 
 def _created(take: TakeSummary) -> str:
@@ -106,6 +119,7 @@ COLUMNS = (
     Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred, width=4),
     Column("A/B", "Compared as A or B", lambda take: "", lambda take: "", width=6),
     _text("Label", "Name of the take", lambda take: take.label or "take", 22),
+    _text("Model", "Model; “earlier”: with weights that no longer come with Paretone", _model, 14),
     _text("Technique", "Engaged techniques", lambda take: technique_text(take.setting), 19),
     _figure("real_time_factor", "{:.3f}", width=8),
     _figure("first_audio_seconds", "{:.2f} s"),
@@ -216,8 +230,8 @@ class TakesModel(QAbstractTableModel):
 
     # --- Which of them are shown, and in which order ------------------------------------------------------------------
     def show_only(self, words: str, starred: bool) -> None:
-        """Show the takes whose label, text, technique or voice contain every one of ``words``; only those with a star,
-        if ``starred``."""
+        """Show the takes whose label, text, model, technique or voice contain every one of ``words``; only those with
+        a star, if ``starred``."""
         self._words, self._starred = tuple(words.casefold().split()), starred
         self._arrange()
 
@@ -244,8 +258,8 @@ class TakesModel(QAbstractTableModel):
             return True
         described = self._described.get(take.id)
         if described is None:
-            described = f"{take.label} {take.text} {take.voice} {technique_text(take.setting)}".casefold()
-            self._described[take.id] = described
+            parts = take.label, take.text, take.voice, _model(take), technique_text(take.setting)
+            described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
 
     # --- As every model -----------------------------------------------------------------------------------------------

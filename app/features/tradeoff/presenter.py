@@ -304,7 +304,9 @@ class TradeoffPresenter(Presenter):
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
         done."""
         take, table = self._known.take_of(point, sound), self._known.table_of(point)
-        self._state.selection.use_setting(take)
+        caution = self._state.selection.use_setting(take)
+        if caution:
+            self._notices.warn(caution)
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._docks.go_to("setup")

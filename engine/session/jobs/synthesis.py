@@ -46,6 +46,7 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
         command.setting,
         executor.machine,
         executor.device,
+        model.info.fingerprint,
         label=command.label,
         first_audio_seconds=observer.first_audio_seconds,
         peak_memory_bytes=observer.memory.peak_bytes,

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from app.state.differences import differences, measured_against, technique_text
+import pytest
+
+from app.state.differences import caution_on_repeating, differences, measured_against, technique_text
+from engine.models import editions
+from engine.models.editions import ReplacedModel
 from engine.setting.setting import Engaged
 from engine.techniques import wording
 from tests.app.presenters import Presenter
@@ -30,6 +34,29 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
     assert found[2:]
     assert all(each.technique for each in found[2:])
     assert differences(one, one) == ()
+
+
+def test_weights_are_a_difference_where_both_are_known(tmp_path: Path, qapp) -> None:
+    presenter = Presenter(tmp_path)
+    unknown = presenter.take(presenter.state.selection.baseline_setting)
+    one, other = (replace(unknown, checkpoint=letter * 64) for letter in "ab")
+    assert differences(unknown, one) == differences(one, one) == ()
+    (found,) = differences(one, other)
+    assert (found.what, found.left, found.right, found.technique) == ("weights", repr("a" * 12), repr("b" * 12), False)
+
+
+def test_what_will_be_different_when_a_take_is_made_again_is_said(
+    tmp_path: Path, qapp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    presenter = Presenter(tmp_path)
+    voices = presenter.state.selection.voices
+    take = replace(presenter.take(presenter.state.selection.baseline_setting), voice=voices[0].id, checkpoint="a" * 64)
+    assert caution_on_repeating(take, voices) == ""
+    monkeypatch.setattr(editions, "REPLACED", {take.checkpoint: ReplacedModel("f5-mini", "F5 mini", ("slt",))})
+    assert caution_on_repeating(replace(take, voice="gone"), voices) == (
+        "The take was made with earlier weights of this model: now it will sound different. "
+        "The voice 'gone' of the take is not there; another one is selected."
+    )
 
 
 def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> None:

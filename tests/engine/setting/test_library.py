@@ -52,6 +52,7 @@ def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
         "notes": ("dropped 日本",),
         "metrics": Metrics(-23.5, -1.25, 0.0, 0.125, mel_cepstral_distortion=1.5),
         "machine": "a machine",
+        "checkpoint": "ab" * 32,
     }
     return Take(**(values | changes))
 
@@ -126,7 +127,7 @@ def test_summaries_of_ten_thousand_takes(library: Library) -> None:
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) INSERT INTO takes "
             "SELECT printf('%032x', 1000 + i), printf('2027-01-01T00:00:%06d', i), text, voice, model, "
             "replace(setting, '\"seed\":0', '\"seed\":' || i), sample_rate, frames, measurements, trace, label, "
-            "starred, fidelity_to, log_mel_distance, notes, machine, metrics FROM takes, n"
+            "starred, fidelity_to, log_mel_distance, notes, machine, metrics, checkpoint FROM takes, n"
         )
     direct.close()
     found = library.summaries()
@@ -285,18 +286,19 @@ def test_an_older_library_is_brought_up_to_date(
     direct.close()
 
 
-def test_takes_of_the_first_schema_have_no_metrics(library: Library, tmp_path: Path) -> None:
+def test_takes_of_the_first_schema_have_no_metrics_and_no_checkpoint(library: Library, tmp_path: Path) -> None:
     library.add(take(0))
     library.close()
     first = tmp_path / "first"
     shutil.copytree(tmp_path / "takes", first)
     with sqlite3.connect(first / DATABASE) as direct:
         direct.execute("ALTER TABLE takes DROP COLUMN metrics")
+        direct.execute("ALTER TABLE takes DROP COLUMN checkpoint")
         direct.execute("PRAGMA user_version = 1")
     direct.close()
     for read_only in (True, False):
         with Library(first, read_only=read_only) as older:
-            assert older.load(take(0).id) == take(0, metrics=Metrics())
+            assert older.load(take(0).id) == take(0, metrics=Metrics(), checkpoint="")
     with Library(first) as newer:
         newer.add(take(1))
         assert newer.load(take(1).id) == take(1)

@@ -150,17 +150,18 @@ class Scores:
 # --- Takes ------------------------------------------------------------------------------------------------------------
 def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
     """One point for each take of the library. The baseline of one is the take that its fidelity was measured to, else
-    the newest without techniques of the same text, voice, options and seed."""
+    the newest without techniques of the same text, voice, options, seed and weights."""
     figures = {one.id: _figures_of(one, scores) for one in takes}
-    spoken: dict[tuple[str, str, Setting], TakeSummary] = {}
+    spoken: dict[tuple[str, str, str, Setting], TakeSummary] = {}
     for one in takes:  # The newest first.
         if not one.setting.techniques:
-            spoken.setdefault((one.text, one.voice, one.setting), one)
+            spoken.setdefault((one.text, one.voice, one.checkpoint, one.setting), one)
     known = {one.id: one for one in takes}
     found = []
     for one in takes:
         if one.setting.techniques:
-            other = known.get(one.fidelity_to) or spoken.get((one.text, one.voice, one.setting.baseline))
+            usual = spoken.get((one.text, one.voice, one.checkpoint, one.setting.baseline))
+            other = known.get(one.fidelity_to) or usual
         else:
             other = one
         baseline = figures[other.id] if other is not None and other.machine == one.machine else _NO_FIGURES

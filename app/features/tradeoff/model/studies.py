@@ -37,6 +37,8 @@ class ReadStudy:
     tables: Mapping[str, Artefact] = field(repr=False)
     """By the key of the setting that they were calibrated for."""
     damage: str = ""
+    checkpoint: str = ""
+    """SHA-256 of the weights that it is of."""
 
     def table(self, take: str) -> Artefact | None:
         """The strategy table that a take was made with."""
@@ -68,6 +70,7 @@ class ReadStudy:
             notes=stored.notes,
             machine=stored.machine,
             metrics=stored.metrics,
+            checkpoint=self.checkpoint,
         )
 
     @cached_property
@@ -105,4 +108,5 @@ def read_study(folder: Path, scores: Scores) -> ReadStudy:
         {one.take: one for one in takes if one.cell.round == 0},
         tables,
         found.damage,
+        found.checkpoint,
     )

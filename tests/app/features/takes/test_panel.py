@@ -16,6 +16,7 @@ from app.features.takes.panel import TakesPanel
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, technique_text
 from app.shell.theme import LIGHT
 from engine.measure.metrics import metric
+from engine.models import editions
 from engine.models.base import Voice
 from engine.session.commands import Synthesise
 from engine.setting.knobs import Values
@@ -68,6 +69,14 @@ def column(title: str) -> int:
 def shown(panel: TakesPanel, title: str) -> list[str]:
     model = panel.table.model()
     return [model.index(row, column(title)).data() for row in range(model.rowCount())]
+
+
+def test_takes_of_replaced_weights_say_so(panel: TakesPanel, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editions, "REPLACED", {"a" * 64: editions.ReplacedModel("f5-mini", "F5 mini", ("ann",))})
+    for index, changes in enumerate(({"checkpoint": "a" * 64}, {"checkpoint": "b" * 64}, {"voice": "ann"}), 5):
+        panel.add(library.add(take(index, **changes)))
+    assert shown(panel, "Model")[:3] == ["F5 mini (earlier)", "F5 mini", "F5 mini (earlier)"]
+    assert set(shown(panel, "Model")[3:]) == {"F5 mini"}
 
 
 def test_newest_first_and_any_column_sorts(panel: TakesPanel) -> None:

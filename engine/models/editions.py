@@ -1,0 +1,39 @@
+"""Weights of bundled models that better ones have replaced. Torch-free.
+
+Profiles, strategy tables, measured layers, studies and takes keep the SHA-256 of the weights that they were made with.
+What was made with weights that no longer ship still opens, and says which model it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ReplacedModel:
+    """A bundled model as it was."""
+
+    model: str
+    """Its id, which the model that replaced it has kept."""
+    title: str
+    voices: tuple[str, ...]
+    """Ids of the voices that it came with."""
+
+
+REPLACED: Mapping[str, ReplacedModel] = {}
+"""By the SHA-256 of the weights, hexadecimal."""
+
+
+def checkpoint_text(fingerprint: str) -> str:
+    """Weights in a sentence: the beginning of their SHA-256 in quotes, and what they are if they no longer ship."""
+    replaced = REPLACED.get(fingerprint)
+    return f"{fingerprint[:12]!r}{f' (the earlier {replaced.title})' if replaced else ''}"
+
+
+def is_replaced(model: str, checkpoint: str, voice: str = "") -> bool:
+    """Whether ``model`` has other weights now than when it spoke in ``voice``. ``checkpoint`` is the SHA-256 of those
+    that spoke; it is ``""`` for takes of a time when they did not keep it, whose voice tells."""
+    if checkpoint:
+        return checkpoint in REPLACED
+    return any(one.model == model and voice in one.voices for one in REPLACED.values())
