@@ -75,9 +75,11 @@ def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Di
         for what in ("text", "voice")
         if getattr(left, what) != getattr(right, what)
     )
-    weights = [checkpoint_text(one.checkpoint) for one in (left, right) if one.checkpoint]
-    others = [Difference("weights", *weights, False)] if len(set(weights)) == 2 else []
-    return (*spoken, *others, *setting_differences(left.setting, right.setting))
+    weights: tuple[Difference, ...] = ()
+    if left.checkpoint and right.checkpoint and left.checkpoint != right.checkpoint:
+        shown = checkpoint_text(left.checkpoint), checkpoint_text(right.checkpoint)
+        weights = (Difference("weights", *shown, False),)
+    return (*spoken, *weights, *setting_differences(left.setting, right.setting))
 
 
 def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice]) -> str:

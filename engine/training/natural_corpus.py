@@ -198,6 +198,14 @@ def open_corpus(folder: Path) -> Corpus[NaturalClip]:
     )
 
 
+def known_options(folder: Path) -> CorpusOptions | None:
+    """Options of the corpus in ``folder``, complete or not; ``None`` if there is none."""
+    try:
+        return CorpusOptions(**json.loads((folder / _PLAN).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def _require_same(folder: Path, options: CorpusOptions) -> None:
     path, content = folder / _PLAN, json.dumps(asdict(options), indent=1) + "\n"
     if not path.exists():

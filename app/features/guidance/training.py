@@ -14,6 +14,11 @@ METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
+SPEAKERS = {
+    "phones": "flite first speaks 6,800 sentences: about twelve more minutes",
+    "natural phones": "hibari-tts first speaks 6,500 sentences: about seven more minutes",
+}
+"""Who speaks what bundled models learn from, by their text front ends."""
 MEASURED_MINUTES, MEASURED_PARAMETERS = 20.0, 8_200_000
 """Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16; a step's work grows
 with the number of parameters."""
@@ -41,7 +46,9 @@ def _why_not(info: ModelInfo) -> str:
 
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
-    before = " Without a manifest, flite first speaks 6,800 sentences: about twelve more minutes." if spoken else ""
+    before = (
+        f" Without a manifest, {SPEAKERS[info.text_front_end]}." if spoken and info.text_front_end in SPEAKERS else ""
+    )
     return (
         f"{info.title} takes about {lasting(_minutes(info))} of one CPU core, judging by the shipped weights; a GPU is "
         f"far faster.{before}"

@@ -93,7 +93,7 @@ class Training:
     why_not: Callable[[ModelInfo], str] = lambda info: ""
     """Why a model of its families cannot be trained, as a sentence, or ``""``."""
     estimate: Callable[[ModelInfo, bool], str] = lambda info, spoken: ""
-    """Estimated time, as a sentence, or ``""``; ``spoken``: whether flite can speak the training speech."""
+    """Estimated time, as a sentence, or ``""``; ``spoken``: whether the training speech can be synthesised."""
     ready: Callable[[Values], tuple[Mapping[str, object], str]] = lambda figures: ({}, "")
     """The technique's knobs for what was trained, of its figures, and a sentence that says what to do with it."""
 

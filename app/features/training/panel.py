@@ -211,7 +211,7 @@ class TrainingPanel(QWidget):
             self.chooser.setCurrentIndex(index)
 
     def set_corpus(self, spoken: bool) -> None:
-        """Whether flite can speak what is learnt from where recordings are needed and no manifest is given."""
+        """Whether what is learnt from can be synthesised where recordings are needed and no manifest is given."""
         self._spoken = spoken
         hint = "Leave empty to synthesise training speech"
         self.manifest.setPlaceholderText(hint if spoken and self.training.needs_manifest else "manifest.csv")

@@ -125,7 +125,7 @@ class TrainingPresenter(Presenter):
 
     @property
     def _may_be_spoken(self) -> bool:
-        """Whether flite can speak what the model learns from."""
+        """Whether what the model learns from can be synthesised."""
         return self._state.selection.entry.bundled
 
     def start(self, plan: TrainingPlan) -> None:

@@ -43,7 +43,7 @@ def load_f5(request: LoadRequest) -> F5Speech:
     backbone = _fused(checkpoint, target)
     request.check()
     front_end = _front_end(checkpoint)
-    reads_phones = isinstance(front_end, FramePhones)
+    phones = front_end.phones if isinstance(front_end, FramePhones) else None
     digest = fingerprint(checkpoint.path, request.check)
     trained_weight = weight_sets.trained_guidance(checkpoint.path)
     places = weight_sets.folders(chosen.id, checkpoint.path)
@@ -66,7 +66,7 @@ def load_f5(request: LoadRequest) -> F5Speech:
     def read_weights(one: WeightSet) -> DiT | UNetT:
         return _fused(architecture.with_weights(Path(one.path)), target)
 
-    prompts = PromptReader(MelFrontEnd(), reads_phones)
+    prompts = PromptReader(MelFrontEnd(), phones is not None, phones)
     return F5Speech(info, backbone, vocoder, front_end, prompts, read_weights)
 
 

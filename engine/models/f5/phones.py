@@ -33,6 +33,11 @@ class FramePhones(ABC):
         self._aligner = aligner
         self._alignments: Remembered[Alignment] = Remembered(operator.is_)
 
+    @property
+    def phones(self) -> tuple[str, ...]:
+        """The phones that the model knows."""
+        return self._vocabulary.phones
+
     @abstractmethod
     def spoken(
         self, text: str, voice: str, speed: float, quick_start: bool, seed: int | None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import replace
+
 import torch
 
 from engine.audio.mel import MelFrontEnd
@@ -18,17 +21,20 @@ from engine.models.families.voices import Remembered, changed, transcript_of
 class PromptReader:
     """Reads voices, and remembers the last one."""
 
-    def __init__(self, mel: MelFrontEnd, whole_frames: bool) -> None:
+    def __init__(self, mel: MelFrontEnd, whole_frames: bool, phones: Container[str] | None = None) -> None:
         """With ``whole_frames`` recordings are cut to a multiple of a frame and have no frame beyond (the bundled
         models, which have one token a frame); otherwise the spectrogram has one frame more than the duration rule
-        counts (upstream)."""
+        counts (upstream). ``phones``: those that the model knows; a voice whose phones are others is as one without."""
         self._mel = mel
         self._whole_frames = whole_frames
+        self._phones = phones
         self._prompts: Remembered[Prompt] = Remembered()
 
     def __call__(self, voice: Voice) -> Prompt:
         """The prompt of ``voice``. Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`."""
         transcript_of(voice)
+        if self._phones is not None and any(phone not in self._phones for phone, _, _ in voice.phones):
+            voice = replace(voice, phones=())
         return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice))
 
     def _read(self, voice: Voice) -> Prompt:

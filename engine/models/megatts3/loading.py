@@ -24,6 +24,7 @@ from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.megatts3_mini.decoding import MelDecoder
 from engine.models.minis.megatts3_mini.front_end import MegaMiniFrontEnd
 from engine.models.minis.megatts3_mini.natural_front_end import NaturalMegaFrontEnd
+from engine.models.minis.megatts3_mini.phones import KNOWN
 from engine.models.minis.natural.grouped import GroupedCodec
 from engine.setting.knobs import Values
 
@@ -45,13 +46,13 @@ def _bundled(request: LoadRequest) -> MegaSpeech:
         return _natural(request, folder)
     codec = folder.codec(request.device)
     decoder = MelDecoder(codec, request.vocos())
-    front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.durations())
+    front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), True, KNOWN), folder.durations())
     return _speech(request, folder.weights_path, folder.backbone(), decoder, front_end, PHONES)
 
 
 def _natural(request: LoadRequest, folder: MegaMiniFolder) -> MegaSpeech:
-    codec = GroupedCodec(request.natural_vocoder())
-    front_end = NaturalMegaFrontEnd(codec, PromptReader(MelFrontEnd(), whole_frames=True), folder.vocabulary())
+    codec, vocabulary = GroupedCodec(request.natural_vocoder()), folder.vocabulary()
+    front_end = NaturalMegaFrontEnd(codec, PromptReader(MelFrontEnd(), True, vocabulary.index), vocabulary)
     return _speech(request, folder.weights_path, folder.backbone(), codec, front_end, NATURAL_PHONES)
 
 

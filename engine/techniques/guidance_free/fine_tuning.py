@@ -10,8 +10,9 @@ import torch
 
 from engine import locks
 from engine.errors import Cancelled, CheckpointError, TrainingError
+from engine.front_end.phones import PhoneVocabulary
 from engine.models.catalogue import F5, CatalogueEntry, entry
-from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from engine.models.files.weight_sets import FOLDER, trained_guidance
 from engine.paths import data_folder
 from engine.setting.knobs import Values
@@ -19,10 +20,13 @@ from engine.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOpt
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training import features
 from engine.training.corpora import CORPUS, SENTENCES, flite_corpus
+from engine.training.features import Examples
 from engine.training.follower import Follower, SilentFollower
 from engine.training.learner import SMALL_PARAMETERS
 from engine.training.manifest import read_manifest, write_clips
-from engine.training.processes import join_processes
+from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
+from engine.training.natural_examples import natural_examples
+from engine.training.processes import Processes, join_processes
 from engine.training.requests import Trained
 from engine.training.saving import save_with_log
 from engine.training.session import Budget, Intervals, TrainingSession, check_place
@@ -63,9 +67,10 @@ def fine_tune(
     follower: Follower,
     intervals: Intervals = INTERVALS,
     sentences: int = SENTENCES,
+    corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
-    """Train under ``options``, and export the result. If there is no manifest, flite speaks ``sentences`` in each
-    voice.
+    """Train under ``options``, and export the result. If there is no manifest, a bundled model learns from whom it
+    learnt before: from ``corpus``, or from flite, which speaks ``sentences`` in each voice.
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
@@ -76,19 +81,21 @@ def fine_tune(
     processes = join_processes(request.device, options.half_precision)
     if not processes.is_first:
         follower = SilentFollower()
-    with processes.first_process_first():
-        spoken = Path(request.manifest) if request.manifest else _spoken(work.parent, sentences, chosen, follower)
-    follower.status(f"Reading {spoken.name}")
-    rows = read_manifest(spoken, follower.check)
+    if not (request.manifest or chosen.bundled):
+        raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
     follower.status(f"Reading {chosen.title}")
     checkpoint = _checkpoint(request, chosen, follower.check)
-    read = features.reader(checkpoint)
-    features.check_rows(spoken, rows, read, follower.check)
     # As in synthesis: numbers too small to be heard are slow to compute with.
     torch.set_flush_denormal(True)
-    with processes.first_process_first():
-        follower.status(f"Preparing {len(rows)} recordings")
-        examples = features.prepare(spoken, rows, read, work / SPEECH, follower.progress)
+    if not request.manifest and checkpoint.text_front_end == NATURAL_PHONES:
+        vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
+        with processes.first_process_first():
+            follower.status("Preparing natural speech")
+            examples = natural_examples(work.parent / NATURAL_CORPUS, vocabulary, corpus, follower.progress)
+    else:
+        with processes.first_process_first():
+            spoken = Path(request.manifest) if request.manifest else _spoken(work.parent, sentences, follower)
+        examples = _recorded(spoken, checkpoint, work, processes, follower)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
     budget = Budget(request.minutes, request.steps)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
@@ -112,10 +119,21 @@ def _trained(options: GuidanceFreeOptions, target: Path, session: TrainingSessio
     return Trained(str(target), summary, figures, session.number, session.seconds, validation, is_first)
 
 
-def _spoken(folder: Path, sentences: int, chosen: CatalogueEntry, follower: Follower) -> Path:
+def _recorded(
+    manifest: Path, checkpoint: F5Checkpoint, work: Path, processes: Processes, follower: Follower
+) -> Examples:
+    """The recordings of a manifest."""
+    follower.status(f"Reading {manifest.name}")
+    rows = read_manifest(manifest, follower.check)
+    read = features.reader(checkpoint)
+    features.check_rows(manifest, rows, read, follower.check)
+    with processes.first_process_first():
+        follower.status(f"Preparing {len(rows)} recordings")
+        return features.prepare(manifest, rows, read, work / SPEECH, follower.progress)
+
+
+def _spoken(folder: Path, sentences: int, follower: Follower) -> Path:
     """A manifest of what flite speaks, made now if it is not in ``folder`` yet."""
-    if not chosen.bundled:
-        raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
     manifest = folder / MANIFEST / f"{MANIFEST}.csv"
     manifest.parent.mkdir(parents=True, exist_ok=True)
     # Of two trainings that want it at once, the second one finds it made.

@@ -13,8 +13,9 @@ METHODS = ("model-guidance", "distillation")
 @dataclass(frozen=True, kw_only=True)
 class GuidanceFreeRequest(TrainingRequest):
     """Fine-tune ``model`` on ``manifest`` so that one branch speaks as under guidance; the bundled model, without one,
-    on what flite speaks. ``folder`` and ``variant`` as in :class:`engine.session.commands.LoadModel`; the loaded model
-    is not touched. The result is :class:`engine.training.requests.Trained`."""
+    on the kind of speech that it learnt from. ``folder`` and ``variant`` as in
+    :class:`engine.session.commands.LoadModel`; the loaded model is not touched. The result is
+    :class:`engine.training.requests.Trained`."""
 
     weight: float
     """w, between 0 and 1; equals guidance w / (1 − w)."""

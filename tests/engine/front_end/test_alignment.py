@@ -12,11 +12,12 @@ from engine.front_end.alignment import FORCED, TABLE, align
 from engine.front_end.durations import DurationTable
 from engine.front_end.phonemiser import Phonemiser
 from engine.paths import resource
+from tests.engine.front_end.arctic import duration_table
 
 
 @pytest.fixture(scope="module")
 def table() -> DurationTable:
-    return DurationTable.load(resource("models", "f5-mini", "durations.json"))
+    return duration_table()
 
 
 def recording(voice: str) -> tuple[np.ndarray, int, str, list[float]]:

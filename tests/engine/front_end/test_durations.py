@@ -10,17 +10,17 @@ from engine.front_end.durations import TAIL_SECONDS, DurationTable, frames, labe
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PhoneVocabulary
-from engine.paths import resource
+from tests.engine.front_end.arctic import VOCABULARY, duration_table
 
 
 @pytest.fixture(scope="module")
 def table() -> DurationTable:
-    return DurationTable.load(resource("models", "f5-mini", "durations.json"))
+    return duration_table()
 
 
 @pytest.fixture(scope="module")
 def vocabulary() -> PhoneVocabulary:
-    return PhoneVocabulary.load(resource("models", "f5-mini", "vocab.txt"))
+    return VOCABULARY
 
 
 def test_the_most_specific_context_wins() -> None:

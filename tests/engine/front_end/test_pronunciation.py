@@ -11,6 +11,7 @@ from engine.front_end.lexicon import default_lexicon, read_entries
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.front_end.pronunciation import LEXICON, RULE, SPELLING, Pronouncer
 from engine.paths import resource
+from tests.engine.front_end.arctic import VOCABULARY
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def pronouncer() -> Pronouncer:
 
 
 def test_the_vocabulary_file_lists_exactly_the_phones() -> None:
-    vocabulary = PhoneVocabulary.load(resource("models", "f5-mini", "vocab.txt"))
+    vocabulary = VOCABULARY
     assert set(vocabulary.phones) == VOWELS | CONSONANTS | {PAUSE}
     assert vocabulary.ids([PAUSE, "aa"]).tolist() == [0, 1]
 

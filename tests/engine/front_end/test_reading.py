@@ -7,18 +7,18 @@ import pytest
 import soundfile
 
 from engine.errors import AudioError, TextError
-from engine.front_end.durations import TAIL_SECONDS, DurationTable
+from engine.front_end.durations import TAIL_SECONDS
 from engine.front_end.phones import PAUSE
 from engine.front_end.reading import FIRST_PIECE_SECONDS, PIECE_SECONDS, PhoneReader
-from engine.models.catalogue import voice
-from engine.paths import resource
+from engine.models.shipped_voices import ARCTIC, voices_of
+from tests.engine.front_end.arctic import duration_table
 
 SENTENCE = "Rice is often served in round bowls."
 
 
 @pytest.fixture(scope="module")
 def reader() -> PhoneReader:
-    return PhoneReader(DurationTable.load(resource("models", "f5-mini", "durations.json")))
+    return PhoneReader(duration_table())
 
 
 def test_a_sentence_is_one_piece_without_pauses_at_its_ends(reader: PhoneReader) -> None:
@@ -65,7 +65,7 @@ def test_what_cannot_be_read_is_said(reader: PhoneReader) -> None:
 
 
 def test_the_phones_of_a_recording_are_found_by_its_transcript(reader: PhoneReader) -> None:
-    shipped = voice("", "lm-mini")
+    shipped = voices_of(ARCTIC)[0]
     samples, rate = soundfile.read(shipped.audio, dtype="float32")
     heard = reader.heard(samples, rate, shipped.transcript)
     assert heard.phones[-1][2] == pytest.approx(len(samples) / rate)

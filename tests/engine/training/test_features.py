@@ -9,14 +9,13 @@ import pytest
 
 from engine.audio.mel import MelFrontEnd
 from engine.errors import Cancelled, TrainingError
-from engine.front_end.durations import DurationTable
-from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.text import Vocabulary
 from engine.paths import resource
 from engine.training.features import CharacterReader, PhoneReader, TablePhones, check_rows, prepare, reader
 from engine.training.manifest import ManifestRow, read_manifest
 from tests.disk import tiny_disk
+from tests.engine.front_end.arctic import VOCABULARY, duration_table
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -87,10 +86,7 @@ def test_an_interrupted_preparation_is_not_taken_for_a_whole_one(tmp_path: Path,
 def test_recordings_without_phones_are_aligned(tmp_path: Path):
     voice = resource("voices", "arctic", "slt.wav")
     text = "We will meet at the old harbor, and talk about the weather."
-    folder = resource("models", "f5-mini")
-    read = PhoneReader(
-        PhoneVocabulary.load(folder / "vocab.txt"), TablePhones(DurationTable.load(folder / "durations.json"))
-    )
+    read = PhoneReader(VOCABULARY, TablePhones(duration_table()))
     row = ManifestRow(2, Path(voice), text, voice="slt")
     read.check(row)
     ids, mel = read.read(row)

@@ -9,32 +9,36 @@ from pathlib import Path
 import torch
 import yaml
 
+from engine.models.f5.checkpoint import NATURAL_PHONES, PHONES
 from engine.models.f5.dit import DiT
 from engine.models.f5.saving import save_official
-from engine.paths import resource
 from engine.training.manifest import write_clips
-from engine.training.recipes.f5_mini import ARCHITECTURE
+from engine.training.recipes import natural_f5
+from engine.training.recipes.export_f5 import export_layout
+from engine.training.recipes.f5_mini import ARCHITECTURE, VOCABULARY
 from engine.training.recipes.f5_recipe import initialise
+from tests.engine.front_end.arctic import DURATION_FILE
 from tests.engine.training.toy_corpus import toy_corpus
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 
 
-def toy_model(folder: Path, metadata: dict[str, str] | None = None) -> Path:
+def toy_model(folder: Path, metadata: dict[str, str] | None = None, front_end: str = PHONES) -> Path:
     """Write a small checkpoint with its companion files; returns the folder."""
     folder.mkdir()
     torch.manual_seed(5)
-    model = DiT(SMALL)
+    vocabulary = natural_f5.VOCABULARY if front_end == NATURAL_PHONES else VOCABULARY
+    model = DiT(replace(SMALL, text_num_embeds=len(vocabulary.phones)))
     initialise(model, torch.zeros(100))
     with torch.no_grad():  # At zero the output would say the mean whatever the text.
         model.proj_out.weight.normal_(0, 0.05)
+    export_layout(folder, "toy", model, vocabulary, 0, front_end)
+    described = yaml.safe_load((folder / "model.yaml").read_text(encoding="utf-8"))
+    described["model"]["arch"]["dim_head"] = SMALL.dim_head
+    (folder / "model.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
     save_official(folder / "model.safetensors", model, 0, metadata)
-    names = ("dim", "depth", "heads", "dim_head", "ff_mult", "text_dim", "text_mask_padding", "conv_layers")
-    content = yaml.safe_load(resource("models", "f5-mini", "model.yaml").read_text(encoding="utf-8"))
-    content["model"]["arch"] = {name: getattr(SMALL, name) for name in names}
-    (folder / "model.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
-    for name in ("vocab.txt", "durations.json"):
-        shutil.copy(resource("models", "f5-mini", name), folder)
+    if front_end == PHONES:
+        shutil.copy(DURATION_FILE, folder)
     return folder
 
 

@@ -17,6 +17,8 @@ from engine.front_end.timed_phone import TimedPhone
 from engine.models.megatts3.phone_table import ENGLISH, FIRST_ENGLISH, SILENCE
 
 _NUMBERS = {name: FIRST_ENGLISH + position for position, name in enumerate(ENGLISH)} | {PAUSE: SILENCE}
+KNOWN = frozenset(_NUMBERS)
+"""Our names of the phones that it knows."""
 
 
 def phone_ids(phones: Iterable[str]) -> np.ndarray:

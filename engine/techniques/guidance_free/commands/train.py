@@ -24,7 +24,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--manifest",
         type=Path,
         metavar="FILE",
-        help="CSV with audio,text and optionally phones,voice,set (default, for f5-mini only: speech by flite)",
+        help="CSV with audio,text and optionally phones,voice,set (default, for f5-mini only: synthesised speech)",
     )
     arguments.add_run(parser)
     group = parser.add_argument_group("CFG-free")

@@ -14,16 +14,19 @@ from safetensors import safe_open
 
 from engine.errors import Cancelled, CheckpointError, DeviceError, TrainingError
 from engine.models.catalogue import entry
+from engine.models.f5.checkpoint import NATURAL_PHONES
 from engine.techniques.guidance_free import fine_tuning, recipe
 from engine.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training import corpora, session
 from engine.training.corpora import SENTENCES
+from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from engine.training.recipe import Diverged
 from engine.training.requests import Trained
 from engine.training.session import CHECKPOINT, Intervals, Milestone
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.engine.training.toy_natural import Hummer
 from tests.workload import workload
 
 __all__ = ["tiny_disk"]
@@ -70,12 +73,17 @@ def job(tmp_path: Path) -> GuidanceFreeRequest:
 
 
 def _run(
-    job: GuidanceFreeRequest, recorder: Recorder | None = None, sentences: int = SENTENCES, **changes: object
+    job: GuidanceFreeRequest,
+    recorder: Recorder | None = None,
+    sentences: int = SENTENCES,
+    corpus: CorpusOptions = CorpusOptions(),
+    **changes: object,
 ) -> tuple[Trained, Recorder]:
     recorder = recorder or Recorder()
     changes = {name: str(value) if isinstance(value, Path) else value for name, value in changes.items()}
     request = replace(job, **changes)
-    return fine_tune(request, replace(options_of(request), **OPTIONS), recorder, INTERVALS, sentences), recorder
+    options = replace(options_of(request), **OPTIONS)
+    return fine_tune(request, options, recorder, INTERVALS, sentences, corpus), recorder
 
 
 def _weights(path: str) -> dict[str, torch.Tensor]:
@@ -177,6 +185,25 @@ def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(
     assert "flite speaks what is learnt from" not in again.lines, "what is there is used again"
 
 
+def test_without_a_manifest_a_model_of_natural_speech_learns_from_its_teacher(
+    job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    teachers: list[Hummer] = []
+
+    def teacher() -> Hummer:
+        teachers.append(Hummer())
+        return teachers[-1]
+
+    monkeypatch.setattr("engine.training.natural_examples.NaturalTeacher", teacher)
+    folder = toy_model(tmp_path / "natural", front_end=NATURAL_PHONES)
+    corpus = CorpusOptions(voices=2, sentences=3, held_out_voices=1, held_out_sentences=2)
+    made, _ = _run(job, manifest="", folder=folder, steps=2, corpus=corpus)
+    assert made.steps == 2 and "gap" in made.validation
+    assert open_corpus(Path(job.work).parent / NATURAL_CORPUS).source == "hibari-tts"
+    _run(job, manifest="", folder=folder, steps=1, work=tmp_path / "again")
+    assert len(teachers) == 1, "what is there is used again, whatever its size"
+
+
 def test_other_models_need_a_manifest(job: GuidanceFreeRequest):
     with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs a manifest of recordings"):
         _run(job, model="F5TTS_v1_Base", manifest="")
@@ -235,7 +262,7 @@ def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path
     with pytest.raises(TrainingError, match="already CFG-free"):
         _run(job, folder=str(done))
     with monkeypatch.context() as patch:
-        patch.setattr(fine_tuning, "entry", lambda model: replace(entry(model), loader="other"))
+        patch.setattr(fine_tuning, "entry", lambda model: replace(entry(model), kind="other"))
         with pytest.raises(TrainingError, match="only F5-TTS"):
             _run(job)
     with pytest.raises(TrainingError, match="no manifest"):

@@ -11,8 +11,8 @@ from safetensors.torch import save_file
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec, MelCodecConfig
-from engine.paths import resource
 from engine.training.recipes.mel_codec import export_codec
+from tests.engine.front_end.arctic import DURATION_FILE
 
 LAYERS = 3
 SMALL_DIT = DiTConfig(
@@ -33,4 +33,4 @@ def write_bundled(root: Path) -> None:
     (root / "diffusion_transformer").mkdir(parents=True)
     save_file(weights, root / "diffusion_transformer" / "model.safetensors")
     export_codec(root / "wavvae", codec)
-    shutil.copy(resource("models", "f5-mini", "durations.json"), root / "durations.json")
+    shutil.copy(DURATION_FILE, root)
