@@ -9,7 +9,7 @@ from engine.errors import SettingError
 from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
 from engine.models.base import Voice
-from engine.models.editions import checkpoint_text, is_replaced
+from engine.setting.editions import checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Difference, Engaged, Setting

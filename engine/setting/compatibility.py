@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import ProfileError
 from engine.fields import exact, is_of
-from engine.models.editions import checkpoint_text
+from engine.setting.editions import checkpoint_text
 from engine.setting.knobs import Knob, Values
 
 _FIELDS = {"model": str, "fingerprint": str, "variant": str, "sampling": dict}

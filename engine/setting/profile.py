@@ -15,11 +15,11 @@ from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
-from engine.models.editions import checkpoint_text
 from engine.models.silent_observer import SilentObserver
 from engine.setting import profile_file
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
+from engine.setting.editions import checkpoint_text
 from engine.setting.evidence import Evidence
 from engine.setting.knobs import Knob, Values, checked
 from engine.setting.profile_file import only, typed

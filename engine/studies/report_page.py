@@ -21,7 +21,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, metric
-from engine.models.editions import checkpoint_text
+from engine.setting.editions import checkpoint_text
 from engine.studies.agreement import Listened, agreement_page
 from engine.studies.report_curves import curves_page
 from engine.studies.report_tables import to_csv, to_latex

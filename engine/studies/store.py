@@ -22,8 +22,8 @@ from engine import files
 from engine.database import AUDIO, Database, json_text
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
-from engine.models.editions import checkpoint_text
 from engine.setting.artefact import Artefact
+from engine.setting.editions import checkpoint_text
 from engine.setting.setting import setting_of
 from engine.setting.take import Measurements, Metrics
 from engine.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial

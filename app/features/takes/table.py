@@ -16,8 +16,8 @@ from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import metric
 from engine.models import catalogue
-from engine.models.editions import is_replaced
 from engine.session.commands import Synthesise
+from engine.setting.editions import is_replaced
 from engine.setting.library import TakeSummary
 from engine.setting.take import Measurements
 

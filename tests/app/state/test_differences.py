@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.state.differences import caution_on_repeating, differences, measured_against, technique_text
-from engine.models import editions
-from engine.models.editions import ReplacedModel
+from engine.setting import editions
+from engine.setting.editions import ReplacedModel
 from engine.setting.setting import Engaged
 from engine.techniques import wording
 from tests.app.presenters import Presenter

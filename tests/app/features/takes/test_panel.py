@@ -16,9 +16,9 @@ from app.features.takes.panel import TakesPanel
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, technique_text
 from app.shell.theme import LIGHT
 from engine.measure.metrics import metric
-from engine.models import editions
 from engine.models.base import Voice
 from engine.session.commands import Synthesise
+from engine.setting import editions
 from engine.setting.knobs import Values
 from engine.setting.library import Library, TakeSummary
 from engine.setting.setting import Engaged, Setting

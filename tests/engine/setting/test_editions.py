@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ProfileError, StudyError
-from engine.models import editions
-from engine.models.editions import ReplacedModel, checkpoint_text, is_replaced
+from engine.setting import editions
+from engine.setting.editions import ReplacedModel, checkpoint_text, is_replaced
 from engine.setting.profile import Profile
 from engine.studies.store import Store
 from engine.techniques.resolving import known
