@@ -70,8 +70,8 @@ def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curv
     floor = results.references.get(one.name)
     if floor is not None:
         levels.append(Level(floor.value, REFERENCE))
-    # A metric that is the same everywhere, as differences from a baseline that all share, has no curve to show.
-    if len({value for curve in drawn for value in curve.values[:, 0]}) < 2:
+    # That a judge finds no difference is a finding; of all else that is the same everywhere, nothing is said.
+    if not one.judge and len({value for curve in drawn for value in curve.values[:, 0]}) < 2:
         return Curves(Dimension(of.knob.label), Dimension(one.label))
     return Curves(
         Dimension(of.knob.label), Dimension(one.label, one.title, one.better), tuple(drawn), tuple(levels), of.names

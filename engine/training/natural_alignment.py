@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.front_end.natural.phones import respaced
+from engine.front_end.natural.phones import phrases, respaced
 from engine.front_end.timed_phone import TimedPhone
 
 Alignment = Callable[[Sequence[TimedPhone]], tuple[TimedPhone, ...]]
@@ -48,6 +48,11 @@ def drawn_alignment(options: AlignmentOptions, progress: float, generator: torch
 def evened(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
     """``phones``, those of each word all of one length."""
     return respaced(phones, np.ones_like)
+
+
+def evened_phrases(phones: Sequence[TimedPhone]) -> tuple[TimedPhone, ...]:
+    """``phones``, those of each phrase all of one length. No training has these."""
+    return respaced(phones, np.ones_like, phrases)
 
 
 def _inexact(lengths: np.ndarray, deviation: float, generator: torch.Generator) -> np.ndarray:

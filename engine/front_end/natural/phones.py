@@ -41,26 +41,39 @@ def timed_phones(symbols: Sequence[str], frames: Sequence[int], seconds: float) 
 
 def words(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
     """The places in ``phones`` of those of each word."""
-    word: list[int] = []
+    return _between(phones, (EDGE, BLANK, *PUNCTUATION))
+
+
+def phrases(phones: Sequence[TimedPhone]) -> Iterator[list[int]]:
+    """The places in ``phones`` of those of each phrase, blanks between its words included."""
+    return _between(phones, (EDGE, *PUNCTUATION))
+
+
+def _between(phones: Sequence[TimedPhone], apart: Sequence[str]) -> Iterator[list[int]]:
+    group: list[int] = []
     for place, (name, _, _) in enumerate(phones):
-        if name in (EDGE, BLANK) or name in PUNCTUATION:
-            if word:
-                yield word
-            word = []
+        if name in apart:
+            if group:
+                yield group
+            group = []
         else:
-            word.append(place)
-    if word:
-        yield word
+            group.append(place)
+    if group:
+        yield group
 
 
-def respaced(phones: Sequence[TimedPhone], weights: Callable[[np.ndarray], np.ndarray]) -> tuple[TimedPhone, ...]:
-    """``phones`` with other lengths inside of words, which keep theirs: in proportion to what ``weights`` makes of the
-    lengths (n,) of a word's phones."""
+def respaced(
+    phones: Sequence[TimedPhone],
+    weights: Callable[[np.ndarray], np.ndarray],
+    groups: Callable[[Sequence[TimedPhone]], Iterator[list[int]]] = words,
+) -> tuple[TimedPhone, ...]:
+    """``phones`` with other lengths inside of words or other ``groups``, which keep theirs: in proportion to what
+    ``weights`` makes of the lengths (n,) of a group's phones."""
     spaced = list(phones)
-    for word in words(phones):
-        start, end = phones[word[0]][1], phones[word[-1]][2]
-        shares = weights(np.array([phones[place][2] - phones[place][1] for place in word]))
+    for group in groups(phones):
+        start, end = phones[group[0]][1], phones[group[-1]][2]
+        shares = weights(np.array([phones[place][2] - phones[place][1] for place in group]))
         edges = (start + np.cumsum([0.0, *shares]) * (end - start) / shares.sum()).tolist()
-        for place, first, last in zip(word, edges[:-1], edges[1:], strict=True):
+        for place, first, last in zip(group, edges[:-1], edges[1:], strict=True):
             spaced[place] = (phones[place][0], first, last)
     return tuple(spaced)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from engine.front_end.durations import DurationTable, frames, labels
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Passage, Passages, Prompt
 from engine.models.families.voices import Remembered
@@ -57,8 +59,11 @@ class FramePhones(ABC):
 
     def _prompt_ids(self, prompt: Prompt) -> np.ndarray:
         """One phone a frame for the recording: as measured, or as the transcript can be aligned with it."""
-        phones = prompt.voice.phones or self._aligned(prompt).phones
-        return labels(phones, prompt.frames, self._vocabulary, SAMPLE_RATE, HOP)
+        return self.labels(prompt.voice.phones or self._aligned(prompt).phones, prompt.frames)
+
+    def labels(self, phones: Sequence[TimedPhone], count: int) -> np.ndarray:
+        """(count,): which of ``phones`` sounds at each mel frame, by its number in the vocabulary."""
+        return labels(phones, count, self._vocabulary, SAMPLE_RATE, HOP)
 
     def _aligned(self, prompt: Prompt) -> Alignment:
         def hear() -> Alignment:
@@ -94,6 +99,4 @@ class NaturalFrontEnd(FramePhones):
         self, text: str, voice: str, speed: float, quick_start: bool, seed: int | None
     ) -> tuple[list[tuple[str, np.ndarray]], tuple[str, ...]]:
         pieces, notes = self._reader.pieces(text, speed, quick_start, seed=seed)
-        return [
-            (one.text, labels(one.phones, one.mel_frames, self._vocabulary, SAMPLE_RATE, HOP)) for one in pieces
-        ], notes
+        return [(one.text, self.labels(one.phones, one.mel_frames)) for one in pieces], notes

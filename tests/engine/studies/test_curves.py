@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from engine.figures import curves_svg
-from engine.figures.curves import Curves, Level
+from engine.figures.curves import Curve, Curves, Level
+from engine.figures.glyphs import Glyph
 from engine.figures.scatter import Dimension
 from engine.measure.estimates import Estimate
 from engine.models import catalogue
@@ -36,7 +38,7 @@ def figure(value: float) -> Estimate:
 
 
 def results(*settings: Setting, finished: int = 6, **more: object) -> Results:
-    """Settings whose naturalness is their number, and whose pitch range is the same."""
+    """Settings whose naturalness is their number, and whose other figures are the same."""
     found = tuple(
         SettingResult(
             f"key{number}",
@@ -44,7 +46,7 @@ def results(*settings: Setting, finished: int = 6, **more: object) -> Results:
             "grid",
             one,
             "key0",
-            {"naturalness": figure(number), "pitch_range": figure(0.2)},
+            {"naturalness": figure(number), "pitch_range": figure(0.2), "real_time_factor": figure(0.5)},
             finished=finished,
         )
         for number, one in enumerate(settings)
@@ -104,9 +106,12 @@ def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is
     found = results(PLAIN, *some, references={"naturalness": figure(4.6)})
     page = "\n".join(curves_page(found))
     assert "Figures over each knob" in page and "Step pruning: steps" in page and "Dashed" in page
-    (drawn,) = ("<svg" + part.partition("</svg>")[0] + "</svg>" for part in page.split("<svg")[1:])
-    root = ElementTree.fromstring(drawn)
-    assert root.get("aria-label", "").startswith("Naturalness"), "pitch range is the same everywhere"
+    drawn = ["<svg" + part.partition("</svg>")[0] + "</svg>" for part in page.split("<svg")[1:]]
+    root, flat = map(ElementTree.fromstring, drawn)
+    assert root.get("aria-label") == "Naturalness (MOS) over Steps"
+    assert flat.get("aria-label") == "Pitch range (nat. log) over Steps", (
+        "no difference to the judge; speed is left out"
+    )
     titles = [one.text or "" for one in root.iter(f"{SVG}title")]
     assert "Reference speech: 4.6" in titles and "Without the technique: 0" in titles
     assert "Step pruning 4: Naturalness 2 (1.9 to 2.1)" in titles
@@ -123,16 +128,13 @@ def test_a_plot_has_only_so_many_curves() -> None:
 
 
 def test_wide_ranges_are_logarithmic_and_nothing_is_drawn_of_nothing() -> None:
-    assert curves_svg.draw(Curves(Dimension("x"), Dimension("y"), levels=(Level(1.0, "floor"),))) == ""
-    wide = [engaged(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
-    root = ElementTree.fromstring(
-        "\n".join(curves_page(results(*wide))).split("</p>")[1].partition("</div>")[0] + "</div>"
-    )
-    ticks = sorted(
-        float(one.get("x", 0))
-        for one in root.iter(f"{SVG}text")
-        if one.text in ("1", "4", "16") and one.get("y") == "206.0"
-    )
+    nothing = Curves(Dimension("x"), Dimension("y"), levels=(Level(1.0, "floor"),))
+    assert curves_svg.draw(nothing) == ""
+    values = np.array([[value, value, value] for value in (1.0, 2.0, 3.0)])
+    curve = Curve(Glyph(("red",), "circle"), np.array([1.0, 4.0, 16.0]), values, ("", "", ""))
+    root = ElementTree.fromstring(curves_svg.draw(replace(nothing, curves=(curve,))))
+    bottom = max(float(one.get("y", 0)) for one in root.iter(f"{SVG}text") if one.text == "16")
+    ticks = [float(one.get("x", 0)) for one in root.iter(f"{SVG}text") if float(one.get("y", 0)) == bottom]
     assert ticks[1] - ticks[0] == pytest.approx(ticks[2] - ticks[1], abs=0.2)
 
 
