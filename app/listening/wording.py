@@ -109,7 +109,7 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
             f"Most settings were rated {_HIGH} or more. BS.1534-3 doubts such tests, because they hardly separate good "
             "settings; use ABX."
         )
-    made.append(f"{result.pages} pages by {_listeners(len(result.screenings))}.")
+    made.append(f"{counted(result.pages, 'page')} by {_listeners(len(result.screenings))}.")
     return tuple(made)
 
 

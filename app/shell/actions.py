@@ -108,6 +108,16 @@ class Actions(QObject):
             raise LookupError(f"There is no action named {name!r}; declare it in its feature.")
         return found
 
+    def why_not(self, keys: QKeySequence) -> str:
+        """Why the action with the shortcut ``keys`` cannot be done now, as a sentence; ``""`` if it can, or if there is
+        none."""
+        for action in self._window.actions():
+            if keys in action.shortcuts() and not action.isEnabled() and not keys.isEmpty():
+                title = action.text().replace("&", "").rstrip("…")
+                explained = action.toolTip() if action.toolTip() != action.statusTip() else "not possible now."
+                return f"{title}: {explained}"
+        return ""
+
     def make(self, text: str, tip: str, shortcut: str = "") -> QAction:
         """An action of the window, which is reached by ``shortcut`` from every panel."""
         action = QAction(text, self._window)

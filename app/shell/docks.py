@@ -87,6 +87,10 @@ class Docks:
         dock.show()
         dock.raise_()
         panel = dock.widget()
+        main = panel.focusProxy()
+        if main is not None and main.isEnabled() and main.isVisibleTo(panel):
+            main.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return
         chain = [panel]
         while (following := chain[-1].nextInFocusChain()) is not None and following is not panel:
             chain.append(following)

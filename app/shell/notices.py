@@ -64,7 +64,7 @@ class Notices(QObject):
         bars = self._window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         below = max((bar.geometry().bottom() + 1 for bar in bars if bar.isVisible()), default=0)
         self.banner.setFixedWidth(max(0, self._window.width() - 2 * _MARGIN))
-        self.banner.move(_MARGIN, max(0, below - self.banner.line_height))
+        self.banner.move(_MARGIN, max(0, below - self.banner.line_height + _MARGIN))
         self.banner.raise_()
 
     # --- The banner -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.features.feature import Feature, main_job
@@ -186,6 +186,14 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.notices.place()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """A key whose action cannot be done says why."""
+        reason = self.action.why_not(QKeySequence(event.keyCombination()))
+        if reason:
+            self.status.say(reason)
+        else:
+            super().keyPressEvent(event)
 
     # --- First paint, then the rest ---------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:

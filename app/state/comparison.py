@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from app.state.differences import differences
+from app.state.differences import differences, speed_of_b
 from engine.setting.setting import Difference, Setting
 from engine.setting.take import Take
+
+
+def _conditions(one: Take, two: Take) -> tuple[tuple[str, object, object], ...]:
+    """What must be the same in both takes for their speeds to be compared."""
+    known = bool(one.checkpoint and two.checkpoint)
+    return (
+        ("model", one.setting.model, two.setting.model),
+        ("weights", one.checkpoint if known else "", two.checkpoint if known else ""),
+        ("text", one.text, two.text),
+        ("voice", one.voice, two.voice),
+        ("device", one.measurements.device, two.measurements.device),
+        ("machine", one.machine, two.machine),
+    )
 
 
 class Comparison(QObject):
@@ -37,6 +50,18 @@ class Comparison(QObject):
     def differences(self) -> tuple[Difference, ...]:
         """Everything in which A and B differ, text and voice included; empty unless both are set."""
         return differences(self.take_a, self.take_b) if self.take_a is not None and self.take_b is not None else ()
+
+    def headline(self) -> str:
+        """How much faster B was than A, or why that cannot be said, as a sentence; ``""`` unless both are set."""
+        one, two = self.take_a, self.take_b
+        if one is None or two is None or not one.measurements.seconds or not two.measurements.seconds:
+            return ""
+        apart = [what for what, left, right in _conditions(one, two) if left != right]
+        if apart:
+            listed = ", ".join(apart[:-1]) + (" and " if len(apart) > 1 else "") + apart[-1]
+            return f"No speed-up is given: A and B differ in {listed}."
+        ratio = one.measurements.real_time_factor / two.measurements.real_time_factor
+        return f"{speed_of_b(ratio)} (one run each)"
 
     def warning(self) -> str:
         """A sentence when A and B differ in more than the technique, or ``""``."""

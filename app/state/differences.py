@@ -10,11 +10,11 @@ from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.setting.editions import checkpoint_text, is_replaced
-from engine.setting.knobs import Choice, Knob
+from engine.setting.knobs import Choice, Knob, Switch
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Difference, Engaged, Setting
 from engine.setting.take import Measurements, Take
-from engine.techniques import find
+from engine.techniques import find, wording
 
 STREAMING_MEANING = (
     "How far streamed audio is from the same tokens decoded at once, in decibels of its level; “exact” where the "
@@ -110,6 +110,58 @@ def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Differe
         left=said.get(difference.left, difference.left),
         right=said.get(difference.right, difference.right),
     )
+
+
+def difference_words(one: Difference) -> tuple[str, str, str]:
+    """A difference for people: what differs, and both values, by the titles of models and of their options."""
+    if one.technique:
+        return wording(one), one.left, one.right
+    if one.what == "model":
+        return "Model", model_title(one.left), model_title(one.right)
+    known = [knob for entry in catalogue.MODELS for knob in entry.options if knob.name == one.what]
+    if not known:
+        return one.what.capitalize(), one.left, one.right
+    return known[0].title, _option_text(known, one.left), _option_text(known, one.right)
+
+
+def setting_text(setting: Setting) -> str:
+    """A setting in a line: techniques, options that differ from the model's own, and the seed."""
+    techniques = technique_text(setting) if setting.techniques else "Baseline"
+    try:
+        entry = catalogue.entry(setting.model)
+    except SettingError:
+        return f"{techniques}, seed {setting.seed}"
+    usual = entry.options_with()
+    others = (
+        f"{knob.title} {_option_text([knob], _shown(setting.options[knob.name]))}"
+        for knob in entry.options
+        if knob.name in setting.options and setting.options[knob.name] != usual[knob.name]
+    )
+    return ", ".join((techniques, *others, f"seed {setting.seed}"))
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def model_title(model: str) -> str:
+    """The model's title, or its id if it is not in the catalogue."""
+    try:
+        return catalogue.entry(model).title
+    except SettingError:
+        return model
+
+
+def _option_text(known: Sequence[Knob], value: str) -> str:
+    """A value of an option that models declare as ``known``."""
+    if value == "absent":
+        return "not an option of the model"
+    for knob in known:
+        if isinstance(knob, Choice) and knob.titles and value in knob.values:
+            return knob.titles[knob.values.index(value)]
+        if isinstance(knob, Switch):
+            return {"True": "on", "False": "off"}.get(value, value)
+    return value
 
 
 def keeps_timing(setting: Setting) -> bool:

@@ -48,6 +48,8 @@ class LabPresenter(Presenter):
 
     carried_through = Signal()
     """A test has ended: there are new results."""
+    shown = Signal()
+    """The lab came into view."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -96,6 +98,7 @@ class LabPresenter(Presenter):
         self.lab.waited_enough.connect(self._do_not_wait)
         self.lab.reconnect_wanted.connect(lambda: built(self._listening.listen).connect_device())
         self.lab.shown.connect(self._look_again)
+        self.lab.shown.connect(self.shown)
         self._kept.takes_changed.connect(self._forget_takes)
         if self._listening.listen is not None:
             self._listening.listen.problem_changed.connect(lambda _: self.refresh())

@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services, built
 from app.shell.notices import Level
-from app.state.differences import keeps_timing
+from app.state.differences import difference_words, keeps_timing
 from app.state.jobs import Job, Kind, Outcome
 from engine.session.events import AudioReady, Event
-from engine.techniques import wording
 
 if TYPE_CHECKING:
     from app.audio.player import Player
@@ -104,7 +103,7 @@ class ListenPresenter(Presenter):
         self.listen.deck.set_take("B", compared.take_b)
         self.listen.deck.set_aligned(all(keeps_timing(one.setting) for one in takes))
         self._show_warning()
-        shown = [f"{wording(one)}: {one.left} → {one.right}" for one in compared.differences()]
+        shown = ["{}: {} → {}".format(*difference_words(one)) for one in compared.differences()]
         self.listen.set_difference("A → B   " + "   ".join(shown) if shown else "")
 
     def _show_warning(self) -> None:

@@ -20,7 +20,7 @@ from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Shape
 from app.shell.theme import Colours
-from app.state.differences import STREAMING_MEANING, speed_of_b, streaming_text
+from app.state.differences import STREAMING_MEANING, streaming_text
 from app.widgets import build
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
@@ -199,8 +199,8 @@ class MetersPanel(QScrollArea):
         layout.addWidget(self._legend)
         self._speed_up = build.words("title")
         self._speed_up.setToolTip(
-            "From one run of each take. Studies and paretone compare repeat both and report how certain the "
-            "difference is."
+            "Compares the real-time factors of one run of each take. Studies and paretone compare repeat both and "
+            "report how certain the difference is."
         )
         layout.addWidget(self._speed_up)
         layout.addStretch()
@@ -313,8 +313,9 @@ class MetersPanel(QScrollArea):
         self._factors.append(measured.real_time_factor)
         self._draw()
 
-    def show_comparison(self, take_a: Take | None, take_b: Take | None) -> None:
-        """Show where the seconds of A and B went, and how many times faster B is."""
+    def show_comparison(self, take_a: Take | None, take_b: Take | None, headline: str = "") -> None:
+        """Show where the seconds of A and B went, and the ``headline``: how many times faster B is, or why that cannot
+        be said."""
         takes = {"A": take_a, "B": take_b}
         scale = max((take.measurements.seconds for take in takes.values() if take is not None), default=0.0)
         for name, take in takes.items():
@@ -332,11 +333,7 @@ class MetersPanel(QScrollArea):
                     f"RTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s{tokens}\n"
                     f"TTFA {measured.first_audio_seconds:.2f} s{timbre}"
                 )
-        if take_a is not None and take_b is not None and take_b.measurements.real_time_factor > 0:
-            ratio = take_a.measurements.real_time_factor / take_b.measurements.real_time_factor
-            self._speed_up.setText(f"{speed_of_b(ratio)} (one run each)")
-        else:
-            self._speed_up.setText("")
+        self._speed_up.setText(headline)
 
 
 def _waits(predicted: float | None, heard: Waits) -> str:

@@ -61,4 +61,5 @@ class MetersPresenter(Presenter):
     @Slot()
     def _show_comparison(self) -> None:
         if self.meters is not None:
-            self.meters.show_comparison(self._state.comparison.take_a, self._state.comparison.take_b)
+            compared = self._state.comparison
+            self.meters.show_comparison(compared.take_a, compared.take_b, compared.headline())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import QBrush, QColor
+from PySide6.QtGui import QBrush, QColor, QPen
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.chart import Chart
@@ -22,6 +22,8 @@ from engine.measure.roofline.report import REST, TITLES, WITHIN_NOISE, RooflineR
 _ROWS_AT_LEAST, _ROW, _ABOVE_AND_BELOW = 6, 1.9, 5.6
 """Heights of a component and of title, legend and axis, in heights of the font."""
 _THICKEST = 1.1
+_SAVED = Qt.BrushStyle.Dense6Pattern
+"""Of a bar that goes back: all components together take less than each alone."""
 _NUMBERS = 6.8
 """Room for the label after the longest bar."""
 
@@ -93,13 +95,17 @@ class Waterfall(Chart):
         names, colours, measured = self.names, self.colours, self._measured()
         compared, legend = "", []
         if len(measured) == len(SIDES) and measured[1][1].measured:
-            compared = speed_of_b(measured[0][1].measured / measured[1][1].measured)
+            one, two = (report for _, report in measured)
+            alike = (one.text, one.voice, one.ceilings.clock) == (two.text, two.voice, two.ceilings.clock)
+            compared = speed_of_b(one.measured / two.measured) if alike else "A and B spoke different sentences"
         words = "Where the time goes"
         self.frame.set_title(*filter(None, [f"{words}: {compared}" if compared else words, compared]))
         for side, report in measured:
             legend.append(Entry(f"{side} {milliseconds(report.measured)}", QColor(self._fill(side))))
         if measured:
             legend.append(Entry("the floor", QBrush(QColor(colours.text), Qt.BrushStyle.BDiagPattern)))
+            if any(seconds < 0 for _, report in measured for seconds in report.by_component().values()):
+                legend.append(Entry("saved, less than 0", QBrush(QColor(colours.text), _SAVED)))
             # A clock's name says seconds; along the axis there are thousandths of them.
             clock = measured[0][1].ceilings.clock.replace("seconds", "time", 1)
             self.frame.bottom.set_title(Dimension(f"ms ({clock})", "ms"))
@@ -126,7 +132,10 @@ class Waterfall(Chart):
         for number, (side, report) in enumerate(measured):
             for name, span in _spans(report).items():
                 top = len(names) - 1 - names.index(name) + thick * (len(measured) / 2 - number)
-                yield side, report, name, Block(span, (top - thick + gap, top), QColor(self._fill(side)))
+                colour = QColor(self._fill(side))
+                saved = span[1] < span[0]
+                fill, outline = (QBrush(colour, _SAVED), QPen(colour)) if saved else (colour, None)
+                yield side, report, name, Block(span, (top - thick + gap, top), fill, outline)
 
     def _place_bars(self) -> None:
         hatch = QBrush(QColor(self.colours.base), Qt.BrushStyle.BDiagPattern)
@@ -134,6 +143,8 @@ class Waterfall(Chart):
         for _, report, name, bar in self._bars_of():
             left, right = sorted(bar.x)
             bars.append(bar)
+            if bar.outline is not None:
+                continue
             floors.append(Block((left, min(left + _floors(report).get(name, 0.0), right)), bar.y, hatch))
         self._bars.blocks, self._floors.blocks = bars, floors
         for layer in (self._bars, self._floors, self._legend):
@@ -147,6 +158,8 @@ class Waterfall(Chart):
             words = milliseconds(seconds) + (f", {share:.0%}" if share >= 0.005 else "")
             if name == REST and report.rest_is_noise:
                 words = f"{milliseconds(seconds)}, noise"
+            elif seconds < 0:
+                words = f"{milliseconds(seconds)}: saved"
             where = partial(self._next_to, self._bars.rectangle(bar))
             yield Label(words, self.colours.muted, where, always=True)
 

@@ -39,6 +39,12 @@ _INVITATION = (
 )
 
 
+_SECONDS = (
+    "This is the time of the forward passes and of the decoder by the clock that is named. A take's own seconds are "
+    "wall time of the whole synthesis: text, voice and joining included, with all processors at work at once."
+)
+
+
 class RooflinePanel(SidePanel):
     """Above: measuring. Then the plot next to the waterfall, and the table of one side."""
 
@@ -191,7 +197,7 @@ class RooflinePanel(SidePanel):
         self.table.show_report(report)
         if report is not None:
             self.headline.setText(summary(report))
-            self.headline.setToolTip("\n".join([summary(report), *report.notes, report.machine]))
+            self.headline.setToolTip("\n".join([summary(report), _SECONDS, *report.notes, report.machine]))
         self._show_state()
 
     def _show_state(self) -> None:
@@ -233,7 +239,7 @@ def summary(report: RooflineReport) -> str:
     found = {name: share for name, share in shares(report).items() if share >= 0.005 and name != "uncounted"}
     bound = ", ".join(f"{name} {share:.0%}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (
-        f"{milliseconds(report.measured)} for {report.audio_seconds:.1f} s of audio, "
+        f"{milliseconds(report.measured)} for {report.audio_seconds:.1f} s of audio ({report.ceilings.clock}), "
         f"{report.measured / report.floor:.1f} × the floor of {milliseconds(report.floor)}; bound by {bound}; "
         f"{report.launches:,.0f} launches"
     )

@@ -4,18 +4,26 @@ that cannot be done without an answer."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QMessageBox
+from shiboken6 import isValid
 
 from app.features.presenter import Presenter, Services
 from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
+from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
+from engine.errors import PlainError
 from engine.models import catalogue
 from engine.session.commands import DownloadModel, LoadModel
 from engine.session.events import Event, JobFailed
 from engine.techniques import problems
+
+if TYPE_CHECKING:
+    from engine.models.files.downloads import Extent
 
 
 class SetupPresenter(Presenter):
@@ -120,8 +128,34 @@ class SetupPresenter(Presenter):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle(f"Download {entry.title}")
         box.setText(f"The weights of {entry.title} are published under <b>{entry.licence}</b>.")
-        box.setInformativeText(f"Do you accept this licence and download them to {entry.folder}?")
+        question = f"Do you accept this licence and download them to {entry.folder}?"
+        box.setInformativeText(f"{question} Asking the server for the size…")
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.No)
         box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
+        box.setDefaultButton(QMessageBox.StandardButton.No)
         box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
         box.open()
+
+        def tell(found: Extent | BaseException) -> None:
+            if isValid(box):
+                box.setInformativeText(f"{question} {size_text(found)}")
+
+        sizes = Background("sizes", box)
+        box.finished.connect(lambda: sizes.shut_down(wait=False))
+        sizes.run(lambda: _extent(model, entry.folder), tell)
+
+
+def _extent(model: str, folder: Path) -> Extent:
+    from engine.models.files.downloads import extent
+
+    return extent(model, folder, lambda: None)
+
+
+def size_text(found: Extent | BaseException) -> str:
+    """The size of a download, or why it is not known, as a sentence."""
+    if isinstance(found, PlainError):
+        return f"The size is not known: {found}"
+    if isinstance(found, BaseException):
+        raise found
+    here = "" if found.missing == found.total else f"; {(found.total - found.missing) / 1e9:.2f} GB of them are here"
+    return f"They are {found.total / 1e9:.2f} GB{here}."

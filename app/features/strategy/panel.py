@@ -73,6 +73,7 @@ class StrategyPanel(QWidget):
         self._reference_name = ""
         self._operations: OperationCounts | None = None
         self._live: np.ndarray | None = None
+        self._threshold: float | None = None
         self._trials = 0
         self._owns_stack = undo_stack is None
         self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
@@ -192,8 +193,10 @@ class StrategyPanel(QWidget):
         ):
             action.setIcon(icon(name))
 
-    def begin_calibration(self, layers: int, steps: int) -> None:
-        """Show an untried table that :meth:`add_trials` fills in. It cannot be edited until the calibration ended."""
+    def begin_calibration(self, layers: int, steps: int, threshold: float | None = None) -> None:
+        """Show an untried table that :meth:`add_trials` fills in. It cannot be edited until the calibration ended. At
+        ``threshold`` δ, layer l of L may err by l/L of δ."""
+        self._threshold = threshold
         self._live = np.full((layers, steps), UNTRIED, np.int8)
         self._live[:, 0] = SkipAction.NONE
         self._trials = 0
@@ -224,8 +227,18 @@ class StrategyPanel(QWidget):
         self.grid.refresh()
         self._cell.setText(
             f"Layer {last.layer + 1}, step {last.step + 1}: {NAMES[last.action]} {verdict}, error {last.error:.3g}"
+            + self._limit(last)
         )
         self._show_figures()
+
+    def _limit(self, trial: Trial) -> str:
+        """The limit of the trial's layer, after its error."""
+        if self._threshold is None or self._live is None:
+            return ""
+        layers = len(self._live)
+        limit = (trial.layer + 1) / layers * self._threshold
+        side = "below" if trial.accepted else "not below"
+        return f", {side} the layer's limit {limit:.3g} ({trial.layer + 1}/{layers} of δ {self._threshold:g})"
 
     def end_calibration(self) -> None:
         """Show the table again, whichever :meth:`set_table` set last."""

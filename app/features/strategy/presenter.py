@@ -18,6 +18,7 @@ from app.shell.notices import Level
 from app.state.jobs import Job, Kind
 from engine.errors import PlainError
 from engine.session.events import Event, Prepared
+from engine.techniques.ditreducio import NAME
 from engine.techniques.ditreducio.record import Trial
 from engine.techniques.ditreducio.requests import Calibrated, Similarities
 from engine.techniques.ditreducio.table import StrategyTable
@@ -129,7 +130,8 @@ class StrategyPresenter(Presenter):
         state = self._state
         if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
             self._docks.bring_forward("strategy")
-            self.strategy.begin_calibration(state.selection.info.layers, int(state.selection.options_in_force["steps"]))
+            steps, threshold = int(state.selection.options_in_force["steps"]), state.selection.knobs(NAME)["threshold"]
+            self.strategy.begin_calibration(state.selection.info.layers, steps, float(threshold))
 
     @Slot(object)
     def _job_ended(self, job: Job) -> None:

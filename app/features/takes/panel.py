@@ -32,13 +32,12 @@ from PySide6.QtWidgets import (
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell import file_dialogs
 from app.shell.theme import Colours
-from app.state.differences import differences
+from app.state.differences import difference_words, differences
 from app.widgets import build
 from engine.errors import PlainError
 from engine.files import write_wav
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
-from engine.techniques import wording
 
 
 class TakesPanel(QWidget):
@@ -48,6 +47,8 @@ class TakesPanel(QWidget):
     """A :class:`Take` shall be A."""
     b_chosen = Signal(object)
     """A :class:`Take` shall be B."""
+    play_wanted = Signal(object)
+    """Play a :class:`Take` alone, or stop it."""
     rerun_wanted = Signal(object)
     """Load the setting of a take, a :class:`TakeSummary`, into Setup."""
     changed = Signal()
@@ -64,7 +65,7 @@ class TakesPanel(QWidget):
         self._model.changed.connect(self.changed)
         self._remembered: frozenset[str] = frozenset()
 
-        self.search = QLineEdit(placeholderText="Filter by label, text, technique or voice", clearButtonEnabled=True)
+        self.search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
         self.search.setAccessibleName("Filter takes")
         self._starred = QCheckBox("Starred onl&y")
         self.search.textChanged.connect(self._apply_filter)
@@ -92,11 +93,12 @@ class TakesPanel(QWidget):
         buttons = QHBoxLayout()
         self._actions: list[tuple[QAction, bool, bool]] = []
         for title, tip, shortcut, slot, single, sounding in (
+            ("&Play", "Play the selected take; again: stop", "Return", self.play, True, True),
             ("Set &A", "Compare with the selected take as A", "A", self.set_a, True, True),
             ("Set &B", "Compare with the selected take as B", "B", self.set_b, True, True),
             ("S&tar", "Star or unstar the selected takes", "S", self.star, False, True),
             (
-                "Re-ru&n…",
+                "&Use in Setup",
                 "Load this take's settings into Setup, to change and run them again",
                 "R",
                 self.rerun,
@@ -234,8 +236,9 @@ class TakesPanel(QWidget):
         parts = []
         for one in differences(self._a, take):
             colour = self._colours.text if one.technique else self._colours.warning
-            shown = [value if len(value) <= 24 else f"{value[:22]}…" for value in (one.left, one.right)]
-            parts.append(f'<span style="color:{colour}"><b>{wording(one)}</b> {shown[0]} → {shown[1]}</span>')
+            what, *values = difference_words(one)
+            shown = [html.escape(value if len(value) <= 24 else f"{value[:22]}…") for value in values]
+            parts.append(f'<span style="color:{colour}"><b>{html.escape(what)}</b> {shown[0]} → {shown[1]}</span>')
         self._difference.setText("Against A: " + (" &nbsp;·&nbsp; ".join(parts) or "the same setting"))
 
     # --- What the buttons do ----------------------------------------------------------------------------------------
@@ -266,6 +269,13 @@ class TakesPanel(QWidget):
         take = self._load_selected()
         if take is not None:
             self.b_chosen.emit(take)
+
+    @Slot()
+    def play(self) -> None:
+        """Play the selected take alone."""
+        take = self._load_selected()
+        if take is not None:
+            self.play_wanted.emit(take)
 
     @Slot()
     def rerun(self) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.features.presenter import Presenter, Services
+from app.features.listen.presenter import ListenPresenter
+from app.features.presenter import Presenter, Services, built
 from app.features.takes.judging import TakeJudging
 from app.features.takes.panel import TakesPanel
 from app.features.takes.table import FailedTake
@@ -39,7 +40,9 @@ class TakesPresenter(Presenter):
         self.takes = TakesPanel(self._opened.library, services.theme.colours)
         self.takes.a_chosen.connect(state.comparison.set_a)
         self.takes.b_chosen.connect(state.comparison.set_b)
+        self.takes.play_wanted.connect(self._play)
         self.takes.rerun_wanted.connect(self._rerun)
+        self._listening = services.features.find(ListenPresenter)
         self.takes.problem.connect(services.notices.warn)
         self.takes.changed.connect(self.takes_changed)
         self.judging = TakeJudging(state.jobs, self)
@@ -110,6 +113,17 @@ class TakesPresenter(Presenter):
         warning = self._state.comparison.warning()
         if warning:
             self._notices.note(warning, Level.WARNING)
+
+    @Slot(object)
+    def _play(self, take: Take) -> None:
+        """Hear a take without making it A or B; the same again stops it."""
+        player = built(self._listening.listen).player
+        if player.problem:
+            self._notices.warn(player.problem)
+        elif self._listening.sounds(take.id):
+            player.pause()
+        else:
+            self._listening.hear_sound(take.samples, take.sample_rate, name=take.id)
 
     @Slot(object)
     def _rerun(self, take: TakeSummary) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
-from app.state.differences import STREAMING_MEANING, streaming_text, technique_text
+from app.state.differences import STREAMING_MEANING, setting_text, streaming_text
 from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import metric
@@ -115,12 +115,16 @@ def _text(title: str, meaning: str, of: Callable[[TakeSummary], str], width: int
     return Column(title, meaning, of, lambda take: of(take).casefold(), width=width)
 
 
+def _setting(take: TakeSummary) -> str:
+    return f"{'Failed: ' if isinstance(take, FailedTake) else ''}{setting_text(take.setting)}"
+
+
 COLUMNS = (
     Column("★", "Starred", lambda take: "★" if take.starred else "", lambda take: not take.starred, width=4),
     Column("A/B", "Compared as A or B", lambda take: "", lambda take: "", width=6),
-    _text("Label", "Name of the take", lambda take: take.label or "take", 22),
     _text("Model", "Model; “earlier”: with weights that no longer come with Paretone", _model, 14),
-    _text("Technique", "Engaged techniques", lambda take: technique_text(take.setting), 19),
+    _text("Text", "Text", lambda take: take.text, 30),
+    _text("Setting", "Techniques, options that differ from the model's own, and the seed", _setting, 34),
     _figure("real_time_factor", "{:.3f}", width=8),
     _figure("first_audio_seconds", "{:.2f} s"),
     _figure("ops_ratio", "{:.0%}", "Ops", 8),
@@ -136,7 +140,6 @@ COLUMNS = (
     _figure("clipping", "{:.2%}"),
     _figure("silence", "{:.0%}"),
     _figure("audio_seconds", "{:.2f} s"),
-    _text("Text", "Text", lambda take: take.text, 30),
     _figure("text_seconds", "{:.3f} s", "Front end", 10),
     _figure("backbone_seconds", "{:.2f} s", "Backbone", 10),
     _figure("decoder_seconds", "{:.2f} s", "Decoder", 10),
@@ -258,7 +261,7 @@ class TakesModel(QAbstractTableModel):
             return True
         described = self._described.get(take.id)
         if described is None:
-            parts = take.label, take.text, take.voice, _model(take), technique_text(take.setting)
+            parts = take.label, _model(take), take.text, _setting(take), take.voice
             described = self._described[take.id] = " ".join(parts).casefold()
         return all(word in described for word in self._words)
 

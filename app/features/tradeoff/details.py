@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import escape
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -56,7 +57,14 @@ class TradeoffDetails(QWidget):
         self._text.setAccessibleName("Selected point")
         area = build.named(QScrollArea(widgetResizable=True), "Selected point")
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(self._text)
+        self._difference = build.words(rich=True, selectable=True)
+        self._difference.hide()
+        self._fold = QToolButton(arrowType=Qt.ArrowType.RightArrow)
+        self._fold.setCheckable(True)
+        self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._fold.setProperty("look", "quiet")
+        self._fold.toggled.connect(self._unfold)
+        area.setWidget(build.column(self._text, self._fold, (self._difference, 1)))
         self.sentence = build.named(ComboBox(), "Sentence", "Sentence to play, compare and keep")
         self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.sentence.setMinimumContentsLength(8)
@@ -94,8 +102,20 @@ class TradeoffDetails(QWidget):
 
     @property
     def text(self) -> str:
-        """The details, as rich text."""
-        return self._text.text()
+        """The details, as rich text, with the differences whether they are folded or not."""
+        return self._text.text() + self._difference.text()
+
+    @Slot(bool)
+    def _unfold(self, shown: bool) -> None:
+        self._difference.setVisible(shown and bool(self._difference.text()))
+        self._fold.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+
+    def _show_difference(self, html: str, title: str) -> None:
+        """Differences are folded until they are asked for, and stay as they are from point to point."""
+        self._difference.setText(html)
+        self._fold.setText(f"Differences from {title}")
+        self._fold.setVisible(bool(html))
+        self._unfold(self._fold.isChecked())
 
     def _choose_sentence(self, row: int) -> None:
         self._spoken = self.sentence.itemData(row)
@@ -109,13 +129,16 @@ class TradeoffDetails(QWidget):
             self._title.setText(f"{count} points selected" if count else "No point selected")
             self._text.setText(f'<span style="color:{colours.muted}">{_NOTHING}</span>')
             self._text.setAccessibleDescription(_NOTHING)
+            self._show_difference("", "")
         else:
             self._title.setText(point.title)
             parts = [
-                f'<span style="color:{colours.muted}">{escape(origin(point))}</span>',
-                difference_html(point, other, colours) if other is not None else "",
                 figures_html(point, shown.options, colours),
+                f'<span style="color:{colours.muted}">{escape(origin(point))}</span>',
             ]
+            self._show_difference(
+                "" if other is None else difference_html(point, other, colours), "" if other is None else other.title
+            )
             lines = point.remarks if point.kind != TAKE else ()
             parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))

@@ -28,7 +28,7 @@ from app.features.tradeoff.legend import TradeoffLegend
 from app.features.tradeoff.model.memory import recalled, remembered
 from app.features.tradeoff.model.points import STUDY, Point
 from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
-from app.features.tradeoff.model.words import Reference, counts, reference_of, remarks
+from app.features.tradeoff.model.words import Reference, comparable, counts, reference_of, remarks
 from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import PointStyles
 from app.shell.file_dialogs import PLOTS
@@ -378,7 +378,8 @@ class TradeoffPanel(QWidget):
         point = self.plot.current
         other = None
         if point is not None and not point.published:
-            other = self._a if self._a is not None and point.key != self._a_key else reference_of(point)
+            from_a = self._a is not None and point.key != self._a_key and comparable(point, self._a)
+            other = self._a if from_a else reference_of(point)
         count = len(self.plot.selected)
         self.details.show_point(self.scene, point, count, other, self._filter.only is not None)
         self.details.set_reasons(*self._reasons)

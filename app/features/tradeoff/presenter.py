@@ -58,6 +58,7 @@ class TradeoffPresenter(Presenter):
         self._studies.removed.connect(self._study_removed)
         self._takes.takes_changed.connect(self._takes_changed)
         self._lab.carried_through.connect(self._forget_all)
+        self._lab.shown.connect(self._read_what_is_stale)
         self._bind()
 
     def _bind(self) -> None:
@@ -207,7 +208,10 @@ class TradeoffPresenter(Presenter):
 
     @Slot()
     def _read_what_is_stale(self) -> None:
-        if self.tradeoff is None or self._reader is None or not self.tradeoff.isVisible():
+        if self.tradeoff is None or self._reader is None:
+            return
+        # The lab offers takes of studies, too.
+        if not self.tradeoff.isVisible() and not (self._lab.lab is not None and self._lab.lab.isVisible()):
             return
         stale, self._stale = self._stale, set()
         for what in stale:

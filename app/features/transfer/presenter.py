@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services
 from app.features.strategy.presenter import StrategyPresenter
+from app.state.jobs import Kind
 from engine.models import catalogue
 from engine.models.base import Utterance
 from engine.session.events import Event, Prepared
@@ -34,6 +35,8 @@ class TransferPresenter(Presenter):
             return
         state, strategy = self._state, self._strategy
         waiting = state.jobs.why_wait
+        if any(job.kind is Kind.TRANSFER for job in state.jobs.running):
+            waiting = "The transfer is being measured; press Esc to cancel."
         self.transfer.set_voices(state.selection.voices)
         self.transfer.set_own(strategy.calibrated_on)
         self.transfer.set_table(strategy.table.fingerprint if strategy.table is not None else "")

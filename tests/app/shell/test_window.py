@@ -62,6 +62,21 @@ def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot)
     assert "Export" in window.features["guide"].guide.hint
 
 
+def test_a_key_that_can_do_nothing_now_says_why(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    assert not window.action.accelerated.isEnabled()
+    qtbot.keyClick(window, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert window.status.text == f"Synthesise accelerated: {window.action.accelerated.toolTip()}"
+    assert "needs a strategy table" in window.status.text
+
+
+def test_a_panel_is_entered_where_its_work_is_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    borrowed_window.activateWindow()
+    qtbot.waitUntil(borrowed_window.isActiveWindow)
+    borrowed_window.docks.go_to("strategy")
+    assert QApplication.focusWidget() is borrowed_window.panels["strategy"].grid
+
+
 def test_takes_are_kept_and_shown(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     run(borrowed_window, borrowed_window.action.baseline, qtbot)
     assert len(borrowed_window.features["takes"].library) == 1
@@ -130,7 +145,7 @@ def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
     assert second.state.selection.text == "Remember me."
     assert second.panels["setup"].text.toPlainText() == "Remember me."
     assert not second.restoreState(second.saveState(99), 1), "another version's layout is refused"
-    second._settings.setValue("layout", QByteArray(b"not a layout"))
+    second.settings.setValue("layout", QByteArray(b"not a layout"))
     second._restore()
     assert not second.docks["log"].isHidden(), "what cannot be restored gives the default layout"
     close(second, qtbot)

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 from app.features.tradeoff.model.axes import AXES, TradeoffAxis, figure_text, said
 from app.features.tradeoff.model.points import STUDY, TAKE, Point
 from app.features.tradeoff.model.scene import PlotOptions, Scene
-from app.state.differences import setting_differences
+from app.state.differences import difference_words, setting_differences
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER
 from engine.setting.setting import Setting
-from engine.techniques import wording
 
 if TYPE_CHECKING:
     from app.shell.theme import Colours
 
 _FLOOR = "&nbsp;&nbsp;of the reference speech"
+_FIRST = ("real_time_factor", "speed_up", "log_mel_distance", "word_error_rate", "naturalness", "voice_similarity")
+"""Figures of speed and quality, which come before all others."""
 _LONGEST = 28
 """Letters of a value that are shown of a difference."""
 
@@ -84,12 +85,13 @@ def tip(point: Point, shown: Scene) -> str:
 
 
 def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
-    """All figures of a point as a table, those of the axes first."""
+    """All figures of a point as a table, those of the axes first, then speed and quality, then the rest."""
     first = [one for one in dict.fromkeys(options.axes) if one.figure(point, options.ratios) is not None]
     shown = [(one, options.ratios, colours.text) for one in first]
     if not point.published:
         others = [one for one in AXES if one.name in point.figures and one not in first]
-        shown += [(one, False, colours.muted) for one in others]
+        others.sort(key=lambda one: one.name not in _FIRST)
+        shown += [(one, False, colours.text if one.name in _FIRST else colours.muted) for one in others]
     lines: list[tuple[str, Estimate, str]] = []
     for one, ratios, colour in shown:
         figure, floor = one.figure(point, ratios), one.floor(point, ratios)
@@ -139,13 +141,21 @@ def difference_html(point: Point, other: Reference, colours: Colours) -> str:
     found = []
     if point.kind == TAKE and other.text:
         sound = point.sounds[0]
-        pairs = (("text", other.text, sound.text), ("voice", _voice(other.voice), _voice(sound.voice)))
+        pairs = (("Text", other.text, sound.text), ("Voice", _voice(other.voice), _voice(sound.voice)))
         found += [_change(what, one, two, colours.warning) for what, one, two in pairs if one != two]
     for one in setting_differences(left, right):
         colour = colours.text if one.technique else colours.warning
-        found.append(_change(wording(one), one.left, one.right, colour))
+        found.append(_change(*difference_words(one), colour))
     head = f"<b>Against {escape(other.title)}:</b> "
     return head + ("".join(f"<br>{one}" for one in found) or "the same setting.")
+
+
+def comparable(point: Point, other: Reference) -> bool:
+    """Whether the differences of a point from ``other`` say what the point's figures are due to: both are of one model
+    and, of single takes, speak one text."""
+    if point.setting is None or point.setting.model != other.setting.model:
+        return False
+    return point.kind != TAKE or not other.text or point.sounds[0].text == other.text
 
 
 def _change(what: str, left: str, right: str, colour: str) -> str:

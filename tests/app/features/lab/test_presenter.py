@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +34,8 @@ from tests.app.features.lab.testing import (
 from tests.engine.listening.test_results import abx_session
 from tests.sound import NullSink, null_sink  # noqa: F401
 
+SMALL_STUDY = Path(__file__).parents[3] / "first_edition" / "small.study"
+
 
 @pytest.fixture
 def quiet(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
@@ -52,6 +55,16 @@ def test_settings_and_sentences_come_from_the_library(quiet: MainWindow) -> None
     quiet.features["takes"].library.delete(f"{51:032x}")
     quiet.features["takes"].takes.reload()
     assert "3 sentences in common" in setup.plan.text()
+
+
+def test_takes_of_an_open_study_are_listed_too(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    study = tmp_path / "small.study"
+    shutil.copytree(SMALL_STUDY, study)
+    setup = quiet.panels["lab"].setup
+    before = setup.ticks.count()
+    quiet.docks["tradeoff"].hide()
+    quiet.state.open_studies.add(study)
+    qtbot.waitUntil(lambda: setup.ticks.count() > before, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_without_sound_no_test_begins_but_one_can_be_exported(quiet: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

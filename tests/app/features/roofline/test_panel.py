@@ -23,6 +23,7 @@ from engine.measure.roofline.report import (
     DECODER,
     FEED_FORWARD,
     NORMS,
+    REST,
     SAMPLING,
     Component,
     Phase,
@@ -76,9 +77,10 @@ def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
 def test_what_was_measured_is_summed_up(panel: RooflinePanel) -> None:
     assert panel.side == "B"
     assert panel.headline.text() == summary(panel.reports["B"])
-    assert "46 ms for 2.0 s of audio" in summary(panel.reports["B"])
+    assert "46 ms for 2.0 s of audio (" in summary(panel.reports["B"])
     assert "170 launches" in summary(panel.reports["B"])
-    assert panel.headline.toolTip().splitlines()[1] == "A note."
+    assert "own seconds are wall time" in panel.headline.toolTip().splitlines()[1]
+    assert panel.headline.toolTip().splitlines()[2] == "A note."
     assert panel.bars.describe().startswith("A: 92 ms; Attention 32 ms, Feed-forward 48 ms")
 
 
@@ -104,6 +106,28 @@ def test_a_rest_within_noise_says_so(panel: RooflinePanel) -> None:
     saved = replace(measured.phases[0], whole_seconds=0.018, rest_range=(-0.004, -0.002))
     panel.show_report("A", replace(measured, phases=(saved, measured.phases[1])))
     assert panel.table.item(5, 8).text().strip() == "saved together"
+
+
+def test_a_rest_below_0_goes_back_and_is_no_time_spent(panel: RooflinePanel) -> None:
+    measured = report()
+    saved = replace(measured.phases[0], whole_seconds=0.018, rest_range=(-0.004, -0.002))
+    panel.show_report("A", replace(measured, phases=(saved, measured.phases[1])))
+    bars = {name: bar for side, _, name, bar in panel.bars._bars_of() if side == "A"}
+    rest = bars[REST]
+    assert rest.x[1] < rest.x[0], "it goes back"
+    assert rest.outline is not None and rest.fill.style() is not Qt.BrushStyle.SolidPattern
+    assert bars[ATTENTION].outline is None and bars[ATTENTION].x[0] < bars[ATTENTION].x[1]
+    assert "saved, less than 0" in [entry.text for entry in panel.bars._legend.entries]
+    assert [label.text for label in panel.bars._labels() if label.text.startswith("−")] == ["−12 ms: saved"]
+    panel.show_report("A", measured)
+    assert "saved, less than 0" not in [entry.text for entry in panel.bars._legend.entries]
+
+
+def test_different_sentences_are_not_compared(panel: RooflinePanel) -> None:
+    titles = panel.bars.frame._titles
+    assert "as fast as A" in titles[0]
+    panel.show_report("B", replace(report(0.5), text="Another text."))
+    assert panel.bars.frame._titles[0] == "Where the time goes: A and B spoke different sentences"
 
 
 def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:

@@ -12,11 +12,12 @@ from PySide6.QtGui import QColor, QGuiApplication, QUndoStack
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
-from app.features.strategy.grid import FIRST_STEP_REASON, UNTRIED, action_colours
+from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
 from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
 from app.shell.theme import DARK, LIGHT, Colours
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
+from engine.techniques.ditreducio.record import CALIBRATION, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
@@ -308,6 +309,20 @@ def test_a_calibration_fills_the_table_in_trial_by_trial(panel: StrategyPanel, e
     panel.set_table(record.table)
     assert panel.grid.lit is None
     assert record.table.origin in panel._headline.text()
+
+
+def test_a_trial_is_told_with_the_limit_of_its_own_layer(panel: StrategyPanel) -> None:
+    panel.begin_calibration(LAYERS, STEPS, 0.1)
+    limit = 2 / LAYERS * 0.1
+    panel.add_trials([Trial(CALIBRATION, 3, 1, SkipAction.TS, 0.073, False)])
+    assert panel._cell.text() == (
+        f"Layer 2, step 4: {NAMES[SkipAction.TS]} rejected, error 0.073, "
+        f"not below the layer's limit {limit:.3g} (2/{LAYERS} of δ 0.1)"
+    )
+    panel.add_trials([Trial(CALIBRATION, 3, LAYERS - 1, SkipAction.TS, 0.073, True)])
+    assert panel._cell.text().endswith(
+        f"accepted, error 0.073, below the layer's limit 0.1 ({LAYERS}/{LAYERS} of δ 0.1)"
+    )
 
 
 def test_trials_at_once_and_one_by_one_show_the_same(qtbot, panel: StrategyPanel) -> None:

@@ -13,10 +13,12 @@ from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.features.takes.panel import TakesPanel
-from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel, technique_text
+from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell.theme import LIGHT
+from app.state.differences import technique_text
 from engine.measure.metrics import metric
 from engine.models.base import Voice
+from engine.models.catalogue import entry
 from engine.session.commands import Synthesise
 from engine.setting import editions
 from engine.setting.knobs import Values
@@ -83,6 +85,29 @@ def test_newest_first_and_any_column_sorts(panel: TakesPanel) -> None:
     assert shown(panel, "Text") == [f"Sentence {index}." for index in (3, 2, 1, 0)]
     panel.table.sortByColumn(column("RTF"), Qt.SortOrder.AscendingOrder)
     assert shown(panel, "RTF") == ["0.500", "1.000", "1.500", "2.000"]
+
+
+def test_model_text_and_setting_come_first_and_tell_takes_apart(panel: TakesPanel, library: Library) -> None:
+    assert [one.title for one in COLUMNS[:5]] == ["★", "A/B", "Model", "Text", "Setting"]
+    library.add(take(4, replace(BASELINE, options=Values(steps=5), seed=9)))
+    panel.reload()
+    assert shown(panel, "Model") == ["F5 mini"] * 5
+    usual = entry("f5-mini").options_with()["steps"]
+    assert usual not in (5, 8)
+    assert shown(panel, "Setting") == [
+        "Baseline, Steps 5, seed 9",
+        "DiTReducio δ 0.25, Steps 8, seed 3",
+        *["Baseline, Steps 8, seed 3"] * 3,
+    ]
+
+
+def test_enter_plays_the_selected_take(panel: TakesPanel, qtbot: QtBot) -> None:
+    panel.table.setFocus()
+    panel.table.selectRow(1)
+    with qtbot.waitSignal(panel.play_wanted) as blocker:
+        qtbot.keyClick(panel.table, Qt.Key.Key_Return)
+    assert blocker.args[0].id == f"{2:032x}"
+    np.testing.assert_array_equal(blocker.args[0].samples, take(2).samples)
 
 
 def test_the_filter_wants_every_word(panel: TakesPanel, qtbot: QtBot) -> None:
@@ -239,13 +264,13 @@ def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: Takes
     command = Synthesise(7, "It was to say this.", Voice("anna", "Anna", "", "Hello."), FAST, (), "DiTReducio")
     panel.add(FailedTake.of(command, why))
     panel.reload()
-    assert shown(panel, "Label")[0] == "Failed: DiTReducio", "the newest, and there after the history was read again"
+    assert shown(panel, "Setting")[0].startswith("Failed: DiTReducio"), "the newest, and there after a new reading"
     assert {one.title for one in COLUMNS if one.numeric and shown(panel, one.title)[0] != "–"} == set(), "no figures"
-    assert panel.table.model().index(0, column("Label")).data(Qt.ItemDataRole.ToolTipRole) == why
+    assert panel.table.model().index(0, column("Setting")).data(Qt.ItemDataRole.ToolTipRole) == why
     panel.table.selectRow(0)
     assert why in panel._difference.text()
     enabled = {one.text().replace("&", "") for one in panel.table.actions() if one.isEnabled()}
-    assert enabled == {"Re-run…", "Delete…"}
+    assert enabled == {"Use in Setup", "Delete…"}
     said, again = [], []
     panel.problem.connect(said.append)
     panel.rerun_wanted.connect(again.append)
@@ -255,7 +280,7 @@ def test_a_take_that_failed_is_marked_says_why_and_can_be_run_again(panel: Takes
     assert (again[0].setting, again[0].text, again[0].voice) == (FAST, "It was to say this.", "anna")
     panel.delete()
     panel.findChild(QMessageBox).accept()
-    assert not any(one.startswith("Failed") for one in shown(panel, "Label"))
+    assert not any(one.startswith("Failed") for one in shown(panel, "Setting"))
     assert len(library) == 4
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
@@ -59,6 +61,22 @@ def test_what_cannot_be_done_says_why(panel: TradeoffPanel) -> None:
     details.keep_button.click()
     details.use_button.click()
     assert [(spy.count(), spy.at(0)[0].key) for spy in asked] == [(1, "a"), (1, "a")]
+
+
+def test_figures_come_first_and_differences_are_folded(panel: TradeoffPanel) -> None:
+    details = panel.details
+    panel.choose("a")
+    assert details._text.text().startswith("<div style='margin-bottom:5px'><table")
+    assert "Against" not in details._text.text()
+    assert details._fold.text() == "Differences from its baseline"
+    assert details._difference.isHidden()
+    details._fold.click()
+    assert not details._difference.isHidden() and "DiTReducio: off → δ 0.1" in details._difference.text()
+    panel.choose("b")
+    assert not details._difference.isHidden(), "it stays unfolded from point to point"
+    panel.set_a(Reference("A", replace(PLAIN, model="lm-mini")), "c")
+    panel.choose("a")
+    assert details._fold.text() == "Differences from its baseline", "A is of another model"
 
 
 # --- Axes, filters, what is shown ------------------------------------------------------------------------------------

@@ -24,7 +24,16 @@ from app.features.tradeoff.model.points import (
     take_points,
 )
 from app.features.tradeoff.model.scene import BASELINE, Filter, PlotOptions, Pool, scene
-from app.features.tradeoff.model.words import counts, difference_html, figures_html, plain, reference_of, remarks, tip
+from app.features.tradeoff.model.words import (
+    comparable,
+    counts,
+    difference_html,
+    figures_html,
+    plain,
+    reference_of,
+    remarks,
+    tip,
+)
 from app.listening.stimuli import setting_key
 from app.shell.theme import LIGHT
 from engine.figures.scales import Scale, tick_text
@@ -446,8 +455,11 @@ def test_settings_are_told_apart_in_words() -> None:
 
     other = Reference("A", replace(FAST, seed=9, options=Values({"steps": 8})), "A text.", "bella")
     text = difference_html(own, other, LIGHT)
-    assert "steps: 8 → 16" in text and "seed" not in text, "a study's setting is over all seeds"
+    assert "Steps: 8 → 16" in text and "Seed" not in text, "a study's setting is over all seeds"
     (take,) = take_points([summary("one", FAST, 1.0)], Scores())
     text = difference_html(take, other, LIGHT)
-    assert "seed: 9 → 3" in text and "voice: bella → anna" in text and "text" not in text
+    assert "Seed: 9 → 3" in text and "Voice: bella → anna" in text and "Text" not in text
     assert "the same setting" in difference_html(take, Reference("A", FAST, "A text.", "anna"), LIGHT)
+    assert comparable(take, Reference("A", FAST, take.sounds[0].text))
+    assert not comparable(take, Reference("A", FAST, "Another text."))
+    assert not comparable(take, Reference("A", replace(FAST, model="lm-mini"), take.sounds[0].text))

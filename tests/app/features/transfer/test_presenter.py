@@ -73,3 +73,4 @@ def test_an_imported_table_claims_no_sentence_as_its_own(
     command = window.jobs.running[0].command
     assert isinstance(command.request, TransferRequest)
     assert command.request.calibrated == ()
+    assert panel.transfer_button.toolTip() == "The transfer is being measured; press Esc to cancel."
