@@ -12,6 +12,7 @@ import soundfile
 import torch
 from torch import Tensor
 
+from engine.export.language import LanguageExport, export_language
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.natural.reading import NaturalReader
 from engine.models import load_model
@@ -36,7 +37,7 @@ from engine.training.recorded_tokens import at_frames
 from engine.training.requests import CompanionRequest
 from engine.training.session import Intervals, Milestone
 from engine.training.teachers import read_teacher
-from tests.engine.small_natural import CODES, LAYERS, write_lm, write_named
+from tests.engine.small_natural import CODES, LAYERS, write_lm, write_named, write_vocoder
 
 QUICK = Intervals(validation_steps=2, validates_first=True)
 TEXT = "Is it late?"
@@ -150,7 +151,7 @@ def test_phones_of_mel_frames_are_found_at_latent_frames() -> None:
     ],
     ids=["draft", "student"],
 )
-def test_a_companion_is_trained_from_recordings_and_speaks(
+def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
     root: Path, anna: Voice, tmp_path: Path, companion: Draft | Student, technique: str
 ) -> None:
     request = CompanionRequest(
@@ -173,6 +174,10 @@ def test_a_companion_is_trained_from_recordings_and_speaks(
         token for _, decoding in model.decodings(TEXT, anna, chosen) for cycle in decoding for token in cycle.tokens
     ]
     assert len(tokens) > 5
+    out = tmp_path / "out" / "lm-mini"
+    export_language(LanguageExport("lm-mini", companion.kind.rstrip("s"), out, model_folder=str(root)), Follower())
+    write_vocoder(out.parent / entry("lm-mini").vocoder)
+    assert load_model("lm-mini", folder=str(out), device="cpu").info.layers == 2
 
 
 def test_its_layers_are_measured(root: Path, anna: Voice) -> None:
