@@ -91,13 +91,21 @@ def curves(results: Results) -> tuple[KnobCurves, ...]:
     return tuple(found)
 
 
+def without_knob(setting: Setting, owner: str, name: str) -> Setting:
+    """``setting`` without a value for a knob of the technique ``owner``, or for an option of the model: equal for
+    settings that differ in nothing else."""
+    if not owner:
+        return replace(setting, options=_without(setting.options, name))
+    engaged = setting.engaged(owner)
+    return setting if engaged is None else setting.with_technique(replace(engaged, knobs=_without(engaged.knobs, name)))
+
+
 def _varied(setting: Setting) -> Iterator[tuple[str, str, _Value, Setting]]:
     """Each option and knob of ``setting``: its technique, name and value, and the setting without it."""
-    for name, value in setting.options.items():
-        yield "", name, value, replace(setting, options=_without(setting.options, name))
-    for one in setting.techniques:
-        for name, value in one.knobs.items():
-            yield one.technique, name, value, setting.with_technique(replace(one, knobs=_without(one.knobs, name)))
+    owners = [("", setting.options), *((one.technique, one.knobs) for one in setting.techniques)]
+    for owner, values in owners:
+        for name, value in values.items():
+            yield owner, name, value, without_knob(setting, owner, name)
 
 
 def _without(values: Values, name: str) -> Values:

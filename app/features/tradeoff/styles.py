@@ -5,6 +5,7 @@ scatter plot, too."""
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from app.features.tradeoff.model.axes import TradeoffAxis
@@ -23,6 +24,8 @@ from engine.figures.glyphs import (
     Glyphs,
 )
 from engine.figures.scatter import Dimension, Scatter
+from engine.setting.setting import Setting
+from engine.studies.curves import without_knob
 
 FILLS = {TAKE: HOLLOW, STUDY: FILLED, PUBLISHED: DOTTED}
 _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "published"}
@@ -54,7 +57,7 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
         tuple([glyph(one.techniques, looks_of[one.kind]) for one in shown.points]),
         tuple(labels),
         front=shown.walk,
-        strands=tuple(_tables(shown)),
+        strands=(*_tables(shown), *_curves(shown)),
         level_title="reference speech",
         intervals=shown.options.intervals,
     )
@@ -71,6 +74,18 @@ def _tables(shown: Scene) -> Iterator[tuple[int, ...]]:
     ghosts = list(enumerate(shown.points[: len(shown.points) - shown.own]))
     for _, table in itertools.groupby(ghosts, lambda one: (one[1].source, one[1].model)):
         yield tuple(place for place, _ in table)
+
+
+def _curves(shown: Scene) -> Iterator[tuple[int, ...]]:
+    """Settings of one study that differ in the knob on an axis only, in the order of its values."""
+    for one, places in zip(shown.options.axes, (shown.x, shown.y), strict=True):
+        lines: dict[tuple[str, Setting], list[int]] = defaultdict(list)
+        for place, point in enumerate(shown.points if one.knob else ()):
+            if point.kind == STUDY and point.setting is not None:
+                lines[point.source, without_knob(point.setting, one.technique, one.knob)].append(place)
+        for line in lines.values():
+            if len(line) > 1:
+                yield tuple(sorted(line, key=lambda place: float(places[place, 0])))
 
 
 def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:

@@ -3,20 +3,27 @@ Qt."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
 
-from app.features.tradeoff.model.points import LISTENING, PUBLISHED, TAKE, Point
+from app.features.tradeoff.model.points import LISTENING, PUBLISHED, TAKE, Point, technique_title
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
+from engine.models import catalogue
+from engine.setting.knobs import Knob, Number
+from engine.setting.setting import Setting
+from engine.techniques import techniques
 
 RATIOS_ALREADY = ("speed_up", "ops_ratio")
 """Metrics that already are ratios to the baseline."""
 TIMES = ("real_time_factor", "first_audio_seconds", "largest_gap_seconds", "peak_memory")
 """Metrics that only takes of one machine can be compared by."""
+_KNOB = "knob:"
+"""Prefix of the names of knobs' axes; technique, a full stop and the knob's name follow."""
 _BY_EAR = " (listening test)"
 """Ending of titles of listening scores."""
 
@@ -37,6 +44,10 @@ class TradeoffAxis:
     """Whether only studies have it."""
     judged: bool = False
     """Whether a judge gives it."""
+    technique: str = ""
+    """Of an axis of a knob: the name of its technique, ``""`` for options of models."""
+    knob: str = ""
+    """Name of the knob or option, if this is an axis of one."""
 
     @property
     def listened(self) -> bool:
@@ -60,7 +71,10 @@ class TradeoffAxis:
 
     def figure(self, point: Point, ratios: bool) -> Estimate | None:
         """Value of ``point`` on this axis, with its interval. A ratio's interval is the point's own over the baseline's
-        value."""
+        value. What a knob is set to has none."""
+        if self.knob:
+            value = None if point.setting is None else knob_value(point.setting, self.technique, self.knob)
+            return None if value is None else Estimate(value, value, value, 1, 1)
         found = point.figures.get(self.name)
         if point.published:
             return found if self.is_ratio(ratios) else None
@@ -78,6 +92,8 @@ class TradeoffAxis:
 
     def why_not(self, point: Point, ratios: bool) -> str:
         """Why ``point`` has no place on it: the end of a sentence that begins with "not shown:"."""
+        if self.knob:
+            return f"the setting has no {self.title}"
         if point.kind == PUBLISHED:
             return f"no paper gives {self.title} as a ratio to a baseline"
         found = point.figures.get(self.name)
@@ -128,9 +144,56 @@ AXES: tuple[TradeoffAxis, ...] = (
 )
 
 
+def _of_knob(technique: str, knob: Knob) -> TradeoffAxis:
+    title = f"{technique_title(technique)}: {knob.title.lower()}" if technique else knob.title
+    return TradeoffAxis(
+        f"{_KNOB}{technique}.{knob.name}",
+        f"{title} {knob.symbol}".rstrip(),
+        knob.meaning,
+        NEITHER,
+        knob.unit,
+        technique=technique,
+        knob=knob.name,
+    )
+
+
+KNOB_AXES: tuple[TradeoffAxis, ...] = tuple(
+    {
+        one.name: one
+        for one in (
+            *(_of_knob(each.name, knob) for each in techniques() for knob in each.knobs if isinstance(knob, Number)),
+            *(_of_knob("", knob) for each in catalogue.MODELS for knob in each.options if isinstance(knob, Number)),
+        )
+    }.values()
+)
+"""Axes of what settings are set to: knobs of techniques, then options of models."""
+
+
+def knob_value(setting: Setting, technique: str, knob: str) -> float | None:
+    """What ``setting`` sets a knob or an option to, if that is a number; ``None`` where there is no such knob."""
+    engaged = setting.engaged(technique) if technique else None
+    values = setting.options if not technique else engaged.knobs if engaged is not None else {}
+    value = values.get(knob)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def varied(points: Iterable[Point]) -> tuple[TradeoffAxis, ...]:
+    """The knobs that ``points`` have several values of."""
+    seen: dict[tuple[str, str], set[object]] = defaultdict(set)
+    for point in points:
+        setting = point.setting
+        if setting is not None:
+            for name, value in setting.options.items():
+                seen["", name].add(value)
+            for one in setting.techniques:
+                for name, value in one.knobs.items():
+                    seen[one.technique, name].add(value)
+    return tuple(one for one in KNOB_AXES if len(seen.get((one.technique, one.knob), ())) > 1)
+
+
 def axis(name: str) -> TradeoffAxis:
     """The axis called ``name``; raises :class:`StopIteration` if there is none."""
-    return next(one for one in AXES if one.name == name)
+    return next(one for one in (*AXES, *KNOB_AXES) if one.name == name)
 
 
 def values(points: Sequence[Point], one: TradeoffAxis, ratios: bool) -> np.ndarray:
@@ -153,6 +216,8 @@ def figure_text(one: TradeoffAxis, figure: Estimate, ratio: bool = False) -> str
     """A figure with its unit, interval and what it is from, for example ``2.05 times (1.98 to 2.12; n = 4)``."""
     unit = "" if ratio and one.takes_ratios else one.unit
     text = said(figure.value, unit)
+    if one.knob:
+        return text
     if not figure.n:
         return f"{text} (published, no interval)"
     over = f", {figure.over}" if figure.over else ""

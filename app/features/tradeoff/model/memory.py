@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, fields, replace
 
-from app.features.tradeoff.model.axes import AXES
+from app.features.tradeoff.model.axes import AXES, KNOB_AXES
 from app.features.tradeoff.model.scene import Filter, PlotOptions
 
 _AXES = ("x", "y")
@@ -41,7 +41,7 @@ def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
 def _axes(kept: dict) -> tuple[str, str] | None:
     """The user's own X axis and Y axis; ``None`` if there are none, or not any more."""
     x, y = (kept.get(name) for name in _AXES)
-    if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in AXES}:
+    if isinstance(x, str) and isinstance(y, str) and {x, y} <= {one.name for one in (*AXES, *KNOB_AXES)}:
         return x, y
     return None
 

@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values
+from app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
 from app.features.tradeoff.model.points import PUBLISHED, Point, in_order
 from engine.measure.metrics import NEITHER
 from engine.studies.front import costs_of, front
@@ -137,9 +137,10 @@ class Pool:
 
     @cached_property
     def axes(self) -> tuple[TradeoffAxis, ...]:
-        """Those that any own point has a value on."""
-        known = set().union(*(one.figures for one in self.points if not one.published))
-        return tuple(one for one in AXES if one.name in known)
+        """Those that any own point has a value on, and knobs that own points have several values of."""
+        own = [one for one in self.points if not one.published]
+        known = set().union(*(one.figures for one in own))
+        return (*(one for one in AXES if one.name in known), *varied(own))
 
     def wanted(self, chosen: Filter) -> np.ndarray:
         """Which points pass the filter. Published results are asked for technique and words only: they are of other

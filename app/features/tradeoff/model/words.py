@@ -86,7 +86,9 @@ def tip(point: Point, shown: Scene) -> str:
 
 def figures_html(point: Point, options: PlotOptions, colours: Colours) -> str:
     """All figures of a point as a table, those of the axes first, then speed and quality, then the rest."""
-    first = [one for one in dict.fromkeys(options.axes) if one.figure(point, options.ratios) is not None]
+    first = [
+        one for one in dict.fromkeys(options.axes) if not one.knob and one.figure(point, options.ratios) is not None
+    ]
     shown = [(one, options.ratios, colours.text) for one in first]
     if not point.published:
         others = [one for one in AXES if one.name in point.figures and one not in first]

@@ -34,6 +34,7 @@ from app.features.tradeoff.model.words import (
     remarks,
     tip,
 )
+from app.features.tradeoff.styles import PointStyles, described
 from app.listening.stimuli import setting_key
 from app.shell.theme import LIGHT
 from engine.figures.scales import Scale, tick_text
@@ -272,6 +273,26 @@ def test_axes_without_a_direction_have_no_front() -> None:
     found = shown(takes, y="loudness")
     assert found.own == 1 and not found.walk
     assert found.notes == ("There is no front: neither end of Loudness is better.",)
+
+
+def test_knobs_with_several_values_are_axes_and_settings_that_differ_in_one_are_joined() -> None:
+    thresholds = (0.3, 0.1, 0.2)
+    settings = [PLAIN.bare.with_technique(Engaged("ditreducio", Values({"threshold": one}))) for one in thresholds]
+    other = replace(settings[0], options=Values({"steps": 8}))
+    points = [point(str(place), 2.0, 1.0 + place, setting=one) for place, one in enumerate(settings)]
+    points += [point("other", 2.0, 5.0, setting=other), point("plain", 2.0, 6.0)]
+    pool = Pool(points)
+    assert [one.title for one in pool.axes if one.knob] == ["DiTReducio: threshold δ", "Steps"]
+    assert not [one for one in Pool(points[:1]).axes if one.knob], "one value is no axis"
+    found = shown(points, x="knob:ditreducio.threshold")
+    assert found.x[:, 0].tolist() == [0.3, 0.1, 0.2, 0.3] and not found.walk
+    assert found.missing == (("the setting has no DiTReducio: threshold δ", 1),)
+    drawn = described(found, PointStyles(("ditreducio",), LIGHT))
+    assert drawn.strands == ((1, 2, 0),), "in the order of the values; not with those of other steps"
+    assert "DiTReducio: threshold δ: 0.3" in tip(found.points[0], found).replace("<br>", "\n")
+    assert "threshold" not in figures_html(found.points[0], found.options, LIGHT).casefold()
+    kept = PlotOptions("knob:.steps", "naturalness")
+    assert recalled(remembered(kept, True, Filter()))[0] == kept
 
 
 def test_what_has_no_place_is_counted_with_its_reason() -> None:
