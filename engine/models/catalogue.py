@@ -24,6 +24,7 @@ from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from engine.models.shipped_voices import ARCTIC, names_of, voices_of
 from engine.paths import data_folder, resource
 from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
+from engine.setting.editions import owner_of_voice
 from engine.setting.knobs import NO_VALUES, Knob, Values
 
 F5 = "F5-TTS"
@@ -291,8 +292,10 @@ def voice(name: str = "", model: str = MODELS[0].id, folder: str = "") -> Voice:
             f"only speak in released voices. Put a recording and its latents (name.wav and name.npy) into {place}, or "
             "choose the recording itself, with its latents in the same folder."
         )
+    was = owner_of_voice(name)
+    why = f" any more: it was one of the earlier {was}" if was else ""
     raise SettingError(
-        f"There is no voice named {name!r}; known voices: {', '.join(one.id for one in known)}. "
+        f"There is no voice named {name!r}{why}; known voices: {', '.join(one.id for one in known)}. "
         "Use a recording of your own together with its transcript."
     )
 

@@ -31,6 +31,11 @@ def checkpoint_text(fingerprint: str) -> str:
     return f"{fingerprint[:12]!r}{f' (the earlier {replaced.title})' if replaced else ''}"
 
 
+def owner_of_voice(name: str) -> str:
+    """Title of the replaced model that came with the voice called ``name``, or ``""``."""
+    return next((one.title for one in REPLACED.values() if name in one.voices), "")
+
+
 def is_replaced(model: str, checkpoint: str, voice: str = "") -> bool:
     """Whether ``model`` has other weights now than when it spoke in ``voice``. ``checkpoint`` is the SHA-256 of those
     that spoke; it is ``""`` for takes of a time when they did not keep it, whose voice tells."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ProfileError, StudyError
+from engine.errors import ProfileError, SettingError, StudyError
+from engine.models.catalogue import voice
 from engine.setting import editions
 from engine.setting.editions import ReplacedModel, checkpoint_text, is_replaced
 from engine.setting.profile import Profile
@@ -54,6 +55,12 @@ def test_a_study_of_replaced_weights_is_not_continued_with_others(profile: Profi
         store.settle_checkpoint(profile.checkpoint)
         with pytest.raises(StudyError, match=r"other weights, '\w{12}' \(the earlier F5 mini\), than the loaded ones"):
             store.settle_checkpoint(OTHER)
+
+
+def test_a_voice_of_a_replaced_model_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editions, "REPLACED", {OTHER: ReplacedModel("f5-mini", "F5 mini", ("lost",))})
+    with pytest.raises(SettingError, match="no voice named 'lost' any more: it was one of the earlier F5 mini; known"):
+        voice("lost")
 
 
 def test_takes_are_of_replaced_weights_by_their_checkpoint_or_their_voice(profile: Profile) -> None:

@@ -64,7 +64,9 @@ def table() -> StrategyTable:
 def setting(**changes: object) -> Setting:
     knobs = defaults(ditreducio.TECHNIQUE.knobs)
     engaged = Engaged("ditreducio", knobs, table().fingerprint)
-    return Setting("f5-mini", entry("f5-mini").options_with(steps=STEPS, **changes), (engaged,), 7)
+    return Setting(
+        "f5-mini", entry("f5-mini").options_with(**{"steps": STEPS, "guidance": 2.0, **changes}), (engaged,), 7
+    )
 
 
 def evidence() -> Evidence:

@@ -39,10 +39,11 @@ class Spectra:
     free_phase: Tensor
 
     def warped(self, scale: Tensor) -> Self:
-        """With all frequencies times ``scale`` (frames,): a longer vocal tract below 1."""
+        """With all frequencies times ``scale`` (frames,): a longer vocal tract below 1. Where the scale is not a
+        number, neither are the spectra."""
         bins = torch.arange(BINS, device=scale.device)
-        source = (bins / scale[:, None]).clamp(max=BINS - 1)
-        low = source.long()
+        source = (bins / scale[:, None]).clamp(0, BINS - 1)
+        low = source.nan_to_num().long()
         high = (low + 1).clamp(max=BINS - 1)
         weight = source - low
         return self._each(lambda one: torch.lerp(one.gather(1, low), one.gather(1, high), weight))

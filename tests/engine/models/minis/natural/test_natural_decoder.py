@@ -134,3 +134,13 @@ def test_mels_in_pieces_are_read_as_the_whole(size: int):
     pieces = [streamed.push(piece) for piece in mel.split(size, dim=2)]
     with torch.no_grad():
         torch.testing.assert_close(torch.cat([*pieces, streamed.finish()]), reader(mel)[0], atol=1e-5, rtol=1e-5)
+
+
+def test_a_formant_scale_that_is_no_number_gives_spectra_that_are_none(decoder: NaturalDecoder):
+    frames = torch.zeros(20, VOICE)
+    frames[10:, FORMANT] = torch.nan
+    samples = decoder.decode(frames)
+    assert samples[: 4 * HOP].isfinite().all()
+    assert samples[-4 * HOP :].isnan().any()
+    frames[10:, FORMANT] = -100.0
+    assert decoder.decode(frames).isfinite().all()
