@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 FORCED = "pocketsphinx"
 TABLE = "duration table"
+ESTIMATED = (
+    "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well; to "
+    "have it measured, install pocketsphinx and check that the transcript has exactly the words of the recording."
+)
+"""A note for the user where :data:`TABLE` was the method."""
 
 ALIGNER_RATE = 16000
 ALIGNER_FRAMES_PER_SECOND = 100

@@ -8,6 +8,10 @@ from collections.abc import Callable
 from engine.front_end.abbreviations import TITLES
 from engine.front_end.normalisation import LONGEST_WORD
 
+PIECE_SECONDS = 6.0
+"""New speech in one piece; the models were trained on up to ten seconds, prompt included."""
+FIRST_PIECE_SECONDS = 3.5
+
 _NEVER_LAST = re.compile(rf"(?:\b(?:{'|'.join(TITLES)}|St|Dr|No|Nos|pp?|[A-Z])|\b(?:e\.g|i\.e|et al))\.$")
 _SENTENCE_END = re.compile(r"[.!?…。！？]+[\"'”’)\]]*\s+|\n\s*\n")
 _CLAUSE_END = re.compile(r"[,;:–—)…]+[\"'”’]*\s+|\s[-–—]+\s")

@@ -9,20 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.front_end.alignment import Alignment, align
-from engine.front_end.chunking import chunks, sentences
+from engine.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 from engine.front_end.durations import DurationTable
 from engine.front_end.language import language_of
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PAUSE
-
-PIECE_SECONDS = 6.0
-"""New speech in one piece; the models were trained on up to ten seconds, prompt included."""
-FIRST_PIECE_SECONDS = 3.5
-ESTIMATED = (
-    "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well; to "
-    "have it measured, install pocketsphinx and check that the transcript has exactly the words of the recording."
-)
-"""A note for the user."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import numpy as np
 import soundfile
@@ -30,7 +29,7 @@ from engine.front_end.phones import PAUSE
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.catalogue import judged_sentences
 from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.training.batch_queue import QueuedClip
+from engine.training.corpus import Corpus as Corpus
 from engine.training.sentences import PROMPT, training_sentences
 
 VOICES = ("slt", "rms")
@@ -64,23 +63,6 @@ class Clip:
     @property
     def frames(self) -> int:
         return len(self.mel)
-
-
-AnyClip = TypeVar("AnyClip", bound=QueuedClip)
-
-
-@dataclass(frozen=True)
-class Corpus(Generic[AnyClip]):
-    """Clips to train on and held-out clips, of all voices."""
-
-    training: tuple[AnyClip, ...]
-    held_out: tuple[AnyClip, ...]
-    source: str = "flite"
-    """Who spoke."""
-
-    @property
-    def seconds(self) -> float:
-        return sum(clip.frames for clip in self.training) * HOP / SAMPLE_RATE
 
 
 def speak(sentence: str, voice: str) -> Clip:
@@ -164,7 +146,7 @@ def prepare_corpus(
         clips = [clip for shard in shards if shard.voice == voice for clip in shard.open()]
         held_out += clips[:HELD_OUT]
         training += clips[HELD_OUT:]
-    return Corpus(tuple(training), tuple(held_out))
+    return Corpus(tuple(training), tuple(held_out), "flite")
 
 
 def flite_corpus(folder: Path, sentences: int, progress: Callable[[int, int], None]) -> Corpus[Clip]:

@@ -28,7 +28,7 @@ from engine.front_end.natural.prosody import EMPHASISED, STRENGTHS, TEMPOS
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.catalogue import judged_sentences
 from engine.models.minis.natural.layout import HOP, LEVEL_MEAN, SAMPLE_RATE
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.everyday import corpus_sentences
 from engine.training.sentences import PROMPT
 

@@ -21,7 +21,7 @@ from engine.errors import TrainingError
 from engine.models.families.training_layout import IGNORED, TrainingRow
 from engine.models.minis.lm_mini.layout import Layout, positions
 from engine.training.batch_queue import QueuedClip
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.moving import moved
 
 FRAMES = (60, 420)

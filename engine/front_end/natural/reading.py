@@ -20,14 +20,13 @@ import numpy as np
 
 from engine.errors import SettingError
 from engine.front_end.alignment import Alignment
-from engine.front_end.chunking import chunks, sentences
+from engine.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS, chunks, sentences
 from engine.front_end.language import language_of
 from engine.front_end.natural.aligning import align_phones
 from engine.front_end.natural.lengths import SymbolLengths, default_lengths
 from engine.front_end.natural.phonemiser import NaturalPhonemiser, NaturalText
 from engine.front_end.natural.phones import PUNCTUATION
 from engine.front_end.natural.prosody import FRAME, Prosody
-from engine.front_end.reading import FIRST_PIECE_SECONDS, PIECE_SECONDS
 from engine.front_end.timed_phone import TimedPhone
 
 MEL_FRAMES_PER_SECOND = 24000 / 256

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.front_end.alignment import TABLE, Aligner, Alignment
+from engine.front_end.alignment import ESTIMATED, TABLE, Aligner, Alignment
 from engine.front_end.durations import DurationTable, frames, labels
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
-from engine.front_end.reading import ESTIMATED, PhoneReader
+from engine.front_end.reading import PhoneReader
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.passages import Passage, Passages, Prompt

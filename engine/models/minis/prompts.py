@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from engine.front_end.alignment import TABLE, Aligner
+from engine.front_end.alignment import ESTIMATED, TABLE, Aligner
 from engine.front_end.phones import PhoneVocabulary
-from engine.front_end.reading import ESTIMATED
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.passages import Prompt
 from engine.models.minis.frames import SAMPLE_RATE

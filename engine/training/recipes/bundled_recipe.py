@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.training.batch_queue import BatchQueue, QueuedClip
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.learner import Learner, LearningOptions
 from engine.training.learning_recipe import LearningRecipe
 from engine.training.optimisers import LayerMatrices

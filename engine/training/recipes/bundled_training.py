@@ -14,7 +14,8 @@ from engine.errors import SettingError
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.models.minis.omni_mini.checkpoint import CODEC
 from engine.paths import resource
-from engine.training.corpora import CORPUS, SENTENCES, Corpus, flite_corpus
+from engine.training.corpora import CORPUS, SENTENCES, flite_corpus
+from engine.training.corpus import Corpus
 from engine.training.follower import Follower
 from engine.training.natural_corpus import NATURAL_CORPUS, open_corpus
 from engine.training.recipe import Recipe

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, ExcerptOptions
 from engine.training.recipes.moving_codebooks import CodebookOptions, MovingCodebooks
 from engine.training.recipes.quantised_mel import QuantisedMelRecipe

@@ -11,22 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import yaml
-from safetensors.torch import save
 
 from engine.audio.mel import MelFrontEnd
-from engine.files import write_atomically
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
 from engine.models.catalogue import VOICES
-from engine.models.f5.config import HOP, SAMPLE_RATE
-from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
+from engine.models.f5.config import HOP
+from engine.models.megatts3.checkpoint import WAVVAE
 from engine.models.megatts3.config import LATENTS
 from engine.models.megatts3.dit import MegaDiT
-from engine.models.minis.folder import DURATIONS, WEIGHTS
+from engine.models.minis.folder import DURATIONS
 from engine.models.minis.megatts3_mini.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.export_f5 import export_voice
+from engine.training.recipes.megatts3_layout import export_transformer
 
 PHONES = (PAUSE, *sorted(VOWELS | CONSONANTS))
 
@@ -42,17 +40,6 @@ def export_mega(folder: Path, model: MegaDiT, codec_folder: Path, corpus: Corpus
     (folder / VOICES).mkdir(exist_ok=True)
     for voice in sorted({clip.voice for clip in corpus.training}):
         _export_voice(folder / VOICES, voice, codec)
-
-
-def export_transformer(folder: Path, model: MegaDiT, hop: int, stride: int) -> None:
-    """Write ``diffusion_transformer/`` into ``folder``. ``hop``: samples of a frame of the duration clock, ``stride``
-    of which are a latent."""
-    place = folder / TRANSFORMER
-    place.mkdir(parents=True, exist_ok=True)
-    weights = {name: value.cpu().contiguous().half() for name, value in model.state_dict().items()}
-    write_atomically(place / WEIGHTS, save(weights))
-    content = {"audio_sample_rate": SAMPLE_RATE, "hop_size": hop, "win_size": 1024, "frames_multiple": stride}
-    (place / CONFIG_FILE).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
 @torch.inference_mode()

@@ -15,7 +15,8 @@ import torch
 from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.f5.config import BackboneConfig
-from engine.training.corpora import Clip, Corpus
+from engine.training.corpora import Clip
+from engine.training.corpus import Corpus
 from engine.training.flow_matching import SpeechBatch
 from engine.training.recipes.export_f5 import export_f5
 from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out

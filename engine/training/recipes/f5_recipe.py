@@ -19,7 +19,7 @@ from torch import Tensor
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.training.batch_queue import QueuedClip, held_out_pairs
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,

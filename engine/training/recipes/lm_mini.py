@@ -27,7 +27,7 @@ from engine.models.minis.lm_mini.layout import Layout
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.losses import cross_entropy
 from engine.training.recipes.durations import write_duration_tables
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini

@@ -21,7 +21,7 @@ from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.megatts3.phone_table import ENGLISH_TONE
 from engine.training.batch_queue import QueuedClip, held_out_pairs
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.flow_matching import span_error
 from engine.training.flow_times import errors_by_time
 from engine.training.latent_flow import (

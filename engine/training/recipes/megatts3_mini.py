@@ -16,7 +16,8 @@ from engine.models.files.checkpoints import fingerprint
 from engine.models.megatts3.config import DiTConfig
 from engine.models.minis.megatts3_mini.mel_codec import WEIGHT_FILE, MelCodec
 from engine.models.minis.megatts3_mini.phones import phone_ids, phones_of_frames
-from engine.training.corpora import Clip, Corpus
+from engine.training.corpora import Clip
+from engine.training.corpus import Corpus
 from engine.training.recipes.export_megatts3 import export_mega
 from engine.training.recipes.mega_recipe import LatentClip, MegaOptions, MegaRecipe
 

@@ -20,7 +20,7 @@ from torch.nn import functional
 from engine.files import write_atomically
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.minis.megatts3_mini.mel_codec import CONFIG_FILE, WEIGHT_FILE, MelCodec, MelCodecConfig
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, Excerpt, ExcerptOptions, ExcerptRecipe, spectral_losses
 
 

@@ -19,7 +19,8 @@ from torch.nn import functional
 from engine.front_end.durations import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.networks.mel_statistics import MelStatistics
-from engine.training.corpora import Clip, Corpus
+from engine.training.corpora import Clip
+from engine.training.corpus import Corpus
 from engine.training.draws import draw_state, restore_draw
 from engine.training.recipe import require_finite
 from engine.training.recipes.bundled_recipe import described

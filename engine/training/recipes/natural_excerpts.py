@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.draws import draw_state, restore_draw
 from engine.training.learner import Learner, LearningOptions
 from engine.training.learning_recipe import LearningRecipe

@@ -22,7 +22,7 @@ from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.checkpoint import NATURAL_PHONES
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.flow_matching import (
     FlowMatchingDraw,
     FlowMatchingOptions,
@@ -32,7 +32,7 @@ from engine.training.flow_matching import (
 )
 from engine.training.natural_alignment import Alignment, AlignmentOptions, drawn_alignment, evened
 from engine.training.natural_corpus import NaturalClip
-from engine.training.recipes.export_f5 import export_layout
+from engine.training.recipes.f5_layout import export_layout
 from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
 from engine.training.recipes.normalised_mel import MelNormalisation
 

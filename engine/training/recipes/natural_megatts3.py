@@ -22,12 +22,12 @@ from engine.models.minis.megatts3_mini.natural_front_end import DURATION_HOP
 from engine.models.minis.megatts3_mini.phones import phones_of_frames
 from engine.models.minis.natural.grouped import GROUP, GROUPED, grouped
 from engine.models.minis.natural.layout import SAMPLE_RATE
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.natural_alignment import Alignment, AlignmentOptions, drawn_alignment
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_frames import voice_frames
-from engine.training.recipes.export_megatts3 import export_transformer
 from engine.training.recipes.mega_recipe import LatentClip, MegaOptions, MegaRecipe
+from engine.training.recipes.megatts3_layout import export_transformer
 
 ARCHITECTURE = DiTConfig(
     dim=256,

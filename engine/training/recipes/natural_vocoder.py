@@ -31,7 +31,7 @@ from engine.models.minis.natural.layout import (
     VOICING,
 )
 from engine.models.minis.natural.mel_reader import CONFIG_FILE, WEIGHT_FILE, MelReader, MelReaderConfig
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.learner import LearningOptions
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_errors import CENTS, frame_error, spectral_error

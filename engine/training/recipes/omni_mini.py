@@ -27,7 +27,7 @@ from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
 from engine.training.batch_queue import held_out_pairs
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.durations import write_duration_tables

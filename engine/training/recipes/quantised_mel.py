@@ -21,7 +21,8 @@ from engine.files import write_atomically
 from engine.front_end.durations import labels
 from engine.models.minis.frames import token_phones
 from engine.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
-from engine.training.corpora import Clip, Corpus
+from engine.training.corpora import Clip
+from engine.training.corpus import Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, Excerpt, ExcerptOptions, ExcerptRecipe, spectral_losses
 
 MEAN_CLIPS = (1, 4, 32)

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.recipes.mel_excerpts import VOCABULARY, ExcerptOptions
 from engine.training.recipes.quantised_mel import QuantisedMelRecipe
 

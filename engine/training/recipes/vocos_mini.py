@@ -24,7 +24,8 @@ from torch.nn import functional
 from engine.audio.mel import MelFrontEnd
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.networks.vocos import Vocos, VocosConfig
-from engine.training.corpora import Clip, Corpus
+from engine.training.corpora import Clip
+from engine.training.corpus import Corpus
 from engine.training.draws import draw_state, restore_draw
 from engine.training.recipe import require_finite
 from engine.training.recipes.discriminators import (

@@ -7,9 +7,10 @@ import pytest
 import soundfile
 
 from engine.errors import AudioError, TextError
+from engine.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS
 from engine.front_end.durations import TAIL_SECONDS
 from engine.front_end.phones import PAUSE
-from engine.front_end.reading import FIRST_PIECE_SECONDS, PIECE_SECONDS, PhoneReader
+from engine.front_end.reading import PhoneReader
 from engine.models.shipped_voices import ARCTIC, voices_of
 from tests.engine.front_end.arctic import duration_table
 

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 
 from engine.audio.mel import MelFrontEnd
-from engine.training.corpora import HOP, LEVEL, SAMPLE_RATE, Clip, Corpus
+from engine.training.corpora import HOP, LEVEL, SAMPLE_RATE, Clip
+from engine.training.corpus import Corpus
 
 PHONES = ("aa", "s", "iy", "m", "uw", "k")
 
@@ -34,4 +35,4 @@ def toy_clip(voice: str, seed: int, frames: int = 60) -> Clip:
 def toy_corpus(clips: int = 12, frames: int = 60) -> Corpus:
     """Half of the clips in each of two voices, and four held out."""
     every = [toy_clip(("slt", "rms")[seed % 2], seed, frames + seed) for seed in range(clips + 4)]
-    return Corpus(tuple(every[4:]), tuple(every[:4]))
+    return Corpus(tuple(every[4:]), tuple(every[:4]), "toy")

@@ -14,7 +14,7 @@ from engine.models.f5.dit import DiT
 from engine.models.f5.saving import save_official
 from engine.training.manifest import write_clips
 from engine.training.recipes import natural_f5
-from engine.training.recipes.export_f5 import export_layout
+from engine.training.recipes.f5_layout import export_layout
 from engine.training.recipes.f5_mini import ARCHITECTURE, VOCABULARY
 from engine.training.recipes.f5_recipe import initialise
 from tests.engine.front_end.arctic import DURATION_FILE

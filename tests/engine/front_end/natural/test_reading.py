@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from engine.errors import SettingError, TextError
+from engine.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS
 from engine.front_end.durations import labels
 from engine.front_end.natural.phones import EDGE, PHONES, words
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
-from engine.front_end.reading import FIRST_PIECE_SECONDS, PIECE_SECONDS
 
 SENTENCE = "Rice is often served in round bowls."
 
