@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.models.catalogue import entry
 from engine.sampling.actions import SkipAction
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, defaults
@@ -16,7 +17,8 @@ LAYERS, STEPS = 3, 4
 
 def compatibility(steps: int = STEPS, model: str = "f5-mini") -> Compatibility:
     """Compatibility of the small model's tables at the application's default options."""
-    sampling = Values(solver="euler", steps=steps, spacing="epss", sway=-1.0, guidance=2.0)
+    guidance = entry("f5-mini").options_with()["guidance"]
+    sampling = Values(solver="euler", steps=steps, spacing="epss", sway=-1.0, guidance=guidance)
     return Compatibility(model, "0" * 64, "small", sampling)
 
 

@@ -79,9 +79,10 @@ def test_accelerating_needs_a_table_that_fits(presenter: Presenter) -> None:
     assert "calibrate first" in state.availability.why_not_accelerate()
     calibrated(presenter)
     assert state.availability.why_not_accelerate() == ""
+    usual = state.selection.options["guidance"]
     state.selection.set_option("guidance", 3.0)
     assert "guidance" in state.availability.why_not_accelerate()
-    state.selection.set_option("guidance", 2.0)
+    state.selection.set_option("guidance", usual)
     assert state.availability.why_not_accelerate() == ""
     state.selection.set_option("solver", "midpoint")
     assert "Euler" in state.availability.why_not_accelerate()

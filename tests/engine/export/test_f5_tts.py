@@ -33,7 +33,7 @@ WEIGHTS = MODEL.folder / "model.safetensors"
 
 def profile(checkpoint: str = "", skips: bool = True) -> Profile:
     """Eight steps of the bundled model, every layer skipping the third step where it ``skips``."""
-    setting = Setting(MODEL.id, MODEL.options_with(steps=8))
+    setting = Setting(MODEL.id, MODEL.options_with(steps=8, guidance=2.0))
     checkpoint, variant = checkpoint or fingerprint(WEIGHTS), "f5-mini"
     if not skips:
         return Profile(setting, checkpoint, variant)
