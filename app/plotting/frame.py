@@ -1,6 +1,6 @@
 """A frame that plots are drawn in: a pyqtgraph view between two axes with round numbers and titles.
 
-Without menus and buttons, so that frames can be made and thrown away on paper; see :mod:`app.plotting.menus`.
+Without menus and buttons, so that frames can be made and thrown away on paper.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
 
+from app.plotting.bare_axis import BareAxis
 from app.shell.theme import Colours
 from engine.figures.scales import Scale, tick_text
 from engine.figures.scatter import Dimension
@@ -33,7 +34,7 @@ def pen(colour: str | QColor, width: float = 1.0, style: Qt.PenStyle = Qt.PenSty
     return QPen(QColor(colour), width, style)
 
 
-class TickAxis(pg.AxisItem):
+class TickAxis(BareAxis):
     """Round numbers of a scale with lines through the plot, a title, and at one end a word that says what is better."""
 
     def __init__(self, side: str, parent: pg.GraphicsWidget) -> None:

@@ -227,17 +227,11 @@ class MainWindow(QMainWindow):
             # Asked for first, so that a panel that cannot be built does not take the others with it.
             QTimer.singleShot(0, self._build_next)
             name, build = self._to_build.popleft()
-            self._put(name, build())
+            self.docks.put(name, build())
         else:
             self._follow_theme()
             self.is_built = True
             self.built.emit()
-
-    def _put(self, name: str, panel: QWidget) -> None:
-        from app.plotting.menus import adopt_menus
-
-        adopt_menus(panel)
-        self.docks.put(name, panel)
 
     # --- What happens -----------------------------------------------------------------------------------------------
     def _submit(self, command: Command) -> None:

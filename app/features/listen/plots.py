@@ -94,10 +94,10 @@ class ComparisonPlots(QWidget):
             scale = ColourScale(f"Colour scale of the spectrogram of {_spoken(name)}")
             wave.setAccessibleDescription("Amplitude over time in seconds. Left and right arrows move the playhead.")
             mel.setAccessibleDescription("Level in decibels over time in seconds and mel frequency in hertz.")
-            mel.setYRange(0, 100, padding=0)
-            wave.getAxis("left").setTicks([[(0, "0")]])
+            mel.view.setYRange(0, 100, padding=0)
+            wave.left.setTicks([[(0, "0")]])
             note = pg.TextItem(anchor=(0.5, 0.5))
-            mel.addItem(note, ignoreBounds=True)
+            mel.view.addItem(note, ignoreBounds=True)
             grid.addWidget(title, 2 * row, 0, 2, 1, Qt.AlignmentFlag.AlignCenter)
             grid.addWidget(wave, 2 * row, 1)
             grid.addWidget(mel, 2 * row + 1, 1)
@@ -113,8 +113,7 @@ class ComparisonPlots(QWidget):
         self._plots = [plot for pair in zip(self._waves, self._mels, strict=True) for plot in pair]
         for plot in self._plots:
             if plot is not self._plots[0]:
-                plot.setXLink(self._plots[0])
-            plot.hideAxis("bottom")
+                plot.view.setXLink(self._plots[0].view)
             plot.view.clicked.connect(self._seek)
             plot.view.dragged.connect(self._draw_region)
             plot.view.all_wanted.connect(self.show_all)
@@ -141,7 +140,7 @@ class ComparisonPlots(QWidget):
         # One scale for A, B and their difference: what looks smaller is smaller.
         peak = max((float(np.abs(one.samples).max()) for one in shown if len(one.samples)), default=0.0) or 1.0
         for plot in self._waves:
-            plot.setYRange(-peak, peak, padding=0.05)
+            plot.view.setYRange(-peak, peak, padding=0.05)
         for plot in self._plots:
             plot.view.setLimits(xMin=0, xMax=self._duration, minXRange=min(0.02, self._duration))
         empty = ("Take A will appear here.", "Take B will appear here.", why_no_difference)
@@ -194,17 +193,17 @@ class ComparisonPlots(QWidget):
 
     def show_all(self) -> None:
         """Zoom out to the whole take."""
-        self._plots[0].setXRange(0, self._duration, padding=0)
+        self._plots[0].view.setXRange(0, self._duration, padding=0)
 
     def zoom(self, factor: float, around: float) -> None:
         """Show ``factor`` times as much time as now, keeping ``around`` (seconds) where it is."""
-        start, end = self._plots[0].viewRange()[0]
-        self._plots[0].setXRange(around - (around - start) * factor, around + (end - around) * factor, padding=0)
+        start, end = self.seen
+        self._plots[0].view.setXRange(around - (around - start) * factor, around + (end - around) * factor, padding=0)
 
     @property
     def seen(self) -> tuple[float, float]:
         """Start and end of what is in view, in seconds."""
-        start, end = self._plots[0].viewRange()[0]
+        start, end = self._plots[0].view.viewRange()[0]
         return start, end
 
     def set_colours(self, colours: Colours) -> None:
@@ -235,7 +234,7 @@ class ComparisonPlots(QWidget):
         for mel in self._mels:
             room = mel.height() / line
             shown = _FREQUENCIES if room > 6 else _FREQUENCIES[::2] if room > 3 else _FREQUENCIES[2:3]
-            mel.getAxis("left").setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
+            mel.left.setTicks([[(frequency_band(one), _hertz(one)) for one in shown]])
 
     def leaveEvent(self, event: QEvent) -> None:
         self.read_out.emit("")
@@ -280,7 +279,7 @@ class ComparisonPlots(QWidget):
         self.region_drawn.emit(max(0.0, start), min(self._duration, end))
 
     def _read_out(self, plot: TimePlot, position: QPointF) -> None:
-        if not plot.sceneBoundingRect().contains(position):
+        if not plot.whole.sceneBoundingRect().contains(position):
             return
         place = plot.view.mapSceneToView(position)
         seconds, frame = place.x(), round(place.x() / _FRAME_SECONDS)

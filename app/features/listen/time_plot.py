@@ -2,53 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyqtgraph as pg
 from pyqtgraph.GraphicsScene.mouseEvents import MouseClickEvent, MouseDragEvent
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QSizePolicy
+from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy
 
+from app.plotting.bare_axis import BareAxis
 from app.shell.theme import Colours
 
 
-class _Plot(pg.PlotWidget):
-    """Without menus, buttons and prefixes of units, which take long to make and to keep up to date. ``options`` are
-    those of :class:`pyqtgraph.PlotItem`."""
+class _Plot(pg.GraphicsView):
+    """A view with an axis on its left, and perhaps one under it. What a :class:`pyqtgraph.PlotWidget` has in addition,
+    menus, buttons and further axes, takes longer to make than the rest of the panel."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(enableMenu=False, **options)
-        self.hideButtons()
-        for side in ("left", "bottom", "right", "top"):
-            self.getAxis(side).enableAutoSIPrefix(False)
+    def __init__(self, view: pg.ViewBox, bottom: BareAxis | None = None) -> None:
+        super().__init__()
+        self.view, self.left = view, BareAxis("left")
+        """Where things are drawn, and the numbers up."""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.enableMouse(False)
+        self.whole = pg.GraphicsWidget()
+        layout = QGraphicsGridLayout(self.whole)
+        layout.setContentsMargins(1, 1, 1, 1)
+        layout.setSpacing(0)
+        layout.setRowStretchFactor(0, 100)
+        layout.setColumnStretchFactor(1, 100)
+        layout.addItem(view, 0, 1)
+        for axis, row, column in ((self.left, 0, 0), (bottom, 1, 1)):
+            if axis is None:
+                continue
+            axis.enableAutoSIPrefix(False)
+            axis.linkToView(view)
+            axis.setZValue(0.5)
+            layout.addItem(axis, row, column)
+        self.setCentralItem(self.whole)
 
 
 class TimePlot(_Plot):
     """One plot over time: a curve or an image, a playhead and a region."""
 
     def __init__(self, name: str) -> None:
-        self.view = TimeView()
-        super().__init__(viewBox=self.view)
+        super().__init__(TimeView())
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMinimumHeight(24)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        self.getAxis("left").setWidth(self.fontMetrics().horizontalAdvance("500 Hz") + 8)
+        self.left.setWidth(self.fontMetrics().horizontalAdvance("500 Hz") + 8)
         self.image = pg.ImageItem(axisOrder="col-major", autoDownsample=True)
         self.curve = pg.PlotCurveItem()
         self.region = pg.LinearRegionItem(movable=True)
         self.region.setVisible(False)
         self.playhead = pg.InfiniteLine(0, angle=90)
         for item in (self.image, self.curve, self.region, self.playhead):
-            self.addItem(item, ignoreBounds=True)
+            self.view.addItem(item, ignoreBounds=True)
 
     def set_colours(self, colours: Colours, faint: bool) -> None:
         """Follow the theme. ``faint`` regions leave the colours of a picture under them readable."""
         self.setBackground(colours.base)
-        self.getAxis("left").setPen(colours.border)
-        self.getAxis("left").setTextPen(colours.muted)
+        self.left.setPen(colours.border)
+        self.left.setTextPen(colours.muted)
         accent = QColor(colours.accent)
         accent.setAlpha(14 if faint else 45)
         self.region.setBrush(accent)
@@ -60,7 +74,7 @@ class TimePlot(_Plot):
         self.playhead.setPen(pg.mkPen(colours.danger, width=1.5))
 
 
-class _SecondsAxis(pg.AxisItem):
+class _SecondsAxis(BareAxis):
     """Tick labels with their unit, which saves a line for the axis title."""
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
@@ -71,24 +85,23 @@ class Ruler(_Plot):
     """The time axis under the plots."""
 
     def __init__(self, plot: TimePlot) -> None:
-        axis = _SecondsAxis("bottom")
-        super().__init__(axisItems={"bottom": axis})
+        self.bottom = _SecondsAxis("bottom")
+        super().__init__(pg.ViewBox(enableMenu=False), self.bottom)
         self.setAccessibleName("Time axis")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setMouseEnabled(x=False, y=False)
-        axis.setStyle(tickLength=4)
-        left = self.getAxis("left")
-        left.setWidth(plot.getAxis("left").width())
-        left.setStyle(showValues=False, tickLength=0)
-        left.setPen(None)
-        self.setXLink(plot)
+        self.view.setMouseEnabled(x=False, y=False)
+        self.bottom.setStyle(tickLength=4)
+        self.left.setWidth(plot.left.width())
+        self.left.setStyle(showValues=False, tickLength=0)
+        self.left.setPen(None)
+        self.view.setXLink(plot.view)
         self.setFixedHeight(round(1.6 * self.fontMetrics().height()))
 
     def set_colours(self, colours: Colours) -> None:
         self.setBackground(None)
-        self.getAxis("bottom").setPen(colours.border)
-        self.getAxis("bottom").setTextPen(colours.muted)
+        self.bottom.setPen(colours.border)
+        self.bottom.setTextPen(colours.muted)
 
 
 class TimeView(pg.ViewBox):

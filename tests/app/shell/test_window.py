@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QByteArray, QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QUndoCommand
@@ -208,6 +209,13 @@ def test_no_other_window_is_shown_while_it_is_built(
 
 def test_every_panel_follows_the_theme(shared_window: MainWindow) -> None:
     assert [name for name, panel in shared_window.panels.items() if not isinstance(panel, Coloured)] == []
+
+
+def test_no_plot_makes_a_menu_that_no_widget_owns(shared_window: MainWindow) -> None:
+    """Python's collector would find it once the window is gone, on the engine's thread as well, which crashes Qt."""
+    drawn = [one for view in shared_window.findChildren(pg.GraphicsView) for one in view.scene().items()]
+    assert any(isinstance(one, pg.ViewBox) for one in drawn)
+    assert not any(isinstance(one, pg.PlotItem) or getattr(one, "menu", None) is not None for one in drawn)
 
 
 def test_every_action_that_is_kept_was_made_by_python(borrowed_window: MainWindow) -> None:

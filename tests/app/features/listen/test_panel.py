@@ -170,11 +170,11 @@ def test_the_plots_share_their_time_axis(panel: ListenPanel, qtbot) -> None:
     names += ["Waveform of the difference A minus B", "Mel spectrogram of the difference A minus B"]
 
     def ranges() -> set[tuple[float, float]]:
-        return {tuple(np.round(named(panel, name).viewRange()[0], 6)) for name in names}
+        return {tuple(np.round(named(panel, name).view.viewRange()[0], 6)) for name in names}
 
     qtbot.waitUntil(lambda: len(ranges()) == 1)
     assert next(iter(ranges()))[1] < panel.plots._duration
-    heights = {tuple(named(panel, name).viewRange()[1]) for name in names if name.startswith("Waveform")}
+    heights = {tuple(named(panel, name).view.viewRange()[1]) for name in names if name.startswith("Waveform")}
     assert len(heights) == 1
     press(panel, "0")
     assert panel.plots.seen == pytest.approx((0, panel.plots._duration))

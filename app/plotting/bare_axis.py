@@ -1,0 +1,15 @@
+"""An axis without pyqtgraph's title."""
+
+from __future__ import annotations
+
+import pyqtgraph as pg
+
+
+class BareAxis(pg.AxisItem):
+    """Draws a line and numbers. pyqtgraph would lay its title out a dozen times for each axis that it makes, and again
+    whenever the range changes, even where none is shown."""
+
+    def _updateLabel(self) -> None:
+        self._adjustSize()
+        self.picture = None
+        self.update()
