@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pytestqt.qtbot import QtBot
 
+from tests.collecting import import_in_turns
 from tests.workload import VARIABLE
 
 if TYPE_CHECKING:
@@ -96,10 +97,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Collect the tests, not garbage: what is imported and made meanwhile stays."""
     gc.disable()
     try:
+        import_in_turns(session.config)
         return (yield)
     finally:
         gc.enable()

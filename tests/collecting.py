@@ -1,0 +1,29 @@
+"""The processes that share the tests share the work of getting ready, too.
+
+The first time, and whenever many files have changed, pytest takes seconds to rewrite the assertions of all test files,
+and Python to compile all modules. Each process needs the result, which whoever is first leaves on the disk. So each
+begins with other files than the rest, and finds most of the others done.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def import_in_turns(config: pytest.Config) -> None:
+    """In a process that shares all tests with others, import the test files, beginning with its own share."""
+    given = getattr(config, "workerinput", None)
+    if given is None or config.getoption("file_or_dir"):
+        return
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    first = len(files) * int(given["workerid"].removeprefix("gw")) // given["workercount"]
+    for file in (*files[first:], *files[:first]):
+        # A file that cannot be imported, or is to be skipped, says so when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
