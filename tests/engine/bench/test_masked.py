@@ -25,9 +25,10 @@ from engine.models.networks.masked_network import MaskedConfig
 from engine.setting.setting import Setting
 from engine.techniques import problem
 from tests.engine.small_omni_mini import write_model
+from tests.packages import needs
 from tests.workload import workload
 
-pytest.importorskip("transformers")
+pytestmark = needs("transformers")
 ROOT = Path(__file__).resolve().parents[3]
 GROWING = """
 import sys

@@ -16,8 +16,9 @@ from engine.measure.roofline.ceilings import Ceilings
 from engine.models.omnivoice.higgs import RELEASED
 from tests.engine.bench.test_masked import SMALL
 from tests.engine.models.kernels.replaying import Again
+from tests.packages import needs
 
-pytest.importorskip("transformers")
+pytestmark = needs("transformers")
 CPU = torch.device("cpu")
 CEILINGS = Ceilings("a card", "seconds", {"float32": 1e11, "bfloat16": 4e11}, {"float32": 1e10, "bfloat16": 1e10}, 1e-6)
 DECODER = replace(RELEASED, latent=16, decoder_width=64, semantic_width=16, codebook_width=8)

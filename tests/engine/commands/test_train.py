@@ -18,8 +18,9 @@ from torch.distributed import run as launcher
 from engine import cli
 from engine.training.session import CHECKPOINT, LOG
 from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.packages import needs
 
-pytest.importorskip("accelerate")
+pytestmark = needs("accelerate")
 PATIENCE_SECONDS = 600
 """For a process that loads torch, and perhaps another, on a machine that does much else."""
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyloudnorm
 import pytest
 
 from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, matching_gains, true_peak
@@ -44,6 +43,8 @@ def test_both_gates() -> None:
 
 @pytest.mark.parametrize(("rate", "bias"), [(48000, 0.06), (24000, 0.10), (16000, 0.14)])
 def test_agrees_with_pyloudnorm_within_its_bias(rate: int, bias: float) -> None:
+    import pyloudnorm  # Here, for it brings scipy.
+
     samples = bursts(rate)
     assert integrated_loudness(samples, rate).lufs == pytest.approx(
         pyloudnorm.Meter(rate).integrated_loudness(samples), abs=bias

@@ -18,8 +18,9 @@ from engine.training.requests import TrainingProgress
 from engine.training.session import CHECKPOINT
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder, is_of
 from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.packages import needs
 
-pytest.importorskip("accelerate")
+pytestmark = needs("accelerate")
 
 
 @pytest.mark.slow

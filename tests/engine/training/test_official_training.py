@@ -38,10 +38,9 @@ from engine.training.spoken_tokens import SpokenTokens
 from engine.training.teacher import OfficialTeacher
 from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
+from tests.packages import needs
 
-for package in ("onnx", "onnxruntime", "tokenizers", "transformers"):
-    pytest.importorskip(package)
-
+pytestmark = needs("onnx", "onnxruntime", "tokenizers", "transformers")
 COSY, LLASA = "CosyVoice2-0.5B", "Llasa-1B"
 TEXTS = (
     "It says this.",

@@ -22,15 +22,21 @@ from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training.requests import Trained
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.packages import needs
 from tests.workload import workload
 
-pytest.importorskip("accelerate")
+pytestmark = needs("accelerate")
 SHORT = workload(0.1, 0.02)
 """Minutes of the processor: a dozen steps of the toy model."""
 
 
 @pytest.fixture
-def panel(window: MainWindow, tmp_path: Path) -> TrainingPanel:
+def panel(borrowed_window: MainWindow, tmp_path: Path) -> TrainingPanel:
+    """The panel of the window that tests share which make no weights."""
+    return filled_in(borrowed_window, tmp_path)
+
+
+def filled_in(window: MainWindow, tmp_path: Path) -> TrainingPanel:
     """The panel, filled in for a training of seconds."""
     window.state.selection.model_folder = str(toy_model(tmp_path / "model"))
     window.features["training"].propose("guidance_free", weight=0.5)
@@ -51,19 +57,18 @@ def press(window: MainWindow, button, qtbot: QtBot) -> tuple[Outcome, str]:
     return ended.args[1], ended.args[2]
 
 
-def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPanel, window: MainWindow) -> None:
-    window.panels["setup"].training_wanted.emit("guidance_free", {"weight": 0.7})
+def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPanel, borrowed_window: MainWindow) -> None:
+    borrowed_window.panels["setup"].training_wanted.emit("guidance_free", {"weight": 0.7})
     assert panel.knobs.editor("weight").value() == 0.7
-    assert panel.minutes.value() == GUIDANCE_FREE.minutes(window.state.selection.info)
+    assert panel.minutes.value() == GUIDANCE_FREE.minutes(borrowed_window.state.selection.info)
     assert panel.work.text().endswith("f5-mini-w-0.70")
-    assert window.docks["training"].isAncestorOf(window.focusWidget())
+    assert borrowed_window.docks["training"].isAncestorOf(borrowed_window.focusWidget())
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_weights_are_made_with_curves_and_said_to_be_ready(
-    panel: TrainingPanel, window: MainWindow, qtbot: QtBot
-) -> None:
+def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    panel = filled_in(window, tmp_path)
     outcome, sentence = press(window, panel.start_button, qtbot)
     assert outcome is Outcome.FINISHED, sentence
     assert "The weights are in" in panel.state
@@ -75,7 +80,8 @@ def test_weights_are_made_with_curves_and_said_to_be_ready(
     assert not panel.cancel_button.isEnabled()
 
 
-def test_weights_that_were_just_made_are_the_ones_that_speak(panel: TrainingPanel, window: MainWindow) -> None:
+def test_weights_that_were_just_made_are_the_ones_that_speak(window: MainWindow, tmp_path: Path) -> None:
+    filled_in(window, tmp_path)
     shipped, made = (WeightSet(name, name * 64, 0.5, "model-guidance") for name in "12")
     info = replace(window.state.selection.info, weight_sets=(shipped, made))
     window.state.selection.engage("guidance_free", True)
@@ -91,7 +97,8 @@ def test_weights_that_were_just_made_are_the_ones_that_speak(panel: TrainingPane
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_cancelled_training_can_be_gone_on_with(panel: TrainingPanel, window: MainWindow, qtbot: QtBot) -> None:
+def test_a_cancelled_training_can_be_gone_on_with(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    panel = filled_in(window, tmp_path)
     panel.minutes.setValue(60)
     qtbot.mouseClick(panel.start_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: len(panel.curves.steps) > 2, timeout=PATIENCE_MILLISECONDS)
@@ -108,17 +115,19 @@ def test_a_cancelled_training_can_be_gone_on_with(panel: TrainingPanel, window: 
     assert panel.curves.steps[-1] >= reached
 
 
-def test_a_missing_recording_is_named_by_its_line(panel: TrainingPanel, window: MainWindow, qtbot: QtBot) -> None:
+def test_a_missing_recording_is_named_by_its_line(
+    panel: TrainingPanel, borrowed_window: MainWindow, qtbot: QtBot
+) -> None:
     manifest = Path(panel.manifest.text())
     lines = manifest.read_text(encoding="utf-8").splitlines()
     (manifest.parent / lines[2].split(",")[0]).unlink()
-    outcome, _ = press(window, panel.start_button, qtbot)
+    outcome, _ = press(borrowed_window, panel.start_button, qtbot)
     assert outcome is Outcome.FAILED
     assert "line 3" in panel.state
 
 
-def test_a_missing_manifest_is_said(panel: TrainingPanel, window: MainWindow, qtbot: QtBot) -> None:
+def test_a_missing_manifest_is_said(panel: TrainingPanel, borrowed_window: MainWindow, qtbot: QtBot) -> None:
     shutil.rmtree(Path(panel.manifest.text()).parent)
-    outcome, _ = press(window, panel.start_button, qtbot)
+    outcome, _ = press(borrowed_window, panel.start_button, qtbot)
     assert outcome is Outcome.FAILED
     assert "There is no manifest" in panel.state

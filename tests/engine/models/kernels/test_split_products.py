@@ -16,9 +16,11 @@ from engine.models.kernels.products import PackableLinear, PackedProduct
 from engine.models.kernels.split_products import SplitProduct, split
 from tests.workload import workload
 
-pytestmark = pytest.mark.skipif(
-    not split_products.exact(), reason="this build of torch, or this processor, does not sum 8-bit products exactly"
-)
+
+@pytest.fixture(autouse=True)
+def _exact() -> None:
+    if not split_products.exact():
+        pytest.skip("this build of torch, or this processor, does not sum 8-bit products exactly")
 
 
 @pytest.fixture

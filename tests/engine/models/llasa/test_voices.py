@@ -30,8 +30,9 @@ from tests.engine.models.llasa.small_release import (
     write_language_model,
     write_recording,
 )
+from tests.packages import needs
 
-transformers = pytest.importorskip("transformers")
+pytestmark = needs("transformers")
 HOP = 320
 
 
@@ -46,6 +47,8 @@ def samples(tmp_path: Path) -> np.ndarray:
 
 
 def test_codes_are_those_of_the_official_pipeline(codec: Path, samples: np.ndarray, tmp_path: Path) -> None:
+    import transformers
+
     found = VoiceEncoder(codec, tmp_path / "kept")(samples)
     # Padding and features as in the original release: a whole code of silence where nothing is left over, and
     # w2v-bert's own feature extractor on the recording with half a code of silence on both sides.
@@ -108,6 +111,8 @@ def test_the_encoder_is_read_strictly(codec: Path, samples: np.ndarray, tmp_path
 def test_a_missing_package_is_named(
     codec: Path, samples: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import transformers
+
     monkeypatch.setattr(transformers, "Xcodec2Model", None)
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     with pytest.raises(CheckpointError, match=r"transformers, 5\.13 or later.*pip install paretone\[llasa\]"):

@@ -16,10 +16,9 @@ from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassage, Timed
 from tests.engine.models.megatts3.small_grapheme_model import FIRST, write_folder
 from tests.engine.models.megatts3.small_release import write_release
+from tests.packages import needs
 
-pytest.importorskip("transformers")
-
-pytestmark = pytest.mark.slow  # Importing transformers takes seconds.
+pytestmark = [needs("transformers"), pytest.mark.slow]  # Importing transformers takes seconds.
 
 TEXT = "this clause has quite a few words in it, " * 4 + "and so has this one."
 

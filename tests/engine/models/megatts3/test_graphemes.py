@@ -14,10 +14,9 @@ from engine.models.megatts3 import graphemes
 from engine.models.megatts3.graphemes import END, GraphemeModel
 from engine.models.megatts3.phone_table import separated
 from tests.engine.models.megatts3.small_grapheme_model import FIRST, write_folder
+from tests.packages import needs
 
-pytest.importorskip("transformers")
-
-pytestmark = pytest.mark.slow  # Importing transformers takes seconds.
+pytestmark = [needs("transformers"), pytest.mark.slow]  # Importing transformers takes seconds.
 TEXT = "Hello, 世界."
 
 

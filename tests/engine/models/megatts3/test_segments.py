@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyloudnorm
 import pytest
 
 from engine.measure.loudness import integrated_loudness
@@ -19,6 +18,8 @@ def speech() -> np.ndarray:
 
 @pytest.mark.parametrize("lufs", [-40.0, -30.0, -26.0])
 def test_a_segment_becomes_as_loud_as_the_prompt_by_the_official_meter(speech: np.ndarray, lufs: float) -> None:
+    import pyloudnorm  # Here, for it brings scipy.
+
     matched = level_matched(speech, lufs, RATE)
     assert matched.dtype == np.float32
     assert integrated_loudness(matched, RATE).lufs == pytest.approx(lufs, abs=1e-3)

@@ -27,11 +27,12 @@ from engine.training.session import CHECKPOINT, Intervals, Milestone
 from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
+from tests.packages import needs
 from tests.workload import workload
 
 __all__ = ["tiny_disk"]
 
-pytest.importorskip("accelerate")
+pytestmark = needs("accelerate")
 
 INTERVALS = Intervals(log_steps=2, validation_steps=4, checkpoint_seconds=0.0, validates_first=True)
 

@@ -33,9 +33,10 @@ from engine.training.processes import join_processes
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model
+from tests.packages import needs
 from tests.workload import crossed, workload
 
-pytest.importorskip("accelerate")
+pytestmark = needs("accelerate")
 
 QUICK = GuidanceFreeOptions(0.5, frames=400, warm_up=2, validation_items=4, learning_rate=1e-3, average_decay=0.9)
 
