@@ -9,7 +9,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.workload import is_thorough
+
 SIZE = 1600, 1000
+NEEDED = ("Xvfb", "pulseaudio")
+"""Programs of a screen with sound."""
+done_on_a_screen = pytest.mark.skipif(
+    os.environ.get("QT_QPA_PLATFORM") == "offscreen" and not is_thorough() and all(map(shutil.which, NEEDED)),
+    reason="another test does it as a window of an X server; without one as well where tests are thorough",
+)
+"""Of a test that another one runs in a process of its own, with a screen and sound."""
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A whole ABX test by keyboard in the real window, with a real sound server: what sounds is what was chosen.
 
-Once on Qt's offscreen platform, and once in a process of its own as a window of an X server.
+In a process of its own, as a window of an X server; without one, or thoroughly, on Qt's offscreen platform.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.setting.setting import Engaged, Setting
 from engine.setting.take import Take
 from tests.app.conftest import close
 from tests.engine import small_speech
-from tests.screen import display  # noqa: F401
+from tests.screen import display, done_on_a_screen  # noqa: F401
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 from tests.workload import workload
 
@@ -68,6 +68,7 @@ def _is_whole(recorded: np.ndarray) -> bool:
     return len(_pieces(recorded)) == 3 * TRIALS and not recorded[-RATE // 20 :].any()
 
 
+@done_on_a_screen
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_abx_by_keyboard(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_path: Path, null_sink: NullSink) -> None:  # noqa: F811

@@ -1,7 +1,7 @@
 """The main job as a user does it, on the bundled model, with real clicks and key presses in the real window.
 
-Once on Qt's offscreen platform, and once in a process of its own as a window of an X server with a sound server, which
-leaves a picture in ``$PARETONE_ARTEFACTS`` where that names a folder.
+In a process of its own, as a window of an X server with a sound server, which leaves a picture in
+``$PARETONE_ARTEFACTS`` where that names a folder. Without those, or thoroughly, on Qt's offscreen platform.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.session.engine_thread import EngineThread
 from engine.setting.profile import Profile
 from tests.app.conftest import close
 from tests.prompts import short_prompts  # noqa: F401
-from tests.screen import display  # noqa: F401
+from tests.screen import display, done_on_a_screen  # noqa: F401
 from tests.sound import NullSink, null_sink  # noqa: F401
 from tests.voices import SECOND
 from tests.workload import workload
@@ -40,6 +40,7 @@ PICTURE = "PARETONE_PICTURE"
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
+@done_on_a_screen
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_pick_calibrate_synthesise_switch_export(
@@ -166,6 +167,7 @@ def test_main_job_in_a_window_with_sound(display: str, null_sink: NullSink, tmp_
     with null_sink.recording() as recording:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+        assert "1 passed" in done.stdout
         assert abs(recording.samples).max() > 0.01, "nothing was heard"
     image = QImage(str(picture))
     assert (image.width(), image.height()) == (1440, 900)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QSettings
 
 from engine.setting.profile import Profile
 from tests.sound import NullSink, null_sink  # noqa: F401
 from tests.workload import workload
 
-STEPS = workload(4, 2)
+TEXT, STEPS = workload(("The salt breeze came across from the sea.", 4), ("The salt breeze came across.", 2))
 PATIENCE_SECONDS = 600
 """When the test gives up; never what it measures."""
 
@@ -21,9 +23,12 @@ PATIENCE_SECONDS = 600
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
-    folder, data = tmp_path / "tour", tmp_path / "data"
+    folder, data, remembered = tmp_path / "tour", tmp_path / "data", tmp_path / "window.ini"
+    settings = QSettings(str(remembered), QSettings.Format.IniFormat)
+    settings.setValue("selection", json.dumps({"text": TEXT}))
+    settings.sync()
     command = [sys.executable, "-m", "app", "--headless-tour", str(folder), "--steps", str(STEPS)]
-    command += ["--data", str(data), "--settings", str(tmp_path / "window.ini")]
+    command += ["--data", str(data), "--settings", str(remembered)]
     environment = os.environ | null_sink.environment | {"QT_QPA_PLATFORM": "offscreen"}
     with null_sink.recording() as recording:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS)

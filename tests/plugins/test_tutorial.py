@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -32,6 +33,19 @@ SHORTER = (
     ("[4, 6, 8, 12]", "[2]"),
 )
 """What the study has, and what is enough for points."""
+COMMANDS = """
+import contextlib, io, json, sys
+from engine import cli
+
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = cli.main(words)
+    print(json.dumps(said.getvalue()))
+    if code:
+        sys.exit(f"{words} ended with {code}")
+"""
+"""Does what several calls of ``paretone`` would, each of which would import everything anew, and prints what each
+printed."""
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -77,24 +91,33 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
         study = study.replace(printed, workload(printed, short))
     found.study.write_text(study, encoding="utf-8")
     variables = {**os.environ, "PARETONE_DATA": str(folder / "data"), "OMP_NUM_THREADS": "1"}
+
+    def done(command: list[str]) -> str:
+        """What the command prints."""
+        one = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
+        assert one.returncode == 0, f"{command}\n{one.stdout}\n{one.stderr}"
+        return one.stdout
+
+    commands: list[list[str]] = []
     for line in "".join(blocks("")).splitlines():
         program, *words = shlex.split(line)
         if program == "source":
             continue  # Activating is the shell's; the environment's own Python is called instead.
         assert program in ("pip", "paretone"), f"the test cannot run {line!r}"
         words = [str(found.package) if word == "path/to/your/folder" else word for word in words]
-        if words[0] == "install":
+        if program == "pip":
+            assert not commands, "Paretone finds what was installed before"
             words += ["--no-index", "--disable-pip-version-check"]
-        elif words[0] == "compare":
+            found.output[f"pip {words[0]}"] = done([str(python), "-m", "pip", *words])
+            continue
+        if words[0] == "compare":
             assert words[1] == "baseline" and words[2].startswith("steps=8,")
             words[1:3] = workload(words[1:3], ["steps=3", words[2].replace("=8,", "=2,")])
             words[words.index("--text") + 1] = workload(words[words.index("--text") + 1], "Rice.")
             words += ["--repeats", "1"]
-        module = "pip" if program == "pip" else "engine"
-        command = [str(python), "-m", module, *words]
-        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-        found.output[f"{program} {words[0]}"] = done.stdout
+        commands.append(words)
+    said = done([str(python), "-c", COMMANDS, json.dumps(commands)]).splitlines()
+    found.output |= {f"paretone {words[0]}": json.loads(one) for words, one in zip(commands, said, strict=True)}
     return found
 
 

@@ -181,9 +181,10 @@ def random_weights(place: Path, results: dict) -> None:
             given = theirs(model, prompt, ids)
             results["differences"][f"{version}, {name}"] = difference(given, ours(profile, folder, prompt, ids))
             results["changed"][f"{version}, {name}"] = difference(given, untouched)
-            with ThreadPoolExecutor(2) as pool, noise_of_its_own():
-                both = list(pool.map(theirs, (model, model), (prompt, prompt), (ids, ids)))
-            results["threads"] &= all(torch.equal(one, given) for one in both)
+            if workload(True, "table" in cases[name]):  # Only layers that are reused have a memory.
+                with ThreadPoolExecutor(2) as pool, noise_of_its_own():
+                    both = list(pool.map(theirs, (model, model), (prompt, prompt), (ids, ids)))
+                results["threads"] += [torch.equal(one, given) for one in both]
             module.remove(model)
             results["restored"] &= torch.equal(theirs(model, prompt, ids, steps=3), briefly)
             results["restored"] &= not any(
@@ -220,10 +221,9 @@ def bundled(place: Path, results: dict) -> None:
     engaged = setting.with_technique(Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
     prompt, prepared = speech._prepare(workload("The juice of lemons makes fine punch.", "Rice."), voice(), options)
     passage = prepared.passages[0]
-    for name, profile in {
-        "baseline": Profile.of(setting, speech.info),
-        "table": Profile.of(engaged, speech.info, (table,)),
-    }.items():
+    # Without a table it does what the releases do under random weights.
+    plain = {"baseline": Profile.of(setting, speech.info)}
+    for name, profile in (workload(plain, {}) | {"table": Profile.of(engaged, speech.info, (table,))}).items():
         module = exported(profile, model.folder, place / f"bundled {name}")
         cfm = official_model(model.folder / "model.safetensors")
         module.apply(cfm, place / f"bundled {name}")
@@ -275,7 +275,7 @@ def refusals(place: Path, results: dict) -> None:
 def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    results = {"differences": {}, "changed": {}, "refusals": {}, "restored": True, "threads": True}
+    results = {"differences": {}, "changed": {}, "refusals": {}, "restored": True, "threads": []}
     output, sys.stdout = sys.stdout, sys.stderr
     with tempfile.TemporaryDirectory() as place, torch.no_grad():
         for part in (random_weights, guidance_free_weights, refusals, bundled):

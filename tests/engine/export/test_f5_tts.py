@@ -54,7 +54,7 @@ def official_run() -> dict:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_official_package_gives_the_engines_mel(official_run: dict) -> None:
-    assert len(official_run["differences"]) == workload(18, 12)
+    assert len(official_run["differences"]) == workload(18, 11)
     assert {name: value for name, value in official_run["differences"].items() if not value < TOLERANCE} == {}
 
 
@@ -65,7 +65,8 @@ def test_profiles_take_effect_and_can_be_removed(official_run: dict) -> None:
     same = [name for name, value in official_run["changed"].items() if value < 10 * TOLERANCE]
     assert same == ["v1, baseline", "v0, baseline"]
     assert official_run["restored"], "removing a profile gives the official output back to the last bit"
-    assert official_run["threads"], "texts are sampled in threads, each with a memory of its own"
+    assert len(official_run["threads"]) >= 2
+    assert all(official_run["threads"]), "texts are sampled in threads, each with a memory of its own"
 
 
 @pytest.mark.slow

@@ -15,12 +15,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 
 
 @pytest.fixture
-def panel(borrowed_window: MainWindow) -> TransferPanel:
-    return shown(borrowed_window)
-
-
-def shown(window: MainWindow) -> TransferPanel:
-    """The panel, for a setting of few steps."""
+def panel(window: MainWindow) -> TransferPanel:
     window.state.selection.set_option("steps", 4)
     return window.panels["transfer"]
 
@@ -31,8 +26,7 @@ def press(window: MainWindow, button, qtbot: QtBot) -> None:
         button.click()
 
 
-def test_a_table_is_measured_on_what_it_has_not_seen(window: MainWindow, qtbot: QtBot) -> None:
-    panel = shown(window)
+def test_a_table_is_measured_on_what_it_has_not_seen(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
     # Without a table the reason is said.
     assert not panel.transfer_button.isEnabled()
     assert "calibrate first" in panel.verdict.text()
@@ -53,28 +47,28 @@ def test_a_table_is_measured_on_what_it_has_not_seen(window: MainWindow, qtbot: 
     )
 
 
-def test_several_sentences_give_one_table(panel: TransferPanel, borrowed_window: MainWindow, qtbot: QtBot) -> None:
+def test_several_sentences_give_one_table(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:
     chosen = panel.chosen
     assert len(chosen) == 2
-    press(borrowed_window, panel.calibrate_button, qtbot)
+    press(window, panel.calibrate_button, qtbot)
     # The small model reads full stops as ends of passages.
-    assert borrowed_window.features["strategy"].state.calibrated_on == tuple(
+    assert window.features["strategy"].state.calibrated_on == tuple(
         replace(one, text=one.text.rstrip(".")) for one in chosen
     )
-    assert "worst error of 2 sentences" in borrowed_window.features["strategy"].state.table.origin
+    assert "worst error of 2 sentences" in window.features["strategy"].state.table.origin
 
 
 def test_an_imported_table_claims_no_sentence_as_its_own(
-    borrowed_window: MainWindow, qtbot: QtBot, panel: TransferPanel
+    window: MainWindow, qtbot: QtBot, panel: TransferPanel
 ) -> None:
-    strategy = borrowed_window.features["strategy"].state
-    state = borrowed_window.state
+    strategy = window.features["strategy"].state
+    state = window.state
     strategy.calibrate()
-    qtbot.waitUntil(lambda: not borrowed_window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert strategy.calibrated_on == (Utterance(state.selection.text.rstrip("."), state.selection.voice),)
     strategy.replace_table(replace(strategy.table, origin="imported from there"), "import")
     strategy.measure_transfer(panel.chosen)
-    command = borrowed_window.jobs.running[0].command
+    command = window.jobs.running[0].command
     assert isinstance(command.request, TransferRequest)
     assert command.request.calibrated == ()
     assert panel.transfer_button.toolTip() == "The transfer is being measured; press Esc to cancel."

@@ -13,8 +13,10 @@ from engine.models.base import SpeechModel, run_to_completion
 from engine.models.catalogue import entry, voices
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
+from tests.prompts import short_prompts  # noqa: F401
+from tests.workload import workload
 
-TEXT = "The birch canoe slid on the smooth planks."
+TEXT = workload("The birch canoe slid on the smooth planks.", "The birch canoe slid.")
 SEEDS = range(3)
 
 
@@ -30,6 +32,7 @@ def spread(model: SpeechModel, steps: int) -> float | None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_prompts")
 def test_two_steps_vary_less_from_seed_to_seed() -> None:
     model = load_model("f5-mini", device="cpu")
     few, many = spread(model, 2), spread(model, 8)

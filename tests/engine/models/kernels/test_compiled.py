@@ -44,11 +44,14 @@ def small(variant: str = ""):
 def fresh_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Nothing that was compiled before is found again, and no thread of the compiler's stays."""
     import torch._inductor.config as inductor
+    from torch._inductor import cpu_vec_isa as processors
 
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
     torch._dynamo.reset()
-    # Neither trial programs, which tell what the compiler can, nor headers for later kernels, of which there are none.
-    # What the compiler can is known; trial programs would take as long as the network.
+    # What the compiler can is known; trial programs would take as long as the network. Matrix extensions are tried out
+    # all the same, so it does without.
+    plain = [one for one in processors.supported_vec_isa_list if type(one).__bool__ is processors.VecISA.__bool__]
+    monkeypatch.setattr(processors, "supported_vec_isa_list", plain)
     with inductor.patch({"compile_threads": 1, "cpp.vec_isa_ok": True}):
         yield
     torch._dynamo.reset()
