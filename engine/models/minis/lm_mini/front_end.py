@@ -90,7 +90,7 @@ class LmMiniFrontEnd:
     @torch.inference_mode()
     def _encoded(self, read: ReadPrompt) -> LmMiniPrompt:
         coding = self._coding
-        phones, notes = phones_of_prompt(read, self._texts, self._vocabulary)
+        phones, notes = phones_of_prompt(read, self._texts)
         frames = coding.frames(read.mel[:, : read.frames])
         who = coding.speaker(read.voice, frames)
         codes = tuple(coding.codes(frames, who).tolist())

@@ -45,7 +45,7 @@ def read_parts(request: LoadRequest, folder: LmMiniFolder) -> LmMiniParts:
         )
     coding: Coding[SpeechTokenizer, Any]
     texts: Texts
-    read: Callable[[Voice], Prompt] = PromptReader(MelFrontEnd(), whole_frames=True)
+    read: Callable[[Voice], Prompt] = PromptReader(MelFrontEnd(), True, layout.vocabulary.index)
     if layout.vocabulary.natural:
         coding, texts = natural_coding(request, tokenizer), NaturalTexts()
     else:

@@ -64,7 +64,7 @@ class OmniMiniFrontEnd:
 
     def __init__(self, coding: Coding[ResidualCodec, Any], texts: Texts, layout: Layout) -> None:
         self._coding, self._texts, self._layout = coding, texts, layout
-        self._read_prompt = PromptReader(MelFrontEnd(), whole_frames=True)
+        self._read_prompt = PromptReader(MelFrontEnd(), True, layout.vocabulary.index)
         self._prompts: Remembered[OmniMiniPrompt] = Remembered(operator.is_)
 
     def passages(
@@ -85,7 +85,7 @@ class OmniMiniFrontEnd:
     @torch.inference_mode()
     def _encoded(self, read: ReadPrompt) -> OmniMiniPrompt:
         coding = self._coding
-        phones, notes = phones_of_prompt(read, self._texts, self._layout.vocabulary)
+        phones, notes = phones_of_prompt(read, self._texts)
         frames = coding.frames(read.mel[:, : read.frames])
         who = coding.speaker(read.voice, frames)
         codes = coding.codes(frames, who).T.contiguous()

@@ -285,7 +285,8 @@ def test_a_voice_whose_phones_are_other_ones_is_aligned(model: MegaSpeech) -> No
     changed = replace(shipped, phones=(*shipped.phones[:3], ("xh", *shipped.phones[3][1:]), *shipped.phones[4:]))
     own, found = (model._front_end._prompt(who) for who in (shipped, changed))
     assert found.spoken.phones != own.spoken.phones
-    assert found.spoken.frames == own.spoken.frames
+    # A recording that is aligned has lost the silence at its ends.
+    assert 0.95 * own.spoken.frames < found.spoken.frames <= own.spoken.frames
 
 
 @pytest.mark.parametrize(
