@@ -10,12 +10,13 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget, QWidgetAction
 
 from app.shell.places import Place, Region
 from app.shell.theme import Colours
+from app.widgets.shrinkable import Shrinkable
 
 
 @runtime_checkable
@@ -26,10 +27,15 @@ class Coloured(Protocol):
         """Draw with ``colours`` from now on."""
 
 
-class Docks:
+_SIDES = (Region.LEFT, Region.RIGHT)
+"""The regions that keep their width when the window gets wider or narrower."""
+
+
+class Docks(QObject):
     """The docks of one window, each with its panel once that is built."""
 
     def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
+        super().__init__(window)
         self._window = window
         self._places = tuple(places)
         self._docks: dict[str, QDockWidget] = {}
@@ -52,7 +58,33 @@ class Docks:
             )
             dock.setWidget(QWidget())
             self._docks[place.name] = dock
+        self._kept: dict[QDockWidget, int] = {}
+        """Widths of the sides, as they were laid out or dragged last."""
+        window.installEventFilter(self)
         self.unlock(False)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Separators between docks are the window's own: where it was clicked, one may have been dragged."""
+        if event.type() is QEvent.Type.MouseButtonRelease:
+            QTimer.singleShot(0, self, self._note_widths)
+        return False
+
+    @Slot()
+    def _note_widths(self) -> None:
+        sides = (dock for region in _SIDES for dock in self._in(region))
+        self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
+
+    def keep_sides(self) -> None:
+        """Let the sides be as wide as they were laid out or dragged last, and the centre have the rest: for a window
+        that became wider or narrower, or got new panels."""
+        if not self._kept and self._window.isVisible():
+            self._note_widths()
+        sides = {dock: width for dock, width in self._kept.items() if dock.isVisible() and not dock.isFloating()}
+        centre = next((dock for dock in self._in(Region.CENTRE) if not dock.visibleRegion().isEmpty()), None)
+        if sides and centre is not None and any(dock.width() != width for dock, width in sides.items()):
+            rest = centre.width() + sum(dock.width() - width for dock, width in sides.items())
+            docks, widths = [*sides, centre], [*sides.values(), max(rest, 1)]
+            self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
 
     def __getitem__(self, name: str) -> QDockWidget:
         return self._docks[name]
@@ -62,8 +94,9 @@ class Docks:
 
     @property
     def version(self) -> int:
-        """Version of saved layouts: layouts of another set of panels are ignored."""
-        return zlib.crc32(" ".join(place.name for place in self._places).encode()) & 0x7FFFFFFF
+        """Version of saved layouts: those of another set of panels, or of the time when Setup had an area apart, are
+        ignored."""
+        return zlib.crc32(" ".join(("one area", *(place.name for place in self._places))).encode()) & 0x7FFFFFFF
 
     @property
     def fronts(self) -> tuple[str, ...]:
@@ -73,7 +106,9 @@ class Docks:
     def put(self, name: str, panel: QWidget) -> None:
         """Put ``panel`` where nothing or its placeholder was."""
         placeholder = self._docks[name].widget()
-        self._docks[name].setWidget(panel)
+        region = next(place.region for place in self._places if place.name == name)
+        # The sides scroll by themselves.
+        self._docks[name].setWidget(panel if region in _SIDES else Shrinkable(panel))
         self.panels[name] = panel
         placeholder.deleteLater()
 
@@ -86,7 +121,7 @@ class Docks:
         dock = self._docks[name]
         dock.show()
         dock.raise_()
-        panel = dock.widget()
+        panel = self.panels.get(name) or dock.widget()
         main = panel.focusProxy()
         if main is not None and main.isEnabled() and main.isVisibleTo(panel):
             main.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -161,8 +196,9 @@ class Docks:
             window.removeDockWidget(dock)
         fronts = [self._docks[name] for name in self.fronts]
         left, centre, right, below = fronts
-        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, left)
-        window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, centre)
+        # All in one area: between two areas, Qt shares out extra room as it likes.
+        window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, left)
+        window.splitDockWidget(left, centre, Qt.Orientation.Horizontal)
         window.splitDockWidget(centre, right, Qt.Orientation.Horizontal)
         window.splitDockWidget(centre, below, Qt.Orientation.Vertical)
         for region in Region:
@@ -184,8 +220,9 @@ class Docks:
     def _share_out(self, left: QDockWidget, centre: QDockWidget, right: QDockWidget, below: QDockWidget) -> None:
         unit = self._window.fontMetrics().height()
         width = max(self._window.width(), 70 * unit)
-        left_width = min(max(int(width * 0.25), 21 * unit), 27 * unit)
+        left_width = min(max(int(width * 0.25), 21 * unit), 25 * unit)
         right_width = min(max(int(width * 0.17), 14 * unit), 20 * unit)
+        self._kept = {left: left_width, right: right_width}
         self._window.resizeDocks(
             [left, centre, right],
             [left_width, width - left_width - right_width, right_width],

@@ -33,6 +33,8 @@ from engine.session.commands import Command, ShutDown
 from engine.session.events import Event
 
 _JOIN_POLL_MILLISECONDS = 20
+_FRAME = 12
+"""Pixels that a window's frame has on each side at most; three times as many with the title above."""
 
 
 class EngineHandle(Protocol):
@@ -168,7 +170,8 @@ class MainWindow(QMainWindow):
         self.theme.apply(Scheme(scheme) if scheme in {one.value for one in Scheme} else Scheme.SYSTEM)
         geometry = settings.value("geometry")
         if not (isinstance(geometry, QByteArray) and self.restoreGeometry(geometry)):
-            available = self.screen().availableSize()
+            # With room for its frame, whose size is not known before it is shown.
+            available = self.screen().availableSize() - QSize(2 * _FRAME, 4 * _FRAME)
             self.resize(QSize(1440, 900).boundedTo(available))
         self.docks.family = str(settings.value("family", ""))
         self.docks.restore(settings.value("layout"))
@@ -185,6 +188,7 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.docks.keep_sides()
         self.notices.place()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -230,6 +234,7 @@ class MainWindow(QMainWindow):
             self.docks.put(name, build())
         else:
             self._follow_theme()
+            self.docks.keep_sides()
             self.is_built = True
             self.built.emit()
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QLineEdit, QMainWindow
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.features.registry import FEATURES
 from app.shell.docks import Docks
 from app.shell.places import Place, Region
+from app.shell.window import MainWindow
+from app.widgets.shrinkable import Shrinkable
 
 PLACES = tuple(place for feature in FEATURES for place in feature.places)
 
@@ -118,3 +122,62 @@ def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMai
     docks.default_layout()
     assert docks["layers"].isHidden()
     assert not docks["attention"].isHidden()
+
+
+def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
+    """Drag what lies at ``start`` by so many pixels to the right."""
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    QTest.mousePress(window, left, none, start)
+    for step in (along // 2, along):
+        QTest.mouseMove(window, start + QPoint(step, 0))
+        QApplication.processEvents()
+    QTest.mouseRelease(window, left, none, start + QPoint(along, 0))
+
+
+def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
+    borrowed_window: MainWindow, qtbot: QtBot
+) -> None:
+    window, docks = borrowed_window, borrowed_window.docks
+
+    def widths() -> tuple[int, int]:
+        return docks["setup"].width(), docks["meters"].width()
+
+    def resize(width: int, height: int) -> None:
+        window.resize(width, height)
+        qtbot.waitUntil(lambda: window.width() == width)
+        # Laid out in turns of their own.
+        for _ in range(20):
+            QApplication.processEvents()
+
+    before = window.size()
+    resize(1440, 900)
+    docks.keep_sides()
+    at_first = widths()
+    assert at_first[0] <= 360
+    for size in ((1920, 1050), (1024, 700), (960, 520), (1920, 1050)):
+        resize(*size)
+        assert (window.width(), window.height()) == size, "the window fits a small screen"
+        assert widths() == at_first
+        assert docks["meters"].geometry().right() < window.width(), "nothing is off the screen"
+    separator = QPoint(docks["setup"].geometry().right() + 2, window.height() // 2)
+    _drag(window, separator, 100)
+    qtbot.waitUntil(lambda: docks._kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
+    resize(1440, 900)
+    assert widths() == (at_first[0] + 100, at_first[1]), "what the user drags stays"
+    docks.default_layout()
+    resize(before.width(), before.height())
+    docks.keep_sides()
+
+
+def test_a_panel_scrolls_where_it_has_less_room_than_it_needs(qtbot: QtBot) -> None:
+    panel = QWidget()
+    panel.setMinimumSize(900, 700)
+    area = Shrinkable(panel)
+    qtbot.addWidget(area)
+    area.resize(400, 300)
+    area.show()
+    assert area.minimumSizeHint().width() < 400 and area.minimumSizeHint().height() < 300
+    assert (panel.width(), panel.height()) == (900, 700)
+    assert area.horizontalScrollBar().maximum() > 0 and area.verticalScrollBar().maximum() > 0
+    area.resize(1000, 800)
+    assert (panel.width(), panel.height()) == (1000, 800)

@@ -351,11 +351,10 @@ def test_nothing_is_cut_off(shared_window: MainWindow, qtbot: QtBot, size: tuple
     qtbot.wait(50)
 
     def cut_off() -> list[str]:
-        seen = [
-            (place.name, dock.widget()) for place, dock in shared_window.docks if not dock.visibleRegion().isEmpty()
-        ]
+        seen = [(place.name, dock) for place, dock in shared_window.docks if not dock.visibleRegion().isEmpty()]
         assert len(seen) > 2
-        return [name for name, panel in seen if panel.width() < panel.minimumSizeHint().width()]
+        panels = shared_window.panels
+        return [name for name, dock in seen if dock.width() < panels[name].minimumSizeHint().width()]
 
     qtbot.waitUntil(lambda: not cut_off() and shared_window.minimumSizeHint().width() <= size[0])
 
