@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 from app.audio.device import Sound, probe
 from app.audio.player import Player
 from app.audio.switching import Mode
+from app.features.listen.coming import ComingTake
 from app.features.listen.deck import Deck
 from app.features.listen.plots import ComparisonPlots, Picture
 from app.features.listen.transport import TransportBar
@@ -55,6 +56,12 @@ class ListenPanel(QWidget):
         self._problem: str | None = None
         self._probing = False
         self._looked = False
+        self._coming: ComingTake | None = None
+        """The take that is being made."""
+        self._streamed = ""
+        """The side of the take that was heard last while it was made."""
+        self._stale = False
+        """Whether more of it came than is drawn."""
         self.setAccessibleName("Listen")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._make_widgets()
@@ -78,6 +85,24 @@ class ListenPanel(QWidget):
         """Show the differences between A and B, as a sentence, or ``""``."""
         self._difference.setText(text)
         self._difference.setVisible(bool(text))
+
+    def begin_take(self, side: str, rate: int) -> None:
+        """A take for ``side`` is being made; :meth:`add_to_take` brings its sound at ``rate`` hertz."""
+        self._coming, self._streamed = ComingTake(side, rate), side
+        self._stale = False
+        self._show_deck()
+
+    def add_to_take(self, samples: np.ndarray) -> None:
+        """More samples (n,) of the take that is being made."""
+        if self._coming is not None:
+            self._coming.add(samples)
+            self._stale = True
+
+    def end_take(self, finished: bool) -> None:
+        """The take is complete, and is drawn as a whole once it was analysed; or it was given up."""
+        if not finished:
+            self._coming = None
+            self._draw()
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
@@ -168,6 +193,7 @@ class ListenPanel(QWidget):
     # --- Showing ----------------------------------------------------------------------------------------------------
     @Slot()
     def _show_takes(self) -> None:
+        self._coming = None
         takes = self.deck.analysis.takes
         self.plots.set_names(*(_name(take) for take in takes))
         for side, take in zip(SIDES, takes, strict=True):
@@ -182,6 +208,11 @@ class ListenPanel(QWidget):
             None if take is None else Picture(take.samples * np.float32(gain), take.sample_rate, mel + np.log(gain))
             for take, mel, gain in zip(analysis.takes, analysis.mels, deck.gains, strict=True)
         )
+        if self._coming is not None and self._coming.picture is not None:
+            shown = {"A": picture_a, "B": picture_b, self._coming.side: self._coming.picture}
+            self.plots.set_pictures(shown["A"], shown["B"], f"Take {self._coming.side} is being made.")
+            self._stale = False
+            return
         take_a, take_b = analysis.takes
         reason = ""
         if take_a is not None and take_b is not None:
@@ -210,7 +241,10 @@ class ListenPanel(QWidget):
         if position != was_at:
             self.position_changed.emit(position)
         streaming = self.player.streaming
-        if self.isVisible() and position != was_at and not streaming:
+        if self._stale and self.isVisible():
+            self._draw()
+        alone = streaming and self.player.comparison.mode is Mode.ALONE
+        if self.isVisible() and position != was_at and not alone:
             self.plots.set_position(position)
         self._facts.show_underruns(underruns, self.player.starvations)
         self._transport.show_time(f"{position:.2f} s" if streaming else f"{position:.2f} / {self.deck.duration:.2f} s")
@@ -228,8 +262,12 @@ class ListenPanel(QWidget):
     def _show_deck(self) -> None:
         """Show choice, takes, loop and gains."""
         deck = self.deck
-        self._transport.show_sides(deck.heard, [side for side, take in deck.takes.items() if take is not None])
-        self.plots.set_heard(SIDES.index(deck.heard) if deck.takes[deck.heard] is not None else None)
+        there = [side for side, take in deck.takes.items() if take is not None]
+        streams = self.player.streaming and self.player.comparison.mode is Mode.STREAM
+        heard = self._streamed if streams and self._streamed else deck.heard
+        self._transport.show_sides(heard, there)
+        heard = heard if streams or heard in there else ""
+        self.plots.set_heard(SIDES.index(heard) if heard else None)
         self._transport.show_loop(deck.loop)
         self.plots.set_loop(deck.loop)
         parts = [

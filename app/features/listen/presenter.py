@@ -217,7 +217,12 @@ class ListenPresenter(Presenter):
             self._streaming = event.job
             self._waited_before = self._waited
             self.listen.deck.begin_stream(event.sample_rate)
+            job = self._state.jobs.find(event.job)
+            side = _SIDES.get(job.kind) if job is not None else None
+            if side is not None:
+                self.listen.begin_take(side, event.sample_rate)
         self.listen.deck.append(event.samples)
+        self.listen.add_to_take(event.samples)
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
@@ -230,6 +235,7 @@ class ListenPresenter(Presenter):
         if outcome is Outcome.FAILED:
             self._failures[side] = sentence
         if self.listen is not None:
+            self.listen.end_take(outcome is Outcome.FINISHED)
             self._show_warning()
 
     def _end_stream(self) -> None:

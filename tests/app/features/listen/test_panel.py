@@ -17,6 +17,7 @@ from app.audio.player import Player
 from app.audio.switching import Mode
 from app.features.listen.panel import STEP_SECONDS, ListenPanel
 from app.shell.theme import DARK, LIGHT
+from engine.audio.spectrogram import HOP
 from engine.models.catalogue import voice
 from engine.setting.setting import Setting
 from engine.setting.take import Take
@@ -343,3 +344,38 @@ def test_a_panel_whose_player_is_lent_leaves_it_alone(panel: ListenPanel, speech
     panel.deck.take_back()
     qtbot.waitUntil(lambda: len(panel.deck._loaded) == 2)
     assert not player.mixer._out_and_in
+
+
+def test_a_take_is_drawn_while_it_is_made(empty: ListenPanel, speech: np.ndarray, qtbot) -> None:
+    panel, plots = empty, empty.plots
+    set_takes(panel, qtbot, take(speech, "baseline"), None)
+    pieces = np.array_split(speech, 4)
+    panel.deck.begin_stream(RATE)
+    panel.begin_take("B", RATE)
+    assert "background" in plots._titles[1].styleSheet() and plots._heard == 1, "the letter that is heard is lit"
+    for number, piece in enumerate(pieces, start=1):
+        panel.deck.append(piece)
+        panel.add_to_take(piece)
+        panel._refresh()
+        drawn, known = plots._pictures[1], plots._pictures[0]
+        np.testing.assert_array_equal(drawn.samples, np.concatenate(pieces[:number]))
+        assert abs(len(drawn.mel) * HOP / RATE - drawn.seconds) < 2 * HOP / RATE
+        assert known is not None and len(known.samples) == len(speech), "A stays"
+        assert plots._notes[1].textItem.toPlainText() == ""
+    assert plots._notes[2].textItem.toPlainText() == "Take B is being made."
+    panel.deck.end_stream()
+    panel.end_take(True)
+    set_takes(panel, qtbot, take(speech, "baseline"), take(speech, "accelerated"))
+    assert len(plots._pictures[1].mel) == len(plots._pictures[0].mel)
+    assert plots._notes[2].textItem.toPlainText() == ""
+
+
+def test_a_take_that_is_given_up_is_drawn_no_longer(empty: ListenPanel, speech: np.ndarray, qtbot) -> None:
+    empty.deck.begin_stream(RATE)
+    empty.begin_take("A", RATE)
+    empty.add_to_take(speech)
+    empty._refresh()
+    assert empty.plots._pictures[0] is not None
+    empty.end_take(False)
+    assert empty.plots._pictures[0] is None
+    assert empty.plots._notes[0].textItem.toPlainText() == "Take A will appear here."
