@@ -98,7 +98,7 @@ class TakesPanel(QWidget):
             ("Set &B", "Compare with the selected take as B", "B", self.set_b, True, True),
             ("S&tar", "Star or unstar the selected takes", "S", self.star, False, True),
             (
-                "&Use in Setup",
+                "Use i&n Setup",
                 "Load this take's settings into Setup, to change and run them again",
                 "R",
                 self.rerun,
