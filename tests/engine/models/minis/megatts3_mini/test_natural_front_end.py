@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -89,10 +90,21 @@ def test_the_phones_of_an_own_recording_are_found_in_it(model: SpeechModel, reco
     assert len(spoken(model, "Good morning.", Voice("own", "Own", str(recording), "Hello there."))) > 10_000
 
 
-def test_a_phone_that_the_model_does_not_have_is_named(model: SpeechModel, recording: Path):
+def test_a_voice_with_phones_of_another_alphabet_is_aligned_by_its_transcript(model: SpeechModel, recording: Path):
     voice = Voice("toy", "Toy", str(recording), "Hello.", (("hh", 0.0, 1.0),))
-    with pytest.raises(TextError, match="'hh'"):
-        spoken(model, "Hello.", voice)
+    own = replace(voice, phones=())
+    assert np.array_equal(spoken(model, "Hello.", voice), spoken(model, "Hello.", own))
+
+
+def test_a_phone_that_the_model_does_not_have_is_named(folder: Path, tmp_path: Path, recording: Path):
+    fewer = tmp_path / "model"
+    shutil.copytree(folder, fewer)
+    (tmp_path / MODEL.vocoder).symlink_to(folder.parent / MODEL.vocoder)
+    vocabulary = fewer / "vocab.txt"
+    vocabulary.write_text(vocabulary.read_text("utf-8").replace("\nh\n", "\n"), "utf-8")
+    model = load_model(MODEL.id, folder=str(fewer), device="cpu")
+    with pytest.raises(TextError, match="'h'"):
+        spoken(model, "Hello.", Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 1.0),)))
 
 
 def test_without_the_vocoder_of_natural_speech_it_says_what_is_missing(folder: Path, tmp_path: Path):
