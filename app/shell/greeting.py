@@ -43,7 +43,7 @@ class Greeting(QObject):
     @Slot()
     @Slot(object, object, str)
     def _later(self, *ended: object) -> None:
-        # In a turn of its own: the window enables actions after the job.
+        # Once this event is over: the window enables actions only after it.
         if self._waits:
             QTimer.singleShot(0, self._speak)
 

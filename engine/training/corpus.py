@@ -1,4 +1,4 @@
-"""Speech to train on, whoever spoke it."""
+"""Corpora of speech to train on, by any speaker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m engine.training.recipes.told_text``: what a natural F5 speaks when it is told the text less exactly.
+"""``python -m engine.training.recipes.told_text``: how a natural F5 speaks when its text is aligned less exactly.
 
 With every phone told at its own frames, predicted naturalness does not fall with the steps; with phones spread over
 their words or phrases the model decides more itself, and steps matter. Each alignment is a study over steps, by the
