@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QObject, Signal
 
 from app.state.differences import differences, speed_of_b
@@ -58,8 +60,7 @@ class Comparison(QObject):
             return ""
         apart = [what for what, left, right in _conditions(one, two) if left != right]
         if apart:
-            listed = ", ".join(apart[:-1]) + (" and " if len(apart) > 1 else "") + apart[-1]
-            return f"No speed-up is given: A and B differ in {listed}."
+            return f"No speed-up is given: A and B differ in {_listed(apart)}."
         ratio = one.measurements.real_time_factor / two.measurements.real_time_factor
         return f"{speed_of_b(ratio)} (one run each)"
 
@@ -68,5 +69,10 @@ class Comparison(QObject):
         others = [one.what for one in self.differences() if not one.technique]
         if not others:
             return ""
-        listed = ", ".join(others[:-1]) + (" and " if len(others) > 1 else "") + others[-1]
-        return f"A and B also differ in {listed}: what you hear is not the technique alone."
+        return f"A and B also differ in {_listed(others)}: what you hear is not the technique alone."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """At least one of them, the last after "and"."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last

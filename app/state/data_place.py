@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QStandardPaths
 
 from engine.errors import SettingError
+from engine.files import write_atomically
 from engine.paths import data_folder
 
 
@@ -31,7 +32,7 @@ def choose_folder(folder: Path) -> str:
         raise SettingError(f"Nothing can be written to {folder} ({error.strerror}); choose another folder.") from error
     try:
         _file().parent.mkdir(parents=True, exist_ok=True)
-        _file().write_text(f"{folder.absolute()}\n", "utf-8")
+        write_atomically(_file(), f"{folder.absolute()}\n".encode())
     except OSError as error:
         return f"That holds for this session only: {_file()} cannot be written ({error.strerror})."
     return ""

@@ -7,45 +7,45 @@ Numbers are shown with a point. A decimal comma is read as well, as keyboards of
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale, QPoint, Qt, Signal
 from PySide6.QtGui import QValidator, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSlider, QSpinBox, QToolTip
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSlider, QSpinBox, QToolTip, QWidget
 
 _TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)
 """A number, or the beginning of one."""
 
 
-class ComboBox(QComboBox):
+if TYPE_CHECKING:
+    _Widget = QWidget
+else:
+    _Widget = object
+
+
+class _Unwheeled(_Widget):
+    """Takes the focus by a click, but not by the wheel, which passes over it until then."""
+
+    def __init__(self, *arguments: Any, **properties: Any) -> None:
+        super().__init__(*arguments, **properties)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class ComboBox(_Unwheeled, QComboBox):
     """A choice; its arguments are those of Qt's."""
 
-    def __init__(self, *arguments: Any, **properties: Any) -> None:
-        super().__init__(*arguments, **properties)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-
-class Slider(QSlider):
+class Slider(_Unwheeled, QSlider):
     """A slider; its arguments are those of Qt's."""
 
-    def __init__(self, *arguments: Any, **properties: Any) -> None:
-        super().__init__(*arguments, **properties)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-
-class SpinBox(QSpinBox):
+class SpinBox(_Unwheeled, QSpinBox):
     """A whole number; its arguments are those of Qt's."""
 
     refused = Signal(str)
@@ -53,14 +53,7 @@ class SpinBox(QSpinBox):
 
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
     def fixup(self, text: str) -> str:
         """Say why ``text`` is not taken; Qt brings the last value back then."""
@@ -69,7 +62,7 @@ class SpinBox(QSpinBox):
         return text
 
 
-class DoubleSpinBox(QDoubleSpinBox):
+class DoubleSpinBox(_Unwheeled, QDoubleSpinBox):
     """A number with decimals; its arguments are those of Qt's."""
 
     refused = Signal(str)
@@ -77,15 +70,8 @@ class DoubleSpinBox(QDoubleSpinBox):
 
     def __init__(self, *arguments: Any, **properties: Any) -> None:
         super().__init__(*arguments, **properties)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setKeyboardTracking(False)  # Else the beginning of what is typed would be taken.
         self.setLocale(QLocale.c())
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         """Permit what can become a number by further typing, with a decimal comma or point."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,13 +61,8 @@ def anna(tmp_path_factory: pytest.TempPathFactory) -> Voice:
 
 
 @pytest.fixture(autouse=True)
-def _one_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-    torch.set_flush_denormal(False)
 
 
 class Follower(SilentObserver):

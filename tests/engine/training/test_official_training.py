@@ -4,7 +4,7 @@ bundled model's, from the release's folder to a file that the release is decoded
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +108,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Releas
 
 
 @pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, one_thread: None) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
     monkeypatch.setattr(adapter, "CONTEXT", 300)
     # The small codec has more codes than the small language model.
@@ -116,11 +116,6 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(
         LlasaTeacher, "hear", lambda one, *given: [code % llasa_release.CODES for code in hear(one, *given)]
     )
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-    torch.set_flush_denormal(False)
 
 
 def teacher_of(release: Release) -> OfficialTeacher:

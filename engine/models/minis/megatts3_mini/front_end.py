@@ -26,10 +26,8 @@ from engine.models.megatts3.phone_table import ENGLISH_TONE, durations_of_phones
 from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.minis.megatts3_mini.phones import phone_ids, phones_of_frames
 from engine.models.minis.prompts import phones_of_prompt
+from engine.models.minis.texts import Spoken
 from engine.setting.knobs import Values
-
-Spoken = tuple[str, tuple[TimedPhone, ...]]
-"""A piece of text and its phones."""
 
 
 class TimedPhoneFrontEnd(ABC):

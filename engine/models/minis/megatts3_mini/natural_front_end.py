@@ -14,8 +14,9 @@ from engine.front_end.timed_phone import TimedPhone
 from engine.models.base import Voice
 from engine.models.f5.prompts import PromptReader
 from engine.models.megatts3.config import LATENT_STRIDE
-from engine.models.minis.megatts3_mini.front_end import Spoken, TimedPhoneFrontEnd
+from engine.models.minis.megatts3_mini.front_end import TimedPhoneFrontEnd
 from engine.models.minis.natural.grouped import GROUP_HOP, GroupedCodec
+from engine.models.minis.texts import Spoken
 from engine.setting.knobs import Values
 
 DURATION_HOP = GROUP_HOP // LATENT_STRIDE
