@@ -27,6 +27,7 @@ class Coloured(Protocol):
         """Draw with ``colours`` from now on."""
 
 
+_DOCKED = (Region.LEFT, Region.CENTRE, Region.RIGHT, Region.BELOW)
 _SIDES = (Region.LEFT, Region.RIGHT)
 """The regions that keep their width when the window gets wider or narrower."""
 
@@ -37,7 +38,9 @@ class Docks(QObject):
     def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
         super().__init__(window)
         self._window = window
-        self._places = tuple(places)
+        self._places = tuple(one for one in places if one.region in _DOCKED)
+        self.feet = tuple(one for one in places if one.region is Region.FOOT)
+        """The places that are bars at the foot of the window, on top of each other."""
         self._docks: dict[str, QDockWidget] = {}
         self._before: QByteArray | None = None
         self.family = ""
@@ -101,15 +104,19 @@ class Docks(QObject):
     @property
     def fronts(self) -> tuple[str, ...]:
         """The names of the panels that are in front of their regions at first."""
-        return tuple(next(self._in(region)).objectName() for region in Region)
+        return tuple(next(self._in(region)).objectName() for region in _DOCKED)
 
     def put(self, name: str, panel: QWidget) -> None:
         """Put ``panel`` where nothing or its placeholder was."""
+        self.panels[name] = panel
+        foot = next((one for one in self.feet if one.name == name), None)
+        if foot is not None:
+            add_bar(self._window, name, foot.title, panel, Qt.ToolBarArea.BottomToolBarArea)
+            return
         placeholder = self._docks[name].widget()
         region = next(place.region for place in self._places if place.name == name)
         # The sides scroll by themselves.
         self._docks[name].setWidget(panel if region in _SIDES else Shrinkable(panel))
-        self.panels[name] = panel
         placeholder.deleteLater()
 
     def bring_forward(self, name: str) -> None:
@@ -118,10 +125,14 @@ class Docks(QObject):
 
     def go_to(self, name: str) -> None:
         """Show the panel and put the focus into it."""
-        dock = self._docks[name]
-        dock.show()
-        dock.raise_()
-        panel = self.panels.get(name) or dock.widget()
+        panel = self.panels.get(name)
+        if name in self._docks:
+            dock = self._docks[name]
+            dock.show()
+            dock.raise_()
+            panel = panel or dock.widget()
+        if panel is None:
+            return
         main = panel.focusProxy()
         if main is not None and main.isEnabled() and main.isVisibleTo(panel):
             main.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -201,7 +212,7 @@ class Docks(QObject):
         window.splitDockWidget(left, centre, Qt.Orientation.Horizontal)
         window.splitDockWidget(centre, right, Qt.Orientation.Horizontal)
         window.splitDockWidget(centre, below, Qt.Orientation.Vertical)
-        for region in Region:
+        for region in _DOCKED:
             docks = list(self._in(region))
             for before, dock in itertools.pairwise(docks):
                 window.tabifyDockWidget(before, dock)
@@ -231,8 +242,15 @@ class Docks(QObject):
         self._window.resizeDocks([centre, below], [1000, 1000], Qt.Orientation.Vertical)
 
 
-def add_bar(window: QMainWindow, name: str, title: str, content: QWidget) -> tuple[QToolBar, QAction]:
-    """A fixed bar above the docks that holds ``content`` alone; and the action that shows it."""
+def add_bar(
+    window: QMainWindow,
+    name: str,
+    title: str,
+    content: QWidget,
+    area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea,
+) -> tuple[QToolBar, QAction]:
+    """A fixed bar in ``area``, above the docks by default, that holds ``content`` alone; and the action that shows
+    it."""
     bar = QToolBar(title, movable=False)
     bar.setObjectName(name)
     bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
@@ -241,5 +259,5 @@ def add_bar(window: QMainWindow, name: str, title: str, content: QWidget) -> tup
     shown.setDefaultWidget(content)
     bar.addAction(shown)
     bar.toggleViewAction().setVisible(False)
-    window.addToolBar(bar)
+    window.addToolBar(area, bar)
     return bar, shown

@@ -130,7 +130,7 @@ class Menus:
         menu.addAction(actions.reload)
 
     def _fill_view(self, menu: QMenu, actions: Actions, docks: Docks) -> None:
-        for index, (place, _) in enumerate(docks, start=1):
+        for index, place in enumerate((*(place for place, _ in docks), *docks.feet), start=1):
             shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}"
             go = actions.make(f"Go to {place.title}", f"Show the panel {place.title}", shortcut)
             go.triggered.connect(lambda _=False, one=place.name: docks.go_to(one))

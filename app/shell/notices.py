@@ -62,7 +62,8 @@ class Notices(QObject):
     def place(self) -> None:
         """Put the banner over the last line of the bars, so that nothing moves when it comes and goes."""
         bars = self._window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        below = max((bar.geometry().bottom() + 1 for bar in bars if bar.isVisible()), default=0)
+        above = [one for one in bars if self._window.toolBarArea(one) is Qt.ToolBarArea.TopToolBarArea]
+        below = max((bar.geometry().bottom() + 1 for bar in above if bar.isVisible()), default=0)
         self.banner.setFixedWidth(max(0, self._window.width() - 2 * _MARGIN))
         self.banner.move(_MARGIN, max(0, below - self.banner.line_height + _MARGIN))
         self.banner.raise_()

@@ -7,12 +7,14 @@ from enum import Enum
 
 
 class Region(Enum):
-    """A part of the window; panels that share one are tabs, the first of them in front."""
+    """A part of the window. Panels that share one are tabs, the first of them in front; only the foot is a fixed bar
+    for each panel."""
 
     LEFT = "left"
     CENTRE = "centre"
     RIGHT = "right of the centre"
     BELOW = "below the centre"
+    FOOT = "below everything else"
 
 
 @dataclass(frozen=True)

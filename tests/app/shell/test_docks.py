@@ -56,6 +56,22 @@ def test_a_new_panel_is_one_more_place(host: QMainWindow, qtbot: QtBot) -> None:
     qtbot.waitUntil(panel.hasFocus)
 
 
+def test_a_panel_at_the_foot_is_a_bar_below_all_docks(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host, (*PLACES, Place("foot", "Foot", Region.FOOT)))
+    docks.default_layout()
+    panel = QLineEdit()
+    docks.put("foot", panel)
+    assert docks.panels == {"foot": panel}
+    assert "foot" not in {place.name for place, _ in docks}
+    qtbot.waitUntil(lambda: panel.isVisible() and panel.width() > 0.9 * host.width())
+    top = panel.mapTo(host, QPoint(0, 0)).y()
+    assert all(dock.geometry().bottom() < top for _, dock in docks if dock.isVisible())
+    assert docks.saved() and not docks["log"].isHidden()
+    host.activateWindow()
+    docks.go_to("foot")
+    qtbot.waitUntil(panel.hasFocus)
+
+
 def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> None:
     docks = Docks(host, PLACES)
     docks.default_layout()
