@@ -74,7 +74,6 @@ LONGEST_FILES = (
     "plugins/test_plugins.py",
     "packaging/test_dev.py",
     "engine/models/families/test_language.py",
-    "engine/training/recipes/test_megatts3_mini.py",
     "engine/techniques/blockwise/test_blockwise.py",
     "app/features/test_masked.py",
     "engine/models/kernels/test_split_products.py",

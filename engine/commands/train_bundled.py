@@ -17,22 +17,20 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "vocos-mini": "Make the bundled vocoder from flite's speech.",
     "f5-mini": "Make the bundled F5-TTS from flite's speech.",
-    "mel-codec": "Make the codec of the bundled MegaTTS 3 from flite's speech.",
-    "megatts3-mini": "Make the bundled MegaTTS 3 from flite's speech, through a mel-codec.",
     "speech-tokenizer": "Make the tokenizer of the bundled language model from flite's speech.",
     "lm-mini": "Make the bundled speech language model from flite's speech, through a speech-tokenizer.",
     "codec-mini": "Make the codec of the bundled masked-diffusion model from flite's speech.",
     "omni-mini": "Make the bundled masked-diffusion model from flite's speech, through a codec-mini.",
     "voice-vocoder": "Make the vocoder of natural speech from a voice-corpus.",
     "voice-f5": "Make an F5-TTS that speaks naturally from a voice-corpus.",
-    "voice-megatts3": "Make a MegaTTS 3 that speaks naturally from a voice-corpus.",
+    "voice-megatts3": "Make the bundled MegaTTS 3 from a voice-corpus.",
     "voice-tokenizer": "Make the tokenizer of a language model that speaks naturally from a voice-corpus.",
     "voice-codec": "Make the codec of a masked-diffusion model that speaks naturally from a voice-corpus.",
     "voice-lm": "Make a speech language model that speaks naturally from a voice-corpus, through a voice-tokenizer.",
     "voice-omni": "Make a masked-diffusion model that speaks naturally from a voice-corpus, through a voice-codec.",
 }
 """By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
-THROUGH_A_CODEC = ("megatts3-mini", "lm-mini", "omni-mini", "voice-lm", "voice-omni")
+THROUGH_A_CODEC = ("lm-mini", "omni-mini", "voice-lm", "voice-omni")
 CODECS = {
     "voice-lm": "voice-tokenizer/export next to the work folder",
     "voice-omni": "voice-codec/export next to the work folder",

@@ -21,7 +21,7 @@ from engine.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
 from engine.models.minis.lm_mini.voices import no_mean_mel
 from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
-from engine.models.shipped_voices import ARCTIC, names_of, voices_of
+from engine.models.shipped_voices import ARCTIC, NATURAL, names_of, voices_of
 from engine.paths import data_folder, resource
 from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.editions import owner_of_voice
@@ -59,7 +59,7 @@ class CatalogueEntry:
     transcribes itself."""
     own_recordings: bool = True
     """Whether it can speak as in a recording of the user's own; a folder of natural speech can in any case."""
-    voice_set: str = ARCTIC
+    voice_set: str = NATURAL
     """Which of the shipped voices it is offered; see :mod:`engine.models.shipped_voices`."""
     architectures: tuple[str, ...] = ()
     """Names of the released architectures that its files may have; any other is described by a sidecar in their
@@ -134,6 +134,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         default_options=Values(steps=16),
         bundled=True,
         vocoder="vocos-mini",
+        voice_set=ARCTIC,
         architectures=tuple(F5_VARIANTS),
         kind=F5,
     ),
@@ -155,13 +156,14 @@ MODELS: tuple[CatalogueEntry, ...] = (
     CatalogueEntry(
         "megatts3-mini",
         "MegaTTS 3 mini",
-        "8 million parameters in the official layout, two voices, English; ships with Paretone.",
+        "11 million parameters in the official layout, five voices, English; ships with Paretone.",
         "flow",
         APACHE,
         "megatts3-mini",
         MEGATTS3_MINI_OPTIONS,
+        default_options=Values(steps=16, intelligibility=1.4, similarity=1.2),
         bundled=True,
-        vocoder="vocos-mini",
+        vocoder="natural-vocoder",
         guidance=TwoWeightGuidance(),
         loader="megatts3",
         weights="diffusion_transformer",
@@ -190,6 +192,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         LM_MINI_OPTIONS,
         bundled=True,
         vocoder="vocos-mini",
+        voice_set=ARCTIC,
         loader="lm_mini",
         own_recordings=False,
     ),
@@ -204,6 +207,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         default_options=Values(steps=16, position_temperature=0.0),
         bundled=True,
         vocoder="vocos-mini",
+        voice_set=ARCTIC,
         loader="omni_mini",
     ),
     CatalogueEntry(

@@ -21,7 +21,11 @@ class ReplacedModel:
     """Ids of the voices that it came with."""
 
 
-REPLACED: Mapping[str, ReplacedModel] = {}
+REPLACED: Mapping[str, ReplacedModel] = {
+    "69182defcf9370efb631e40b3d7f7c64b1c7a7bec09c0244619245ba2e655c0a": ReplacedModel(
+        "megatts3-mini", "MegaTTS 3 mini", ("slt", "rms")
+    ),
+}
 """By the SHA-256 of the weights, hexadecimal."""
 
 

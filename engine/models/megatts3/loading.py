@@ -19,12 +19,9 @@ from engine.models.megatts3.dit import BRANCHES, MegaDiT
 from engine.models.megatts3.durations import Tempo
 from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassages, MegaPrompt
-from engine.models.minis.folder import NATURAL_PHONES, PHONES
+from engine.models.minis.folder import NATURAL_PHONES
 from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
-from engine.models.minis.megatts3_mini.decoding import MelDecoder
 from engine.models.minis.megatts3_mini.front_end import MegaMiniFrontEnd
-from engine.models.minis.megatts3_mini.natural_front_end import NaturalMegaFrontEnd
-from engine.models.minis.megatts3_mini.phones import KNOWN
 from engine.models.minis.natural.grouped import GroupedCodec
 from engine.setting.knobs import Values
 
@@ -42,17 +39,9 @@ def load_megatts3(request: LoadRequest) -> MegaSpeech:
 
 def _bundled(request: LoadRequest) -> MegaSpeech:
     folder = MegaMiniFolder(request.place, request.check)
-    if folder.is_natural:
-        return _natural(request, folder)
-    codec = folder.codec(request.device)
-    decoder = MelDecoder(codec, request.vocos())
-    front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), True, KNOWN), folder.durations())
-    return _speech(request, folder.weights_path, folder.backbone(), decoder, front_end, PHONES)
-
-
-def _natural(request: LoadRequest, folder: MegaMiniFolder) -> MegaSpeech:
-    codec, vocabulary = GroupedCodec(request.natural_vocoder()), folder.vocabulary()
-    front_end = NaturalMegaFrontEnd(codec, PromptReader(MelFrontEnd(), True, vocabulary.index), vocabulary)
+    vocabulary = folder.vocabulary()
+    codec = GroupedCodec(request.natural_vocoder())
+    front_end = MegaMiniFrontEnd(codec, PromptReader(MelFrontEnd(), True, vocabulary.index), vocabulary)
     return _speech(request, folder.weights_path, folder.backbone(), codec, front_end, NATURAL_PHONES)
 
 

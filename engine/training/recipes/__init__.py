@@ -2,8 +2,6 @@
 
     paretone train vocos-mini --minutes 40 --work runs/vocos-mini
     paretone train f5-mini --minutes 60 --work runs/f5-mini
-    paretone train mel-codec --minutes 10 --work runs/mel-codec
-    paretone train megatts3-mini --minutes 30 --work runs/megatts3-mini --codec runs/mel-codec/export
     paretone train speech-tokenizer --minutes 20 --work runs/speech-tokenizer
     paretone train lm-mini --minutes 50 --work runs/lm-mini --codec runs/speech-tokenizer/export
     paretone train codec-mini --minutes 9 --work runs/codec-mini
@@ -11,6 +9,7 @@
     paretone train voice-corpus --work runs/voice-corpus
     paretone train voice-vocoder --minutes 60 --work runs/voice-vocoder
     paretone train voice-f5 --minutes 600 --work runs/voice-f5
+    paretone train voice-megatts3 --minutes 100 --half --work runs/voice-megatts3
     python -m engine.training.recipes.judging --models FOLDER
     python -m engine.training.recipes.manifest --manifest runs/manifest/flite.csv --corpus runs/corpus
 

@@ -23,9 +23,6 @@ from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.recipes.f5_mini import F5Mini
 from engine.training.recipes.f5_recipe import F5Options
 from engine.training.recipes.lm_mini import LmMini, LmMiniOptions
-from engine.training.recipes.mega_recipe import MegaOptions
-from engine.training.recipes.megatts3_mini import MegaMini
-from engine.training.recipes.mel_codec import MelCodecOptions, MelCodecRecipe
 from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
 from engine.training.recipes.natural_language import NaturalLm, NaturalOmni
 from engine.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
@@ -105,15 +102,6 @@ def _vocos_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> R
     return VocosMini(corpus, device, VocosOptions(**job.common), job.initial)
 
 
-def _mel_codec(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return MelCodecRecipe(corpus, device, MelCodecOptions(**job.common))
-
-
-def _megatts3_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    codec = job.codec or resource("models", "megatts3-mini", "wavvae")
-    return MegaMini(corpus, codec, job.work, device, MegaOptions(**job.common))
-
-
 def _speech_tokenizer(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     return SpeechTokenizerRecipe(corpus, device, SpeechTokenizerOptions(**job.common))
 
@@ -165,8 +153,6 @@ def _natural_omni(job: BundledTraining, corpus: Corpus, device: torch.device) ->
 RECIPES: Mapping[str, Make] = {
     "vocos-mini": _vocos_mini,
     "f5-mini": _f5_mini,
-    "mel-codec": _mel_codec,
-    "megatts3-mini": _megatts3_mini,
     "speech-tokenizer": _speech_tokenizer,
     "lm-mini": _lm_mini,
     "codec-mini": _codec_mini,

@@ -1,28 +1,24 @@
 """``python -m engine.training.recipes.judging``: is a trained model good enough to ship?
 
-Word error rates of the test sentences in every bundled voice: as flite says them, through the vocoder alone, through
-the codec where the model has one, and as the model speaks them; and how far the vocoder's output is from the speech it
-was given. The rows before the model's are the judge's floor: models cannot be told apart below them.
+Word error rates of the test sentences in every voice of flite: as flite says them, through the vocoder alone, and as
+the model speaks them; and how far the vocoder's output is from the speech it was given. The rows before the model's
+are the judge's floor: models cannot be told apart below them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from engine.errors import PlainError
-from engine.measure.intelligibility import Judge, WordErrors
+from engine.measure.intelligibility import WordErrors
 from engine.measure.verdicts import Way, judged_means, verdicts
 from engine.models import load_model
 from engine.models.catalogue import entry, harvard_sentences
-from engine.models.f5.config import SAMPLE_RATE
-from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
-from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 from engine.models.networks.vocos import Vocos
 from engine.models.shipped_voices import ARCTIC, voices_of
 from engine.paths import resource
@@ -30,7 +26,7 @@ from engine.setting.setting import Setting
 from engine.training.corpora import VOICES, speak
 from engine.training.recipes.vocos_mini import copy_synthesis_distances
 
-MODELS = ("f5-mini", "megatts3-mini")
+MODEL = "f5-mini"
 
 
 def vocoder_distances(folder: Path, sentences: Sequence[str], voices: Sequence[str] = VOICES) -> dict[str, float]:
@@ -40,40 +36,22 @@ def vocoder_distances(folder: Path, sentences: Sequence[str], voices: Sequence[s
     return copy_synthesis_distances(Vocos.load(folder), clips, torch.device("cpu"))
 
 
-def judge(
-    folder: Path, sentences: Sequence[str], steps: Sequence[int], say: Callable[[str], None], model: str = "f5-mini"
-) -> None:
-    """Say what the judge makes of ``model`` and ``vocos-mini`` in ``folder``; ``steps`` may be empty (vocoder only, and
-    codec where the model has one).
+def judge(folder: Path, sentences: Sequence[str], steps: Sequence[int], say: Callable[[str], None]) -> None:
+    """Say what the judge makes of ``f5-mini`` and ``vocos-mini`` in ``folder``; ``steps`` may be empty (vocoder only).
 
     Raises :class:`PlainError` when flite or pocketsphinx is missing.
     """
     figures = vocoder_distances(folder / "vocos-mini", sentences)
     say("vocoder: " + ", ".join(f"{name} {value:.4f}" for name, value in figures.items()))
     vocoder = Vocos.load(folder / "vocos-mini")
-    if MegaMiniFolder.is_at(folder / model):
-        for voice, errors in codec_errors(MegaMiniFolder(folder / model).codec(), vocoder, sentences):
-            say(_row(voice, "codec only", errors))
-    ways = [Way(f"{model}, {one} steps", Setting(model, entry(model).options_with(steps=one))) for one in steps]
-    loaded = load_model(model, folder=str(folder / model), device="cpu") if ways else None
+    ways = [Way(f"{MODEL}, {one} steps", Setting(MODEL, entry(MODEL).options_with(steps=one))) for one in steps]
+    loaded = load_model(MODEL, folder=str(folder / MODEL), device="cpu") if ways else None
     voices = voices_of(ARCTIC)
     for one in verdicts(sentences, voices, vocoder, loaded, ways):
         say(
             _row(one.voice, one.speech, one.errors)
             + "".join(f"  {name} {value:.3f}" for name, value in judged_means([one]).items())
         )
-
-
-@torch.inference_mode()
-def codec_errors(codec: MelCodec, vocoder: Vocos, sentences: Sequence[str]) -> Iterator[tuple[str, WordErrors]]:
-    """Every voice, and the word errors in flite's speech after codec and vocoder."""
-    judge = Judge(sentences)
-    for voice in VOICES:
-        copies = []
-        for sentence in sentences:
-            mel = torch.from_numpy(speak(sentence, voice).mel.astype(np.float32))[None]
-            copies.append((vocoder.decode(codec.decode(codec.encode(mel)).transpose(1, 2))[0].numpy(), SAMPLE_RATE))
-        yield voice, judge.word_errors(sentences, copies)
 
 
 def _row(voice: str, speech: str, errors: WordErrors) -> str:
@@ -84,7 +62,6 @@ def _row(voice: str, speech: str, errors: WordErrors) -> str:
 def main(arguments: list[str] | None = None, say: Callable[[str], None] = print) -> int:
     """Print the table; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m engine.training.recipes.judging", description=__doc__)
-    parser.add_argument("--model", default="f5-mini", choices=MODELS, help="which model speaks (default: f5-mini)")
     parser.add_argument(
         "--models",
         type=Path,
@@ -95,7 +72,7 @@ def main(arguments: list[str] | None = None, say: Callable[[str], None] = print)
     parser.add_argument("--sentences", type=int, default=30, help="how many of the test sentences (default: 30)")
     options = parser.parse_args(arguments)
     try:
-        judge(options.models, harvard_sentences()[: options.sentences], options.steps, say, options.model)
+        judge(options.models, harvard_sentences()[: options.sentences], options.steps, say)
     except PlainError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -9,10 +9,9 @@ from safetensors.torch import save
 
 from engine.files import write_atomically
 from engine.models.f5.config import SAMPLE_RATE
-from engine.models.megatts3.checkpoint import TRANSFORMER
+from engine.models.megatts3.checkpoint import CONFIG, TRANSFORMER
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.minis.folder import WEIGHTS
-from engine.models.minis.megatts3_mini.mel_codec import CONFIG_FILE
 
 
 def export_transformer(folder: Path, model: MegaDiT, hop: int, stride: int) -> None:
@@ -23,4 +22,4 @@ def export_transformer(folder: Path, model: MegaDiT, hop: int, stride: int) -> N
     weights = {name: value.cpu().contiguous().half() for name, value in model.state_dict().items()}
     write_atomically(place / WEIGHTS, save(weights))
     content = {"audio_sample_rate": SAMPLE_RATE, "hop_size": hop, "win_size": 1024, "frames_multiple": stride}
-    (place / CONFIG_FILE).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    (place / CONFIG).write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")

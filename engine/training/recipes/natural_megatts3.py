@@ -18,7 +18,7 @@ from torch import Tensor
 from engine.front_end.natural.phones import PHONES
 from engine.models.megatts3.config import LATENT_STRIDE, DiTConfig
 from engine.models.minis.megatts3_mini.checkpoint import VOCABULARY
-from engine.models.minis.megatts3_mini.natural_front_end import DURATION_HOP
+from engine.models.minis.megatts3_mini.front_end import DURATION_HOP
 from engine.models.minis.megatts3_mini.phones import phones_of_frames
 from engine.models.minis.natural.grouped import GROUP, GROUPED, grouped
 from engine.models.minis.natural.layout import SAMPLE_RATE

@@ -20,7 +20,6 @@ from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.models.networks.vocos import Vocos
-from engine.paths import resource
 from engine.training import corpora
 from engine.training.natural_corpus import CorpusOptions, make_corpus
 from engine.training.recipes import bundled_training
@@ -42,8 +41,8 @@ def main(arguments: list[str]) -> int:
     return paretone(["train", *arguments])
 
 
-FRAMES = ("F5Options", "MegaOptions", "NaturalF5Options", "NaturalMegaOptions", "OmniMiniOptions")
-EXCERPTS = ("CodecMiniOptions", "MelCodecOptions", "SpeechTokenizerOptions", "VocosOptions")
+FRAMES = ("F5Options", "NaturalF5Options", "NaturalMegaOptions", "OmniMiniOptions")
+EXCERPTS = ("CodecMiniOptions", "SpeechTokenizerOptions", "VocosOptions")
 SMALLER: dict[str, dict[str, int]] = {
     **{name: {"frames": 400, "validation_items": 2} for name in FRAMES},
     **{name: {"batch": 2} for name in EXCERPTS},
@@ -141,38 +140,6 @@ def test_from_nothing_to_a_model_that_the_engine_loads_and_judges(
     assert [voice for voice, _ in rows] == ["slt"] * 3 + ["rms"] * 3
     rates = [float(line.split("WER ")[1].split()[0]) for line in lines[1:]]
     assert rates[0] < rates[2] / 2  # Real speech is understood; a model of one step says nothing.
-
-
-@needs_flite
-@pytest.mark.slow
-def test_a_codec_and_the_megatts3_that_speaks_through_it(
-    few_clips: None, corpus: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    pytest.importorskip("pocketsphinx")
-    common = ["--sentences", "6", "--steps", "1", "--corpus", corpus]
-    assert main(["mel-codec", "--work", str(tmp_path / "codec"), *common]) == 0
-    codec = tmp_path / "codec" / "export"
-    model = tmp_path / "models" / "megatts3-mini"
-    command = ["megatts3-mini", "--work", str(tmp_path / "run"), "--codec", str(codec), "--export", str(model)]
-    assert main([*command, *common]) == 0
-    assert "1 steps" in capsys.readouterr().out
-    (tmp_path / "models" / "vocos-mini").symlink_to(resource("models", "vocos-mini"))
-    lines: list[str] = []
-    arguments = [
-        "--model",
-        "megatts3-mini",
-        "--models",
-        str(tmp_path / "models"),
-        "--steps",
-        "2",
-        "--sentences",
-        JUDGED,
-    ]
-    assert judge(arguments, lines.append) == 0
-    codec_only = [float(line.split("WER ")[1].split()[0]) for line in lines if "codec only" in line]
-    assert len(codec_only) == 2
-    assert min(codec_only) > 0.5  # A codec of one step keeps no words.
-    assert sum("megatts3-mini, 2 steps" in line for line in lines) == 2
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -1,12 +1,9 @@
 """The folder of the bundled MegaTTS 3, part by part: the official layout as far as it applies.
 
-=========================  ===========================================================================
+=========================  =============================================================
 ``diffusion_transformer``    ``config.yaml``, ``model.safetensors`` (float16, official names)
-``wavvae``                   ``config.yaml``, ``mel_codec.safetensors``; see :class:`.mel_codec.MelCodec`
-``durations.json``           mean durations of phones, in place of the official duration model
-=========================  ===========================================================================
-
-A model over latents of natural speech has neither of the last two, but ``vocab.txt``, its phones.
+``vocab.txt``                its phones, a line each
+=========================  =============================================================
 """
 
 from __future__ import annotations
@@ -14,15 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.files.checkpoints import load_strictly, read_float_weights
-from engine.models.megatts3.checkpoint import TRANSFORMER, WAVVAE
+from engine.models.megatts3.checkpoint import TRANSFORMER
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.minis.folder import WEIGHTS, MiniFolder
-from engine.models.minis.megatts3_mini.mel_codec import MelCodec
 
 VOCABULARY = "vocab.txt"
 
@@ -40,14 +34,8 @@ class MegaMiniFolder(MiniFolder):
     def weights_path(self) -> Path:
         return self.root / TRANSFORMER / WEIGHTS
 
-    @property
-    def is_natural(self) -> bool:
-        """Whether the latents are those of natural speech: the folder then says which phones there are, and has no
-        codec."""
-        return (self.root / VOCABULARY).is_file()
-
     def vocabulary(self) -> PhoneVocabulary:
-        """The phones of a model of natural speech."""
+        """Its phones."""
         return PhoneVocabulary.load(self.root / VOCABULARY)
 
     def backbone(self) -> MegaDiT:
@@ -57,7 +45,3 @@ class MegaMiniFolder(MiniFolder):
         model = MegaDiT(DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where))
         load_strictly(model, weights, where)
         return model.eval().requires_grad_(False)
-
-    def codec(self, device: torch.device | str = "cpu") -> MelCodec:
-        """The codec of mel frames and latents, float32."""
-        return MelCodec.load(self.root / WAVVAE, device)

@@ -20,7 +20,9 @@ from engine.models import load_model
 from engine.models.base import Synthesis, Utterance, Voice
 from engine.models.catalogue import entry, voice, voices
 from engine.models.megatts3.adapter import MegaSpeech
-from engine.models.megatts3.config import LATENT_STRIDE
+from engine.models.minis.natural.decoder import NaturalDecoder
+from engine.models.minis.natural.grouped import GROUP, GROUP_HOP, MARGIN
+from engine.models.minis.natural.layout import HOP
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, defaults
 from engine.setting.setting import Engaged, Setting
@@ -103,7 +105,7 @@ def test_a_sentence_is_as_long_as_its_phones_and_as_loud_as_the_prompt(model: Me
 def test_equal_settings_give_equal_samples_and_other_seeds_others(model: MegaSpeech) -> None:
     first, second, other = (speak(model, of=setting(seed))[1].samples for seed in (7, 7, 8))
     assert np.array_equal(first, second)
-    assert first.shape == other.shape and not np.array_equal(first, other)
+    assert not np.array_equal(first, other)
 
 
 @pytest.mark.parametrize("option", ["intelligibility", "similarity", "overshoot"])
@@ -140,23 +142,16 @@ def test_long_text_comes_in_pieces_that_fade_into_each_other(model: MegaSpeech) 
     assert len(pieces[0]) < len(slow[0])
 
 
-def test_the_prompt_is_not_decoded_and_that_changes_nothing(model: MegaSpeech) -> None:
-    decode, given = model._decoder._codec.decode, []
+def test_the_prompt_is_not_decoded(model: MegaSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoder, decoded = model._decoder._vocoder.decoder, []
 
-    def all_of_it(latents: torch.Tensor, prompt_frames: int) -> torch.Tensor:
-        given.append((latents.shape[1], prompt_frames))
-        return decode(latents)[:, prompt_frames * LATENT_STRIDE :]
+    def counting(frames: torch.Tensor) -> torch.Tensor:
+        decoded.append(len(frames))
+        return NaturalDecoder.decode(decoder, frames)
 
-    _, cut = speak(model)
-    model._decoder._codec.decode = all_of_it
-    try:
-        _, whole = speak(model)
-    finally:
-        del model._decoder._codec.decode
-    assert given[0][1] > 50
-    np.testing.assert_allclose(cut.samples, whole.samples, atol=1e-5)
-    margin = model._decoder._codec.margin
-    assert 0 < margin < given[0][1]
+    monkeypatch.setattr(decoder, "decode", counting)
+    _, said = speak(model)
+    assert decoded == [len(said.samples) // HOP + GROUP * MARGIN]
 
 
 def test_a_synthesis_can_be_cancelled_at_any_step(model: MegaSpeech) -> None:
@@ -246,7 +241,7 @@ def test_attention_of_all_three_branches_can_be_looked_at(model: MegaSpeech) -> 
     assert seen.maps.shape[0] == len(seen.similarities) == 3
     np.testing.assert_allclose(seen.maps.sum(axis=2), 1.0, atol=1e-3)
     assert 0 < seen.prompt_frames < seen.frames
-    assert seen.frame_seconds == pytest.approx(1024 / 24000)
+    assert seen.frame_seconds == pytest.approx(GROUP_HOP / 24000)
     with pytest.raises(SettingError, match="no layer 9"):
         model.capture_attention(SENTENCE, voice("", MINI), setting(), (), 8, 0, Recorder())
 
@@ -286,7 +281,7 @@ def test_a_voice_whose_phones_are_other_ones_is_aligned(model: MegaSpeech) -> No
     own, found = (model._front_end._prompt(who) for who in (shipped, changed))
     assert found.spoken.phones != own.spoken.phones
     # A recording that is aligned has lost the silence at its ends.
-    assert 0.95 * own.spoken.frames < found.spoken.frames <= own.spoken.frames
+    assert 0.8 * own.spoken.frames < found.spoken.frames <= own.spoken.frames
 
 
 @pytest.mark.parametrize(
@@ -313,10 +308,8 @@ def test_a_file_in_place_of_the_folder_is_refused(folder: Path) -> None:
         load_model(MINI, folder=str(file), device="cpu")
 
 
-@pytest.mark.parametrize("missing", ["durations.json", "wavvae/config.yaml", "wavvae/mel_codec.safetensors", "wavvae"])
-def test_a_missing_part_is_named(tmp_path: Path, missing: str) -> None:
+def test_a_missing_part_is_named(tmp_path: Path) -> None:
     write_bundled(tmp_path / "m")
-    path = tmp_path / "m" / missing
-    path.rename(path.with_name("elsewhere"))
-    with pytest.raises(CheckpointError, match=missing.rpartition("/")[2]):
+    (tmp_path / "m" / "vocab.txt").unlink()
+    with pytest.raises(CheckpointError, match=r"vocab\.txt"):
         load_model(MINI, folder=str(tmp_path / "m"), device="cpu")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from engine.models.minis.folder import WEIGHTS
 from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
 from engine.models.minis.natural.grouped import GROUPED, ungrouped
 from engine.models.minis.natural.layout import LEVEL
+from engine.paths import resource
 from engine.training.natural_alignment import AlignmentOptions, evened
 from engine.training.natural_frames import voice_frames
 from engine.training.recipes.natural_megatts3 import (
@@ -86,6 +88,25 @@ def test_text_is_aligned_by_word_where_the_options_ask_for_it():
     run = recipe(replace(QUICK, alignment=options))
     (seen,) = run.seen(run.clips[:1])
     np.testing.assert_array_equal(seen.phones_of_frames, latent_clip(run.clips[0].clip, evened).phones_of_frames)
+
+
+def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
+    folder = resource("models", "megatts3-mini")
+    backbone = MegaMiniFolder(folder).backbone()
+    assert backbone.config == ARCHITECTURE
+    files = [one for one in folder.rglob("*") if one.is_file()]
+    assert {one.relative_to(folder).as_posix() for one in files} == {
+        "training.jsonl",
+        "vocab.txt",
+        f"{TRANSFORMER}/config.yaml",
+        f"{TRANSFORMER}/{WEIGHTS}",
+    }
+    assert sum(one.stat().st_size for one in files) <= 30_000_000
+    assert MegaMiniFolder(folder).vocabulary().phones == PHONES
+    header = json.loads((folder / "training.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert header["recipe"] == NaturalMega.name
+    assert header["parameters"] == sum(one.numel() for one in backbone.parameters())
+    assert header["options"].keys() == set(NaturalMegaOptions.__dataclass_fields__)
 
 
 def test_the_export_is_read_as_the_transformer_of_a_bundled_folder(tmp_path: Path):

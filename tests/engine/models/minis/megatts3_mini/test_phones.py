@@ -1,31 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from engine.errors import TextError
-from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
-from engine.models.megatts3.phone_table import ENGLISH, SILENCE
-from engine.models.minis.megatts3_mini.phones import phone_ids, phones_of_frames
-
-
-def test_numbers_are_the_official_ones():
-    assert phone_ids(["aa", "zh", PAUSE]).tolist() == [101, 144, 145]
-    assert len(ENGLISH) == 44
-    assert list(ENGLISH) == sorted(ENGLISH)
-    assert set(ENGLISH) > VOWELS | CONSONANTS
-    assert set(ENGLISH) - VOWELS - CONSONANTS == {"ehr", "iyr", "oh", "uwr"}
-
-
-def test_every_phone_has_a_number_of_its_own():
-    numbers = phone_ids([*sorted(VOWELS | CONSONANTS), PAUSE])
-    assert len(set(numbers.tolist())) == 41
-    assert numbers.max() == SILENCE
-
-
-def test_what_is_no_phone_is_named():
-    with pytest.raises(TextError, match="'axr'"):
-        phone_ids(["aa", "axr"])
+from engine.front_end.phones import PAUSE
+from engine.models.minis.megatts3_mini.phones import phones_of_frames
 
 
 def test_frames_get_the_phone_at_their_middle_counted_from_one():

@@ -19,6 +19,7 @@ from engine.models.catalogue import entry
 from engine.models.minis.natural.grouped import GROUP_HOP
 from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from engine.models.silent_observer import SilentObserver
+from engine.paths import resource
 from engine.setting.setting import Setting
 from engine.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
 from tests.engine.training.toy_natural import toy_natural_corpus
@@ -107,8 +108,9 @@ def test_a_phone_that_the_model_does_not_have_is_named(folder: Path, tmp_path: P
         spoken(model, "Hello.", Voice("toy", "Toy", str(recording), "Hello.", (("^", 0.0, 1.0),)))
 
 
-def test_without_the_vocoder_of_natural_speech_it_says_what_is_missing(folder: Path, tmp_path: Path):
-    alone = tmp_path / "model"
-    alone.symlink_to(folder)
+def test_with_the_vocoder_of_other_speech_it_says_which_is_needed(folder: Path, tmp_path: Path):
+    place = tmp_path / "model"
+    place.symlink_to(folder)
+    (tmp_path / MODEL.vocoder).symlink_to(resource("models", "vocos-mini"))
     with pytest.raises(CheckpointError, match="natural speech"):
-        load_model(MODEL.id, folder=str(alone), device="cpu")
+        load_model(MODEL.id, folder=str(place), device="cpu")
