@@ -154,7 +154,17 @@ def style_sheet(colours: Colours) -> str:
         margin-top: 1.6em; padding: 0.2em; font-weight: 600; }}
     QGroupBox::title {{ subcontrol-origin: margin; subcontrol-position: top left; left: 0.1em; padding: 0.2em 0.2em;
         color: {colours.text}; }}
-    QGroupBox[look="folded"] {{ background: transparent; border: none; margin-top: 1.3em; padding: 0; }}
+    QGroupBox[look="card"], QGroupBox[look="chosen-card"] {{ margin-top: 0; padding-top: 1.75em;
+        padding-bottom: 0; }}
+    QGroupBox[look="card"]::title, QGroupBox[look="chosen-card"]::title {{ subcontrol-origin: border;
+        left: 0.45em; top: 0.3em; }}
+    QGroupBox[look="card"]:hover, QGroupBox[look="card"]:focus, QGroupBox[look="chosen-card"] {{
+        border-color: {colours.accent}; }}
+    QGroupBox[look="chosen-card"]:focus {{ border: 2px solid {colours.accent}; }}
+    QPushButton[look="fold"] {{ background: transparent; border: 1px solid transparent; color: {colours.text};
+        text-align: left; padding: 0.2em 0.3em; font-weight: 600; }}
+    QPushButton[look="fold"]:hover {{ border-color: {colours.border}; }}
+    QPushButton[look="fold"]:focus {{ border: 1px solid {colours.accent}; }}
     QGroupBox:focus::title {{ color: {colours.accent}; }}
     QGroupBox > QWidget {{ font-weight: 400; }}
     QPushButton, QToolButton[look="step"] {{ background: {colours.raised}; color: {colours.text};
@@ -177,6 +187,7 @@ def style_sheet(colours: Colours) -> str:
     QToolButton[look="quiet"]:focus {{ border: 1px solid {colours.accent}; }}
     QToolButton[look="quiet"]:disabled {{ color: transparent; }}
     QLabel[look="title"] {{ font-weight: 600; }}
+    QLabel[look="plain"] {{ color: {colours.text}; }}
     QLabel[look="muted"] {{ color: {colours.muted}; }}
     QLabel[look="figure"] {{ font-size: 22pt; font-weight: 600; }}
     QLabel[look="warning"] {{ color: {colours.warning}; }}

@@ -14,6 +14,7 @@ from app.state.artefacts import Artefacts
 from app.state.availability import Availability
 from app.state.comparison import Comparison
 from app.state.cost import Cost
+from app.state.gains import Gains
 from app.state.jobs import Jobs
 from app.state.loading import Loading
 from app.state.machine import Machine
@@ -35,6 +36,7 @@ class AppState(QObject):
         self.selection = Selection(self.artefacts, self)
         self.comparison = Comparison(self)
         self.cost = Cost(self.selection, self.artefacts, self)
+        self.gains = Gains(self.selection, self.machine, self)
         self.availability = Availability(self.selection, self.artefacts)
         self.loading = Loading(self.selection, self.cost, self.machine, jobs, self)
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 
-from app.state.artefacts import Artefacts
+from app.state.artefacts import Artefacts, ArtefactSource
 from app.state.selection import Selection
 from engine.errors import PlainError, SettingError
 from engine.models import catalogue
+from engine.models.base import ModelInfo
 from engine.models.cosyvoice2.config import INSTRUCT, INSTRUCTION, MODE
-from engine.techniques import conflict, problem, remarks, resolve
+from engine.setting.plan import NotPrepared
+from engine.setting.setting import Engaged, Setting
+from engine.techniques import conflict, problem, remarks, resolve, technique
+from engine.techniques.resolving import known
 
 
 def require(problem: str) -> None:
@@ -32,6 +37,31 @@ class TrainingOffer:
     """Estimated time, as a sentence."""
 
 
+class Fit(Enum):
+    """Whether a technique applies to what is selected."""
+
+    APPLIES = "applies"
+    UNPREPARED = "unprepared"
+    """It does once it was prepared."""
+    EXCLUDED = "excluded"
+    """It does without another engaged technique."""
+    REFUSED = "refused"
+    """Not with these options."""
+    IMPOSSIBLE = "impossible"
+    """Not to this model, or not on this device."""
+
+
+@dataclass(frozen=True)
+class Applicability:
+    """Whether a technique applies, engaged or not, and why not."""
+
+    fit: Fit
+    why: str = ""
+    """Why not, as a sentence."""
+    others: tuple[str, ...] = ()
+    """Titles of the engaged techniques that exclude it."""
+
+
 class Availability:
     """Reads the selection and changes nothing. Features of techniques add what only they know."""
 
@@ -40,6 +70,9 @@ class Availability:
         self._artefacts = artefacts
         self._reasons: dict[str, Callable[[], str]] = {INSTRUCTION.name: self._why_no_instruction}
         self._offers: dict[str, Callable[[], TrainingOffer | None]] = {}
+        self._asked: dict[str, tuple[ModelInfo, Setting, Engaged]] = {}
+        """What the last answer on each technique was about: typing text asks again and again."""
+        self._found: dict[str, Applicability] = {}
 
     def explain(self, option: str, reason: Callable[[], str]) -> None:
         """``reason`` says why a sampler option has no effect as things are selected, or ``""``."""
@@ -111,6 +144,42 @@ class Availability:
         # With nothing else engaged, so that each technique gives only its own reasons.
         return problem(chosen.info, chosen.baseline_setting.with_technique(entry)) or ""
 
+    def applicability(self, name: str) -> Applicability:
+        """Whether a technique applies to the chosen model with the selected options and the techniques that are
+        engaged, whether it is engaged itself or not."""
+        chosen = self._selection
+        info = chosen.info if chosen.info is not None and chosen.ready else known(chosen.model_id)
+        entry = Engaged(name, chosen.knobs(name), self._artefacts.fingerprint(name) or chosen.chosen_weights(name))
+        asked = info, replace(chosen.setting, seed=0), entry
+        if self._asked.get(name) != asked:
+            self._asked[name], self._found[name] = asked, self._applies(name, *asked)
+        found, source = self._found[name], self._artefacts.source(name)
+        if found.fit is not Fit.APPLIES or source is None:
+            return found
+        reason = source.problem() if chosen.is_engaged(name) else _not_calibrated(source)
+        return Applicability(Fit.UNPREPARED if reason else Fit.APPLIES, reason)
+
+    def _applies(self, name: str, info: ModelInfo, setting: Setting, entry: Engaged) -> Applicability:
+        """Whether a technique applies, but for artefacts that sources keep."""
+        if reason := dict(info.lacking).get(name, ""):
+            return Applicability(Fit.IMPOSSIBLE, reason)
+        alone, together = setting.baseline.with_technique(entry), setting.with_technique(entry)
+        if reason := conflict(alone, name):
+            return Applicability(Fit.REFUSED, reason)
+        if reason := conflict(together, name):
+            others = (one for one in together.techniques if one.technique != name)
+            excluding = (one.technique for one in others if conflict(alone.with_technique(one), name))
+            return Applicability(Fit.EXCLUDED, reason, tuple(technique(one).title for one in excluding))
+        if not info.fingerprint or self._artefacts.source(name) is not None:
+            return Applicability(Fit.APPLIES)
+        try:
+            resolve(info, alone)
+        except NotPrepared as error:
+            return Applicability(Fit.UNPREPARED, str(error))
+        except PlainError as error:
+            return Applicability(Fit.REFUSED, str(error))
+        return Applicability(Fit.APPLIES)
+
     def technique_remarks(self, name: str) -> tuple[str, ...]:
         """Remarks on surprising effects of the technique's knobs, in sentences."""
         chosen = self._selection
@@ -138,3 +207,10 @@ class Availability:
             return ""
         title = MODE.titles[MODE.values.index(INSTRUCT)]
         return f"Only for the mode “{title}”; choose that first."
+
+
+def _not_calibrated(source: ArtefactSource) -> str:
+    """Why a technique that is not engaged would lack its artefact, as a sentence, or ``""``."""
+    if source.artefact is None:
+        return "Calibrate it first."
+    return "" if source.fits(source.artefact) else "What was calibrated does not fit the options; calibrate again."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from app.state.differences import differences, speed_of_b
+from app.state.differences import difference_words, differences, speed_of_b
 from engine.setting.setting import Difference, Setting
 from engine.setting.take import Take
 
@@ -66,7 +66,7 @@ class Comparison(QObject):
 
     def warning(self) -> str:
         """A sentence when A and B differ in more than the technique, or ``""``."""
-        others = [one.what for one in self.differences() if not one.technique]
+        others = [_within_sentence(difference_words(one)[0]) for one in self.differences() if not one.technique]
         if not others:
             return ""
         return f"A and B also differ in {_listed(others)}: what you hear is not the technique alone."
@@ -76,3 +76,8 @@ def _listed(names: Sequence[str]) -> str:
     """At least one of them, the last after "and"."""
     *before, last = names
     return f"{', '.join(before)} and {last}" if before else last
+
+
+def _within_sentence(title: str) -> str:
+    """A title as it stands within a sentence."""
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from engine.errors import SettingError
@@ -33,7 +33,7 @@ def technique_text(setting: Setting) -> str:
     pruning: 7 steps + Precision: bfloat16``; ``baseline`` without."""
     parts = []
     for one in setting.techniques:
-        declared, knob, value = find(one.technique), _first_knob(one), _first_value(one)
+        declared, knob, value = find(one.technique), _first_knob(one), first_value(one)
         title = declared.title if declared else one.technique
         text = title + (f"{' ' if knob.symbol else ': '}{value}" if knob and value else "")
         parts.append(", ".join((text, *_unusual_choices(one))))
@@ -56,7 +56,7 @@ def _first_knob(entry: Engaged) -> Knob | None:
     return next(iter(declared.knobs), None) if declared else None
 
 
-def _first_value(entry: Engaged) -> str:
+def first_value(entry: Engaged) -> str:
     """The first knob's value with what it is of, for example ``δ 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
     one."""
     knob = _first_knob(entry)
@@ -101,7 +101,7 @@ def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]
 def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:
     """Say with what a technique is engaged, not only that it is."""
     engaged = left.engaged(difference.what) or right.engaged(difference.what) if difference.technique else None
-    value = _first_value(engaged) if engaged is not None else ""
+    value = first_value(engaged) if engaged is not None else ""
     if not value:
         return difference
     said = {"on": value}
@@ -131,13 +131,17 @@ def setting_text(setting: Setting) -> str:
         entry = catalogue.entry(setting.model)
     except SettingError:
         return f"{techniques}, seed {setting.seed}"
+    return ", ".join((techniques, *changed_options(entry, setting.options), f"seed {setting.seed}"))
+
+
+def changed_options(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
+    """Those of a model's ``options`` that differ from its own, each by its title, for example ``Guidance 1``."""
     usual = entry.options_with()
-    others = (
-        f"{knob.title} {_option_text([knob], _shown(setting.options[knob.name]))}"
+    return tuple(
+        f"{knob.title} {_option_text([knob], _shown(options[knob.name]))}"
         for knob in entry.options
-        if knob.name in setting.options and setting.options[knob.name] != usual[knob.name]
+        if knob.name in options and options[knob.name] != usual[knob.name]
     )
-    return ", ".join((techniques, *others, f"seed {setting.seed}"))
 
 
 def _shown(value: object) -> str:

@@ -44,6 +44,12 @@ class Machine:
         return {**asdict(self), "graphics": list(self.graphics)}
 
 
+def hardware(line: str) -> str:
+    """Processor, memory and GPUs of a machine described in a ``line``, without system and versions, which updates
+    change."""
+    return "; ".join(line.split("; ")[:-2])
+
+
 def describe() -> Machine:
     """Describe this machine. Graphics cards are named only once torch has been imported, which this does not do."""
     return Machine(

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from engine.measure.bootstrap import bootstrap
+from engine.measure.clocks import clock_name, device_kind
 
 DRAWS = 4000
 _BASELINE_AGAIN = "\0baseline again"
@@ -70,17 +71,11 @@ class PairedTimes:
         return tuple(one / two for one, two in zip(self.seconds[self.baseline], self.seconds[variant], strict=True))
 
 
-def clock_name(device: str = "cpu") -> str:
-    """The quantity that :func:`stopwatch` measures on ``device``, in words."""
-    names = {"cuda": "seconds between CUDA events", "mps": "wall seconds, device synchronised"}
-    return names.get(_kind(device), "CPU seconds of the process")
-
-
 @contextmanager
 def stopwatch(device: str = "cpu") -> Iterator[Stopwatch]:
     """Time a block that runs on ``device``. On a GPU it waits for the device at the block's ends, and only there."""
     watch = Stopwatch()
-    kind = _kind(device)
+    kind = device_kind(device)
     if kind == "cuda":
         import torch
 
@@ -168,7 +163,3 @@ def interval(values: Sequence[float], seed: int = 0) -> Interval:
 
 def _ratios(baseline: Sequence[float], others: Sequence[float]) -> list[float]:
     return [one / two for one, two in zip(baseline, others, strict=True)]
-
-
-def _kind(device: str) -> str:
-    return str(device).partition(":")[0]

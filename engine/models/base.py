@@ -130,6 +130,8 @@ class ModelInfo:
     """Techniques that it is not offered, or that its device cannot carry out, each with the reason as a sentence."""
     guidance: Guidance = STRENGTH
     """Kind of its guidance."""
+    device_type: str = ""
+    """``cpu``, ``cuda`` or ``mps``; ``""`` if it is not loaded."""
 
 
 @dataclass(frozen=True)

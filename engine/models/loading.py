@@ -55,7 +55,7 @@ def load(
     load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
     speech = load_chosen(LoadRequest(chosen, place, variant, on, status, check))
     reasons = lacking(chosen.family, dict(devices.lacking(on)))
-    speech.info = replace(speech.info, lacking=tuple(reasons.items()))
+    speech.info = replace(speech.info, lacking=tuple(reasons.items()), device_type=on.type)
     status("Warming up …")
     speech.warm_up()
     return speech

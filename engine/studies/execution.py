@@ -12,12 +12,13 @@ from engine import device
 from engine.audio.spectrogram import drawn_or_heard
 from engine.errors import Cancelled, PlainError
 from engine.failures import is_out_of_memory, sentence
+from engine.measure.clocks import clock_name
 from engine.measure.evaluation.judges import Judge, Verdict, judge_named
 from engine.measure.evaluation.references import reference_speech
 from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.takes import make_take
-from engine.measure.timing import clock_name, stopwatch
+from engine.measure.timing import stopwatch
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
 from engine.models.silent_observer import QuietObserver
 from engine.setting.artefact import Artefact

@@ -213,6 +213,16 @@ class Technique:
     """The sampler options that a model must have for it."""
     describe: Callable[[Values], str] = lambda knobs: ""
     """Meaning of the knobs' values, in a few words."""
+    benefit: str = ""
+    """What it does for the user, in some six words without a full stop, for lists that are narrow; by default the
+    summary."""
+    improves: str = "real_time_factor"
+    """Name of the metric that it is for, one that is better if lower (see :mod:`engine.measure.metrics`): lists show
+    the last measured ratio of it."""
+    experimental: bool = False
+    """Whether nobody has published it for such models; lists show experiments apart, and the title says so."""
+    little: Callable[[ModelInfo], str] = lambda info: ""
+    """Why it gains little for a loaded model on its device, as a sentence, or ``""``; lists show it late then."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
     lacking: Callable[[str], str | None] = lambda family: None

@@ -39,6 +39,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="Fewer steps",
     summary="Fills in more codes per step.",
+    benefit="More codes per step, so fewer steps",
     paper=Paper("MaskGIT: Masked Generative Image Transformer", "arXiv 2202.04200"),
     families=("masked",),
     slot="grid",

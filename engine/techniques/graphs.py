@@ -38,6 +38,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="CUDA graphs",
     summary="Launches all kernels of a forward pass at once, on NVIDIA GPUs. The result is unchanged.",
+    benefit="Launches all kernels at once; unchanged result",
     paper=Paper("CUDA Graphs in PyTorch", "pytorch.org/blog/accelerating-pytorch-with-cuda-graphs"),
     families=("flow", "language", "masked"),
     slot="launching",

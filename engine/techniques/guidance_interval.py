@@ -50,6 +50,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="Guidance on the first k steps (after Selective CFG / FlashRT)",
     summary="Guides only the first steps; after them one branch runs instead of two (MegaTTS 3: three).",
+    benefit="Guides the first steps only, with one pass afterwards",
     paper=Paper("Selective Classifier-free Guidance for Zero-shot Text-to-speech", "arXiv 2509.19668"),
     families=("flow", "masked"),
     slot="guidance",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Values
 from engine.setting.plan import WHOLE
 from engine.techniques.base import AnyPlan, Context, Paper, Technique
@@ -23,6 +24,13 @@ def resolve(context: Context, knobs: Values, plan: AnyPlan) -> AnyPlan:
     )
 
 
+def little(info: ModelInfo) -> str:
+    """That the device gains nothing from fewer bits, or ``""``."""
+    if any(one != info.precision for one in info.precisions):
+        return ""
+    return f"{info.device} is fastest in {info.precision}, which the model runs in anyway."
+
+
 def describe(knobs: Values) -> str:
     """Description of the precision."""
     precision = knobs["precision"]
@@ -38,6 +46,8 @@ TECHNIQUE = Technique(
     name=NAME,
     title="Precision",
     summary="Computes attention and feed-forward modules in fewer bits, where that is faster on the device.",
+    benefit="Fewer bits, where the device is faster with them",
+    little=little,
     paper=Paper("Mixed Precision Training", "arXiv 1710.03740"),
     families=("flow", "masked"),
     slot="precision",

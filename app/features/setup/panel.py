@@ -83,6 +83,7 @@ class SetupPanel(QWidget):
         state.selection.model_changed.connect(self._show_model)
         state.selection.changed.connect(self._show_selection)
         state.cost.changed.connect(self._show_cost)
+        state.gains.changed.connect(self.techniques.show_reasons)
         self._show_model()
 
     # --- Building ---------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from app.features.studies.goals import GoalsEditor
 from app.features.studies.kinds import OfferedKind
 from app.shell import file_dialogs
 from app.shell.theme import set_look
+from app.state.differences import changed_options
 from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
@@ -335,7 +336,7 @@ class StudyMaker(QDialog):
         self.selected.setEnabled(same and bool(self._setting.techniques))
         self.selected.setToolTip("" if same else "Setup has another model.")
         self._show_possible_kinds(same)
-        changed = ", ".join(f"{name} {value}" for name, value in self._changed_options.items())
+        changed = ", ".join(changed_options(catalogue.entry(self._setting.model), self._setting.options))
         self.options.setEnabled(same and bool(changed))
         self.options.setChecked(same and bool(changed))
         self.options.setToolTip(changed or "All options have their defaults.")

@@ -21,6 +21,7 @@ from engine.setting.library import Library
 
 if TYPE_CHECKING:
     from app.features.studies.study_summary import StudySummary
+    from engine.studies.results import Results
 
 
 class OpenedStudies(QObject):
@@ -63,6 +64,12 @@ class OpenedStudies(QObject):
     def listed(self) -> list[tuple[Path, str]]:
         """Folder and title of every study that can be shown."""
         return [(folder, self._summaries[folder].title) for folder in self._files if folder in self._summaries]
+
+    @property
+    def results(self) -> dict[Path, Results]:
+        """Results of the open studies that have any, by folder."""
+        found = ((folder, one.results) for folder, one in self._summaries.items())
+        return {folder: results for folder, results in found if results is not None}
 
     @property
     def recent(self) -> list[str]:

@@ -367,6 +367,7 @@ class StudiesPresenter(Presenter):
 
     @Slot()
     def _show(self) -> None:
+        self._state.gains.set_studies(self.opened.results)
         if self.studies is None:
             return
         self.studies.show_studies(self.opened.listed, self.opened.chosen)

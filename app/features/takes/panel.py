@@ -171,6 +171,11 @@ class TakesPanel(QWidget):
         self._model.set_sides(sides)
         self._show_difference()
 
+    @property
+    def all_takes(self) -> tuple[TakeSummary, ...]:
+        """All takes of the library, newest first, shown or not."""
+        return self._model.takes
+
     def selected(self) -> list[TakeSummary]:
         """The selected takes, in the order shown."""
         return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]

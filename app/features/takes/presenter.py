@@ -45,6 +45,8 @@ class TakesPresenter(Presenter):
         self._listening = services.features.find(ListenPresenter)
         self.takes.problem.connect(services.notices.warn)
         self.takes.changed.connect(self.takes_changed)
+        self.takes_changed.connect(self._count_gains)
+        self._count_gains()
         self.judging = TakeJudging(state.jobs, self)
         self.judging.judged.connect(self._keep_figures)
         services.docks.put("takes", self.takes)
@@ -78,6 +80,10 @@ class TakesPresenter(Presenter):
         """Close the library."""
         self.judging.shut_down()
         self.library.close()
+
+    @Slot()
+    def _count_gains(self) -> None:
+        self._state.gains.set_takes(self.takes.all_takes)
 
     @Slot(object)
     def _keep_take(self, take: Take) -> None:

@@ -211,6 +211,11 @@ class TakesModel(QAbstractTableModel):
         self.changed.emit()
 
     @property
+    def takes(self) -> tuple[TakeSummary, ...]:
+        """All takes of the library, newest first, shown or not."""
+        return tuple(one for one in self._takes if not isinstance(one, FailedTake))
+
+    @property
     def failed(self) -> tuple[FailedTake, ...]:
         """Takes that failed since the window was opened."""
         return tuple(self._failed)

@@ -15,10 +15,11 @@ from torch import Tensor
 
 from engine import device as devices
 from engine.errors import DeviceError
+from engine.measure.clocks import clock_name
 from engine.measure.machine import processor
 from engine.measure.roofline import ceilings as store
 from engine.measure.roofline.ceilings import Ceilings
-from engine.measure.timing import clock_name, stopwatch
+from engine.measure.timing import stopwatch
 from engine.models.kernels.int8 import Int8Linear
 from engine.models.kernels.precision import DTYPES, offered
 

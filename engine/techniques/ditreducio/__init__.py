@@ -103,6 +103,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="DiTReducio",
     summary="Skips attention and feed-forward modules whose output repeats between steps or between branches.",
+    benefit="Skips what repeats from step to step",
     paper=Paper(
         "DiTReducio: A Training-Free Acceleration for DiT-Based TTS via Progressive Calibration",
         "arXiv 2509.09748",

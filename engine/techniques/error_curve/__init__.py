@@ -69,6 +69,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="Static error-curve cache (SmoothCache-like)",
     summary="Reuses all attention or all feed-forward modules at steps where a plain run showed little change.",
+    benefit="Reuses modules at steps where little changes",
     paper=Paper(
         "SmoothCache: A Universal Inference Acceleration Technique for Diffusion Transformers", "arXiv 2411.10510"
     ),

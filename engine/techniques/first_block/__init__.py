@@ -30,6 +30,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="First-block cache (TeaCache/FBCache-like)",
     summary="Leaves out all layers but the first at steps where the first one's output has hardly changed.",
+    benefit="One layer only, at steps where little changes",
     paper=Paper(
         "Timestep Embedding Tells: It's Time to Cache for Video Diffusion Model",
         "arXiv 2411.19108, and FBCache of ParaAttention",

@@ -109,6 +109,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="CFG-free",
     summary="Uses weights trained to include guidance, so that one branch runs instead of two.",
+    benefit="One pass per step instead of two",
     paper=Paper(
         "Towards Flow-Matching-based TTS without Classifier-Free Guidance",
         "arXiv 2504.20334",

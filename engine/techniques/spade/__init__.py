@@ -135,6 +135,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="SPADE (fewer layers)",
     summary="Removes the least important layers; a student distilled from the whole model speaks instead.",
+    benefit="A student with fewer layers speaks",
     paper=Paper(
         "SPADE: Structured Pruning and Adaptive Distillation for Efficient LLM-TTS",
         "arXiv 2509.20802",

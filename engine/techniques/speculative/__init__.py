@@ -81,6 +81,7 @@ TECHNIQUE = Technique(
     name=NAME,
     title="SSD (speculative decoding)",
     summary="A small draft model proposes several speech tokens, and the model verifies all of them in one pass.",
+    benefit="A small draft proposes tokens; exact at β = 0",
     paper=Paper(
         "Accelerating Autoregressive Speech Synthesis Inference With Speech Speculative Decoding",
         "arXiv 2505.15380",

@@ -36,6 +36,7 @@ TECHNIQUE = Technique(
     name="adams_bashforth",
     title="Adams–Bashforth step",
     summary="Follows the last two velocities instead of one: second order with one evaluation per step.",
+    benefit="Second-order steps at Euler's cost",
     paper=Paper("Adams–Bashforth methods", "Hairer, Nørsett, Wanner: Solving Ordinary Differential Equations I, III.1"),
     families=("flow",),
     slot="solver",

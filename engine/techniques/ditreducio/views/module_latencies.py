@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from engine.errors import SettingError
-from engine.measure.timing import clock_name, interval, running_order
+from engine.measure.clocks import clock_name
+from engine.measure.timing import interval, running_order
 from engine.setting.knobs import Effect, Knob, Number
 from engine.techniques.ditreducio.views.thresholds import (
     Calibrations,

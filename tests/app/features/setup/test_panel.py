@@ -208,7 +208,8 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
     presenter.state.selection.engage("steps", True)
     found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
     groups, expected = panel.techniques.groups, [panel.sentences.accessibleName()]
-    for one in presenter.state.selection.techniques:
+    column = panel.techniques.layout()
+    for one in sorted(presenter.state.selection.techniques, key=lambda one: column.indexOf(groups[one.name])):
         expected.append(groups[one.name].accessibleName())
         if presenter.state.selection.is_engaged(one.name):
             expected += [f"{one.title}: {knob.label}" for knob in one.knobs]

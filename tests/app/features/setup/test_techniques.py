@@ -9,8 +9,8 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.features.setup.cards import TechniqueCard
 from app.features.setup.panel import SetupPanel
-from app.features.setup.techniques import TechniqueGroup
 from app.shell.theme import LIGHT
 from engine.models.base import WeightSet
 from engine.session.events import Prepared
@@ -179,10 +179,7 @@ def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter:
     assert state.selection.setting.engaged("guidance_free").artefact == "", "what does not fit is not engaged"
 
 
-def test_what_is_an_experiment_is_called_so_before_it_is_engaged(qtbot: QtBot) -> None:
-    group = TechniqueGroup(technique("guidance_stride"), LIGHT)
-    qtbot.addWidget(group)
-    assert group.title() == "Guidance at every n-th step (experiment)"
-    other = TechniqueGroup(technique("guidance_interval"), LIGHT)
-    qtbot.addWidget(other)
-    assert other.title() == "Guidance on the first k steps", "whose it is stands below"
+def test_whose_technique_it_is_stands_below_the_title(qtbot: QtBot) -> None:
+    card = TechniqueCard(technique("guidance_interval"), LIGHT)
+    qtbot.addWidget(card)
+    assert card.title() == "Guidance on the first k steps"

@@ -1,0 +1,193 @@
+"""Techniques as cards: what they say of this model and device, their order, and what is folded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
+from app.features.setup.panel import SetupPanel
+from app.shell.theme import LIGHT
+from engine.models import catalogue
+from engine.session.events import EngineReady, ModelLoaded
+from engine.setting.knobs import Choice
+from engine.setting.library import TakeSummary
+from engine.techniques import techniques
+from engine.techniques.resolving import known
+from tests.app.presenters import Presenter, calibrated
+from tests.engine.measure.test_gains import MACHINE, take
+
+NO_CUDA = "CUDA graphs need an NVIDIA graphics card, which CPU: 2 cores is not; do without them."
+
+
+@pytest.fixture
+def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
+    made = Presenter(tmp_path / "calibrations")
+    made.state.follow(EngineReady(0, "cpu", ("cpu",), MACHINE))
+    return made
+
+
+@pytest.fixture
+def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
+    made = SetupPanel(presenter.state, LIGHT)
+    qtbot.addWidget(made)
+    made.resize(made.minimumSizeHint().width(), 700)
+    made.show()
+    return made
+
+
+def load(presenter: Presenter, model: str, **changes: object) -> None:
+    """A model as a processor without anything special loads it."""
+    presenter.state.loading.load_model(model)
+    lacking = (*known(model).lacking, ("graphs", NO_CUDA))
+    info = replace(known(model), fingerprint="a" * 64, device="CPU: 2 cores", device_type="cpu", lacking=lacking)
+    presenter.state.follow(ModelLoaded(presenter.sent[-1].job, replace(info, **changes), 0.1))
+
+
+def shown(panel: SetupPanel) -> list[str]:
+    """Names of the cards that are seen, from top to bottom."""
+    groups, layout = panel.techniques.groups, panel.techniques.layout()
+    seen = (name for name in groups if groups[name].isVisibleTo(panel))
+    return sorted(seen, key=lambda name: layout.indexOf(groups[name]))
+
+
+def test_what_cannot_apply_goes_last_with_its_reason(panel: SetupPanel, presenter: Presenter) -> None:
+    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
+    assert shown(panel)[-2:] == ["compilation", "graphs"], "what gains little comes before what cannot be"
+    cards = panel.techniques.groups
+    assert cards["graphs"].state.text() == NO_CUDA.rstrip(".")
+    assert (
+        "Processors gain little" in cards["compilation"].state.text() or "Not with" in cards["compilation"].state.text()
+    )
+    assert shown(panel).index("precision") < shown(panel).index("error_curve"), "it helps this device"
+    load(presenter, "f5-mini", device="NVIDIA H200", device_type="cuda", lacking=(), precisions=("float32", "bfloat16"))
+    assert shown(panel).index("graphs") < shown(panel).index("error_curve"), "as declared, where it helps"
+
+
+def test_a_card_says_whether_it_applies_before_it_is_engaged(panel: SetupPanel, presenter: Presenter) -> None:
+    cards = panel.techniques.groups
+    presenter.state.selection.engage("ditreducio", False)
+    assert cards["ditreducio"].state.text().startswith("Calibrate it first")
+    assert cards["guidance_free"].state.text().startswith("Train it first")
+    assert cards["steps"].state.text() == f"Applies here · {NOT_MEASURED}"
+    assert cards["steps"].benefit.text() == "A few well-placed steps instead of many"
+    state = calibrated(presenter)
+    assert cards["ditreducio"].state.text().startswith("Applies here")
+    state.selection.engage("ditreducio", True)
+    assert cards["error_curve"].state.text().startswith("Not with DiTReducio")
+    assert "do without one" in cards["error_curve"].state.toolTip()
+    state.selection.set_option("guidance", 0.0)
+    assert "Guidance is off" in cards["guidance_interval"].state.text()
+    for card in cards.values():
+        assert card.benefit.isVisibleTo(card) and card.state.text() in card.accessibleDescription()
+
+
+def test_a_measured_gain_is_said_with_what_it_was_measured_with(panel: SetupPanel, presenter: Presenter) -> None:
+    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
+    state, card = presenter.state, panel.techniques.groups["steps"]
+    state.selection.engage("ditreducio", False)
+    plain = state.selection.baseline_setting
+    state.selection.engage("steps", True)
+    takes: list[TakeSummary] = [take(state.selection.setting, 0.5, 1), take(plain, 2.0)]
+    state.gains.set_takes(takes)
+    assert card.state.text() == "Applies here · 4.00× as fast (7 steps)"
+    assert card.state.toolTip().endswith(
+        "4.00× as fast with 7 steps: 1 pair of takes of the same text, on this machine, 2026-11-21."
+    )
+    state.selection.set_knob("steps", "steps", 8)
+    assert "(7 steps)" in card.state.text(), "it says what was measured, not what is selected"
+    state.gains.set_takes([take(state.selection.setting, 4.0, 2), *takes])
+    assert "2.00× slower (8 steps)" in card.state.text()
+    state.gains.set_takes([])
+    assert card.state.text().endswith(NOT_MEASURED)
+
+
+def test_what_was_measured_to_bring_nothing_comes_late_from_the_next_loading_on(
+    panel: SetupPanel, presenter: Presenter
+) -> None:
+    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
+    state = presenter.state
+    state.selection.engage("ditreducio", False)
+    plain, before = state.selection.baseline_setting, shown(panel)
+    state.selection.engage("steps", True)
+    state.gains.set_takes([take(state.selection.setting, 2.0, 1), take(plain, 2.0)])
+    assert shown(panel) == before, "nothing moves under the pointer"
+    load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
+    assert shown(panel).index("steps") > shown(panel).index("guidance_interval")
+
+
+def test_words_of_gains() -> None:
+    assert gain_words(None) == NOT_MEASURED
+    assert "Make a baseline" in gain_details(None)
+
+
+def test_experiments_are_folded_and_reached_in_as_many_keys(
+    panel: SetupPanel, presenter: Presenter, qtbot: QtBot
+) -> None:
+    load(presenter, "omni-mini")
+    experiments = {one.name for one in presenter.state.selection.techniques if one.experimental}
+    assert experiments and not experiments & set(shown(panel))
+    fold = panel.techniques.experiments
+    panel.activateWindow()
+    qtbot.waitUntil(panel.isActiveWindow)
+    fold.setFocus()
+    qtbot.keyClick(fold, Qt.Key.Key_Space)
+    assert experiments <= set(shown(panel))
+    first = next(name for name in shown(panel) if name in experiments)
+    assert panel.focusWidget() is panel.techniques.groups[first], "opening goes to the first: that saves a Tab"
+    qtbot.keyClick(panel.focusWidget(), Qt.Key.Key_Space)
+    assert presenter.state.selection.is_engaged(first)
+    fold.setChecked(False)
+    assert experiments & set(shown(panel)) == {first}, "what is engaged stays in sight"
+    assert panel.techniques.groups[first].state.text().startswith("Experiment")
+    assert fold.accessibleName() == f"Experiments: {len(experiments)} techniques, folded"
+    load(presenter, "f5-mini")
+    assert not fold.isVisibleTo(panel)
+
+
+def test_titles_call_experiments_so() -> None:
+    for one in techniques():
+        assert one.experimental == one.title.endswith("(experiment)"), one.name
+
+
+def test_a_click_on_the_head_of_a_card_engages_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+    card = panel.techniques.groups["steps"]
+    panel.grab()
+    head = card.benefit.mapTo(card, QPoint(20, 5))
+    qtbot.mouseClick(card, Qt.MouseButton.LeftButton, pos=head)
+    assert presenter.state.selection.is_engaged("steps") and card.controls.isVisibleTo(panel)
+    panel.grab()
+    qtbot.mouseClick(card, Qt.MouseButton.LeftButton, pos=card.meaning.mapTo(card, QPoint(20, 5)))
+    assert presenter.state.selection.is_engaged("steps"), "only the head does"
+    qtbot.mouseClick(card, Qt.MouseButton.LeftButton, pos=head)
+    assert not presenter.state.selection.is_engaged("steps")
+
+
+@pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
+def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Presenter, model: str) -> None:
+    load(presenter, model)
+    panel.techniques.experiments.setChecked(True)
+    for one in presenter.state.selection.techniques:
+        presenter.state.selection.engage(one.name, True)
+    assert panel.minimumSizeHint().width() <= 360
+    keys = {knob.name for knob in presenter.state.selection.sampler_knobs}
+    keys |= {knob.name for one in presenter.state.selection.techniques for knob in one.knobs}
+    raw = {key for key in keys if "_" in key}
+    for widget in panel.findChildren(QWidget):
+        said = f"{widget.toolTip()} {widget.accessibleName()} {widget.accessibleDescription()}"
+        said += widget.text() if isinstance(widget, QLabel) else ""
+        assert not [key for key in raw if key in said], said
+
+
+def test_every_choice_has_words() -> None:
+    knobs = [knob for entry in catalogue.MODELS for knob in entry.options]
+    knobs += [knob for one in techniques() for knob in one.knobs]
+    for knob in knobs:
+        assert "_" not in knob.title
+        if isinstance(knob, Choice):
+            assert not [one for one in knob.titles or knob.values if "_" in one], knob.name
