@@ -24,9 +24,13 @@ from engine.paths import data_folder
 
 VERSION = "1.1.20"
 PACKAGE = f"f5-tts=={VERSION}"
-DEPENDENCIES = ("librosa==0.11.0", "torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10")
+DEPENDENCIES = ("torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10")
 """Imports of the official model files that Paretone lacks. All requirements of the whole package (Gradio, wandb,
 datasets and the like) is three gigabytes that no model needs."""
+UNUSED = {"librosa": (), "librosa.filters": ("mel",), "einx": ()}
+"""Modules that the model files import, with the names that they take from them, for what Paretone does not run: mels
+for BigVGAN, and biases of attention. librosa brings numba and scikit-learn, 230 MB in all, and importing both takes
+longer than importing torch."""
 SHARED = ("numpy", "torch")
 """Packages that must keep Paretone's versions."""
 _READY = "paretone-ready.txt"
@@ -59,7 +63,7 @@ def environment(say: Callable[[str], None], folder: Path | None = None) -> Path:
     if getattr(sys, "frozen", False):
         raise PlainError("The packaged application cannot install the official F5-TTS; run Paretone from its source.")
     say(
-        f"Installing the official {PACKAGE} into {folder}, with {', '.join(DEPENDENCIES)} (300 MB); "
+        f"Installing the official {PACKAGE} into {folder}, with {', '.join(DEPENDENCIES)} (20 MB); "
         f"{' and '.join(SHARED)} are shared with Paretone …"
     )
     unfinished = folder.with_name(f"{folder.name}.unfinished-{os.getpid()}")
@@ -94,6 +98,13 @@ def import_models() -> None:
     package = types.ModuleType("f5_tts.model")
     package.__path__ = [str(Path(place) / "model") for place in spec.submodule_search_locations or ()]
     sys.modules["f5_tts.model"] = package
+    for name, taken in UNUSED.items():
+        module = sys.modules.setdefault(name, types.ModuleType(name))
+        vars(module).update({one: _unused for one in taken if one not in vars(module)})
+
+
+def _unused(*arguments: object, **options: object) -> None:
+    raise PlainError("The official F5-TTS called what Paretone's comparisons leave out; see UNUSED.")
 
 
 def _contents() -> str:
