@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import shutil
 import tempfile
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 _DATA = Path(tempfile.mkdtemp(prefix="paretone-tests-"))
-os.environ["PARETONE_DATA"] = str(_DATA)
+(_DATA / "shared").mkdir()
+os.environ["PARETONE_DATA"] = str(_DATA / "shared")
+_NUMBERS = itertools.count()
 
 LONGEST_FILES = (
     "engine/commands/test_train.py",
@@ -161,9 +164,12 @@ def _what_stays_is_not_collected() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Every test finds the user's folder empty."""
-    monkeypatch.setenv("PARETONE_DATA", str(tmp_path_factory.mktemp("data")))
+def _own_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test finds the user's folder empty. (Pytest would look through the folders of all tests before to name one
+    more.)"""
+    folder = _DATA / str(next(_NUMBERS))
+    folder.mkdir()
+    monkeypatch.setenv("PARETONE_DATA", str(folder))
 
 
 @pytest.fixture(autouse=True)
