@@ -25,6 +25,7 @@ from engine.measure.evaluation.judged_speech import speech_in
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
 from engine.models.files.checkpoints import load_strictly, read_checkpoint
+from engine.models.networks.shapes import uninitialised
 
 NAME = "naturalness"
 PACKAGE, FILE = "distillmos", "weights/distill_mos_v7.pt"
@@ -158,7 +159,8 @@ def read_network(path: Path) -> NaturalnessNetwork:
     weights = read_checkpoint(path).get("model")
     if not isinstance(weights, dict):
         raise CheckpointError(f"{path} holds no weights of DistillMOS; install the package {PACKAGE} again.")
-    network = NaturalnessNetwork().eval()
+    with uninitialised():
+        network = NaturalnessNetwork().eval()
     load_strictly(network, weights, str(path))
     return network
 

@@ -21,7 +21,7 @@ from engine.models.f5.dit import DiT
 from engine.models.f5.unett import UNetT
 from engine.models.files.checkpoints import check_shapes, load_strictly, read_checkpoint
 from engine.models.files.config_file import ConfigFile
-from engine.models.networks.shapes import without_weights
+from engine.models.networks.shapes import uninitialised, without_weights
 
 SIDECAR = "model.yaml"
 CHARACTERS, PHONES, NATURAL_PHONES = "characters", "phones", "natural phones"
@@ -80,7 +80,8 @@ class F5Checkpoint:
 
     def build(self) -> DiT | UNetT:
         """The backbone with these weights, float32, on the CPU, in evaluation mode."""
-        backbone = _BACKBONES[self.config.backbone](self.config)
+        with uninitialised():
+            backbone = _BACKBONES[self.config.backbone](self.config)
         load_strictly(backbone, self.weights, str(self.path))
         return backbone.eval().requires_grad_(False)
 

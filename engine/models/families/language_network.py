@@ -13,6 +13,7 @@ from engine.models.base import DraftWeights, StudentWeights
 from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import load_strictly
 from engine.models.networks.causal import CausalLayer
+from engine.models.networks.shapes import uninitialised
 from engine.setting.plan import LanguagePlan
 
 MOST_KEPT = 3
@@ -124,7 +125,8 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
         raise CheckpointError(f"The draft {path} has no head that fits this model; train it again.")
     layers, dtype = {}, tokens.head.dtype
     for number, weights in tensors.layers.items():
-        layer = CausalLayer(transformer.config).to(tokens.device, dtype)
+        with uninitialised():
+            layer = CausalLayer(transformer.config).to(tokens.device, dtype)
         load_strictly(layer, {name: value.to(dtype) for name, value in weights.items()}, f"layer {number} of {path}")
         layers[draft.retained.index(number)] = layer
     head = tokens.head if tensors.head is None else tensors.head.to(tokens.device, dtype)

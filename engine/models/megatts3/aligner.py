@@ -21,6 +21,7 @@ from engine.models.files.checkpoints import load_strictly
 from engine.models.megatts3.passages import Timed
 from engine.models.megatts3.phone_table import separated
 from engine.models.networks.modules import Modules
+from engine.models.networks.shapes import uninitialised
 
 SAMPLE_RATE = 16000
 WINDOW, HOP = 400, 160
@@ -234,7 +235,9 @@ class Aligner(nn.Module):
     @classmethod
     def from_official(cls, weights: Mapping[str, Tensor], where: str) -> Aligner:
         """From the official tensors, ``['state_dict']['model']``, strictly. Raises :class:`CheckpointError`."""
-        model = cls(AlignerConfig.of_weights(weights, where))
+        config = AlignerConfig.of_weights(weights, where)
+        with uninitialised():
+            model = cls(config)
         load_strictly(model, weights, where)
         return model.eval().requires_grad_(False)
 

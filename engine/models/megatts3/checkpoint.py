@@ -32,6 +32,7 @@ from engine.models.megatts3.duration_model import DurationModel
 from engine.models.megatts3.durations import FRAMES_MULTIPLE
 from engine.models.megatts3.graphemes import GraphemeModel
 from engine.models.megatts3.wavvae import WavVAE
+from engine.models.networks.shapes import uninitialised
 
 TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE = (
     "diffusion_transformer",
@@ -83,7 +84,9 @@ class OfficialFolder:
         """The diffusion transformer, float32."""
         weights = read_part(self.backbone_path, "dit", self.check)
         shapes = {name: tuple(value.shape) for name, value in weights.items()}
-        model = MegaDiT(DiTConfig.from_shapes(shapes, str(self.backbone_path)))
+        config = DiTConfig.from_shapes(shapes, str(self.backbone_path))
+        with uninitialised():
+            model = MegaDiT(config)
         load_strictly(model, weights, str(self.backbone_path))
         return model.eval().requires_grad_(False)
 

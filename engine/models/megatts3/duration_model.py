@@ -22,6 +22,7 @@ from engine.models.megatts3.phone_encoder import PhoneEncoder
 from engine.models.megatts3.phone_table import PHONES, TONES
 from engine.models.networks.layers import sinusoids
 from engine.models.networks.modules import Modules
+from engine.models.networks.shapes import uninitialised
 
 HEADS = 8
 """Heads of the decoder; hard-coded upstream."""
@@ -288,6 +289,8 @@ class DurationModel(nn.Module):
         table = needed.get("encoder.emb.weight")
         if table is None:
             raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
-        model = cls(DurationConfig.read(config_path, table.shape[0]))
+        config = DurationConfig.read(config_path, table.shape[0])
+        with uninitialised():
+            model = cls(config)
         load_strictly(model, needed, where)
         return model.eval().requires_grad_(False)

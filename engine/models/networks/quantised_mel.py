@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import load_strictly, read_float_weights
 from engine.models.networks.mel_statistics import MelStatistics
+from engine.models.networks.shapes import uninitialised
 from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
@@ -165,7 +166,9 @@ def read_quantised_mel(
     """The codec in the folder ``root`` in float32, and the mean mel (bands,) of each voice: ``config.json`` with sizes
     and mean mels, and the weights in float16. Raises :class:`CheckpointError`."""
     sizes, voices = _described(root / CONFIG_FILE, kind.sizes, kind.title)
-    model, path = kind(sizes), root / WEIGHT_FILE
+    path = root / WEIGHT_FILE
+    with uninitialised():
+        model = kind(sizes)
     load_strictly(model, read_float_weights(path), str(path))
     model = model.eval().requires_grad_(False).to(device)
     return model, {name: mean.to(device) for name, mean in voices.items()}

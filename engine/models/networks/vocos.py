@@ -18,6 +18,7 @@ from torch.nn import functional
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import load_strictly, read_weights
 from engine.models.networks.modules import Modules
+from engine.models.networks.shapes import uninitialised
 
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 LARGEST_MAGNITUDE = 100.0
@@ -185,7 +186,9 @@ class Vocos(nn.Module):
 
         Raises :class:`CheckpointError` that names the file and what is wrong with it.
         """
-        model = cls(VocosConfig.read(folder / "config.yaml"))
+        config = VocosConfig.read(folder / "config.yaml")
+        with uninitialised():
+            model = cls(config)
         path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
         if path is None:
             raise CheckpointError(f"{folder} holds no Vocos weights; put {WEIGHT_FILES[1]} there.")

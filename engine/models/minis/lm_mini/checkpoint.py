@@ -37,6 +37,7 @@ from engine.models.minis.lm_mini.layout import Layout
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import read_quantised_mel
+from engine.models.networks.shapes import uninitialised
 
 TOKENIZER = "tokenizer"
 EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."
@@ -90,7 +91,8 @@ class LmMiniFolder(MiniFolder):
     def _network(self, path: Path, config: CausalConfig, device: torch.device) -> LanguageNetwork:
         layout, where = self.layout(), str(path)
         weights = read_float_weights(path, self.check)
-        transformer = CausalTransformer(config)
+        with uninitialised():
+            transformer = CausalTransformer(config)
         body = {name.removeprefix(BODY): value for name, value in weights.items() if name not in (EMBEDDING, HEAD)}
         _require_tables(weights, config, where)
         load_strictly(transformer, body, where)

@@ -17,6 +17,7 @@ from engine.models.megatts3.checkpoint import TRANSFORMER
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.minis.folder import WEIGHTS, MiniFolder
+from engine.models.networks.shapes import uninitialised
 
 VOCABULARY = "vocab.txt"
 
@@ -42,6 +43,8 @@ class MegaMiniFolder(MiniFolder):
         """The diffusion transformer, float32."""
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
-        model = MegaDiT(DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where))
+        config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)
+        with uninitialised():
+            model = MegaDiT(config)
         load_strictly(model, weights, where)
         return model.eval().requires_grad_(False)

@@ -22,6 +22,7 @@ from engine.models.minis.natural.layout import (
     WINDOW,
 )
 from engine.models.minis.natural.spectra import SpectralNetwork, dequantised
+from engine.models.networks.shapes import uninitialised
 from engine.paths import resource
 
 WEIGHT_FILE = "model.safetensors"
@@ -95,7 +96,8 @@ class NaturalDecoder(nn.Module):
     def load(cls, folder: Path | None = None, device: torch.device | str = "cpu") -> NaturalDecoder:
         """Load a folder, by default the bundled one. Raises :class:`CheckpointError` that names the file at fault."""
         path = (folder or resource("models", "natural-decoder")) / WEIGHT_FILE
-        decoder = cls()
+        with uninitialised():
+            decoder = cls()
         load_strictly(decoder, dequantised(read_weights(path)), str(path))
         return decoder.eval().requires_grad_(False).to(device)
 

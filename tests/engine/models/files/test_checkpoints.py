@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from engine.errors import Cancelled, CheckpointError
-from engine.models.files.checkpoints import fingerprint, load_strictly, read_checkpoint, read_weights
+from engine.models.files.checkpoints import fingerprint, load_strictly, read_checkpoint, read_weights, require_numbers
 
 WEIGHTS = {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.ones(2)}
 
@@ -111,6 +111,12 @@ def test_strict_loading_names_every_kind_of_fault() -> None:
         load_strictly(module, WEIGHTS | {"bias": torch.zeros(3)}, "a.pt")
     with pytest.raises(CheckpointError, match=r"not numbers in bias"):
         load_strictly(module, WEIGHTS | {"bias": torch.tensor([1.0, float("nan")])}, "a.pt")
+    with pytest.raises(CheckpointError, match=r"not numbers in bias"):
+        load_strictly(module, WEIGHTS | {"bias": torch.tensor([float("inf"), -float("inf")])}, "a.pt")
+
+
+def test_values_whose_sum_is_too_large_are_numbers() -> None:
+    require_numbers({"half": torch.full((9,), 6e4, dtype=torch.float16), "single": torch.full((9,), 3e38)}, "a.pt")
 
 
 def test_many_faults_are_counted_not_listed() -> None:

@@ -6,7 +6,7 @@ import sys
 import torch
 from torch import nn
 
-from engine.models.networks.shapes import without_weights
+from engine.models.networks.shapes import uninitialised, without_weights
 
 
 def test_modules_have_their_shapes_and_no_values():
@@ -22,6 +22,19 @@ def test_modules_made_later_are_initialised_again():
     torch.manual_seed(0)
     assert not nn.Linear(64, 64).weight.is_meta
     assert 0.05 < float(nn.Linear(64, 64).weight.detach().abs().mean()) < 0.07
+
+
+def test_weights_that_will_be_read_are_not_drawn():
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    with uninitialised():
+        module = nn.Sequential(nn.Embedding(5, 8), nn.Linear(8, 3), nn.Conv1d(3, 4, 3), nn.LSTM(4, 2))
+        angles = torch.arange(3) * 0.5
+    assert torch.equal(torch.get_rng_state(), before), "no number was drawn"
+    assert not any(one.is_meta for one in module.parameters())
+    assert angles.tolist() == [0.0, 0.5, 1.0], "what is computed within is"
+    nn.Linear(2, 2)
+    assert not torch.equal(torch.get_rng_state(), before)
 
 
 def test_bundled_models_load_without_torchs_compiler():
