@@ -16,13 +16,11 @@ from engine.models.base import Voice
 from engine.models.catalogue import entry
 from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from engine.models.shipped_voices import read_voice
-from engine.training.recipes.lm_mini import ARCHITECTURE as LM_ARCHITECTURE
-from engine.training.recipes.lm_mini import LmMiniOptions
+from engine.training.recipes.lm_recipe import SMALL_LM, LmOptions
 from engine.training.recipes.natural_language import NaturalLm, NaturalOmni
 from engine.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
 from engine.training.recipes.natural_voices import NamedVoice, export
-from engine.training.recipes.omni_mini import ARCHITECTURE as OMNI_ARCHITECTURE
-from engine.training.recipes.omni_mini import OmniMiniOptions
+from engine.training.recipes.omni_recipe import SMALL_OMNI, OmniOptions
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
 
 CPU = torch.device("cpu")
@@ -33,13 +31,11 @@ LAYERS = 3
 
 def write_lm(root: Path) -> Path:
     """A language model; its folder is in ``root``."""
-    small = replace(
-        LM_ARCHITECTURE, hidden=32, layers=LAYERS, heads=2, key_value_heads=2, head_width=16, feed_forward=48
-    )
+    small = replace(SMALL_LM, hidden=32, layers=LAYERS, heads=2, key_value_heads=2, head_width=16, feed_forward=48)
     sizes = replace(TOKENIZER, width=16, inner_width=24, levels=(4, 4, 3))
     with torch.random.fork_rng():
         _export(NaturalTokenizer(toy_natural_corpus(), CPU, architecture=sizes), root / "codec")
-        run = NaturalLm(toy_natural_corpus(), root / "codec", root / "work", CPU, LmMiniOptions(), small)
+        run = NaturalLm(toy_natural_corpus(), root / "codec", root / "work", CPU, LmOptions(), small)
     run.export(root / "lm-mini")
     write_vocoder(root / entry("lm-mini").vocoder)
     return root / "lm-mini"
@@ -47,15 +43,13 @@ def write_lm(root: Path) -> Path:
 
 def write_omni(root: Path, layers: int = 5) -> Path:
     """A masked model; its folder is in ``root``."""
-    small = replace(
-        OMNI_ARCHITECTURE, hidden=32, layers=layers, heads=2, key_value_heads=1, head_width=16, feed_forward=48
-    )
+    small = replace(SMALL_OMNI, hidden=32, layers=layers, heads=2, key_value_heads=1, head_width=16, feed_forward=48)
     sizes = replace(CODEC, width=16, inner_width=24, codes=12, codebooks=CODEBOOKS, numbers=6)
     with torch.random.fork_rng():
         made = NaturalCodec(toy_natural_corpus(), CPU, architecture=sizes)
         made.average.module.codec.quantiser.codebooks.normal_()
         _export(made, root / "codec")
-        run = NaturalOmni(toy_natural_corpus(), root / "codec", root / "work", CPU, OmniMiniOptions(), small)
+        run = NaturalOmni(toy_natural_corpus(), root / "codec", root / "work", CPU, OmniOptions(), small)
     run.export(root / "omni-mini")
     write_vocoder(root / entry("omni-mini").vocoder)
     return root / "omni-mini"

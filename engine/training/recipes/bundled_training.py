@@ -22,13 +22,15 @@ from engine.training.recipe import Recipe
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
 from engine.training.recipes.f5_mini import F5Mini
 from engine.training.recipes.f5_recipe import F5Options
-from engine.training.recipes.lm_mini import LmMini, LmMiniOptions
+from engine.training.recipes.lm_mini import LmMini
+from engine.training.recipes.lm_recipe import LmOptions
 from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
 from engine.training.recipes.natural_language import NaturalLm, NaturalOmni
 from engine.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
 from engine.training.recipes.natural_tokens import NaturalCodec, NaturalTokenizer, NaturalTokenOptions
 from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
-from engine.training.recipes.omni_mini import OmniMini, OmniMiniOptions
+from engine.training.recipes.omni_mini import OmniMini
+from engine.training.recipes.omni_recipe import OmniOptions
 from engine.training.recipes.running import EXPORT, BundledModel, run_recipe
 from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
@@ -108,7 +110,7 @@ def _speech_tokenizer(job: BundledTraining, corpus: Corpus, device: torch.device
 
 def _lm_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     tokenizer = job.codec or resource("models", "lm-mini", TOKENIZER)
-    return LmMini(corpus, tokenizer, job.work, device, LmMiniOptions(**job.common))
+    return LmMini(corpus, tokenizer, job.work, device, LmOptions(**job.common))
 
 
 def _codec_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
@@ -117,7 +119,7 @@ def _codec_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> R
 
 def _omni_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     codec = job.codec or resource("models", "omni-mini", CODEC)
-    return OmniMini(corpus, codec, job.work, device, OmniMiniOptions(**job.common))
+    return OmniMini(corpus, codec, job.work, device, OmniOptions(**job.common))
 
 
 def _natural_vocoder(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
@@ -142,12 +144,12 @@ def _natural_codec(job: BundledTraining, corpus: Corpus, device: torch.device) -
 
 def _natural_lm(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     tokenizer = job.codec or job.work.parent / NaturalTokenizer.name / EXPORT
-    return NaturalLm(corpus, tokenizer, job.work, device, LmMiniOptions(**job.common))
+    return NaturalLm(corpus, tokenizer, job.work, device, LmOptions(**job.common))
 
 
 def _natural_omni(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     codec = job.codec or job.work.parent / NaturalCodec.name / EXPORT
-    return NaturalOmni(corpus, codec, job.work, device, OmniMiniOptions(**job.common))
+    return NaturalOmni(corpus, codec, job.work, device, OmniOptions(**job.common))
 
 
 RECIPES: Mapping[str, Make] = {

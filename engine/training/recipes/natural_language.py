@@ -2,14 +2,13 @@
 ``voice-tokenizer``, and ``voice-omni``, a masked model over those of ``voice-codec``
 (:mod:`engine.training.recipes.natural_tokens`).
 
-They are those of ``lm-mini`` and ``omni-mini`` with the phones of natural speech. How long phones last is not in their
-folders: the text front end of natural speech knows it.
+They are :mod:`engine.training.recipes.lm_recipe` and :mod:`engine.training.recipes.omni_recipe` with the phones of
+natural speech. How long phones last is not in their folders: the text front end of natural speech knows it.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -21,12 +20,12 @@ from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.quantised_mel import QuantisedMel
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_frames import voice_frames
-from engine.training.recipes.lm_mini import LmMini
+from engine.training.recipes.lm_recipe import LmRecipe
 from engine.training.recipes.natural_tokens import VOCABULARY, frame_phones, voices_of
-from engine.training.recipes.omni_mini import OmniMini
+from engine.training.recipes.omni_recipe import OmniRecipe
 from engine.training.spoken_tokens import SpokenTokens
 
 LONGEST = 700
@@ -48,11 +47,8 @@ class OfNaturalSpeech:
         said: Tensor = self.voices[clip.voice].said(voice_frames(clip))
         return codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy().astype(np.int16)
 
-    def export_durations(self, folder: Path) -> None:
-        """Nothing: see above."""
 
-
-class NaturalLm(OfNaturalSpeech, LmMini):
+class NaturalLm(OfNaturalSpeech, LmRecipe[NaturalClip]):
     """Trains the language model."""
 
     name = "voice-lm"
@@ -64,7 +60,7 @@ class NaturalLm(OfNaturalSpeech, LmMini):
         return SpokenTokens(clip.voice, phones.astype(np.int16), self.codes(clip, tokenizer))
 
 
-class NaturalOmni(OfNaturalSpeech, OmniMini):
+class NaturalOmni(OfNaturalSpeech, OmniRecipe[NaturalClip]):
     """Trains the masked model."""
 
     name = "voice-omni"

@@ -32,7 +32,7 @@ from engine.models.minis.natural.layout import COMPONENTS, HOP, LATENT, PITCH, S
 from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
-from engine.training.corpora import Corpus
+from engine.training.corpus import Corpus
 from engine.training.learner import LearningOptions
 from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_errors import CENTS, frame_error, spectral_error

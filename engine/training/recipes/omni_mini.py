@@ -1,220 +1,39 @@
-"""The recipe of the bundled masked-diffusion model, ``omni-mini``: OmniVoice's network, small, over the codes of
-:mod:`engine.training.recipes.codec_mini`.
-
-The alignment, which a small model cannot learn, is given by the layout (:mod:`engine.models.minis.omni_mini.layout`).
-Network and parameter names are the official ones.
+"""The recipe of the bundled masked-diffusion model, ``omni-mini``: :mod:`engine.training.recipes.omni_recipe` over the
+codes of :mod:`engine.training.recipes.codec_mini`. A table of mean durations stands in for the alignment at synthesis.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
 
 from engine.front_end.durations import labels
-from engine.models.files.checkpoints import fingerprint
 from engine.models.minis.folder import DURATIONS
-from engine.models.minis.omni_mini.checkpoint import CODEC
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
-from engine.models.networks.bidirectional import Qwen3Config
-from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
-from engine.training.batch_queue import held_out_pairs
-from engine.training.corpus import Corpus
-from engine.training.optimisers import LayerMatrices
-from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
+from engine.training.corpora import Clip
 from engine.training.recipes.durations import write_duration_tables
-from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
-from engine.training.recipes.initialising import begin_as_nothing
-from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
 from engine.training.recipes.mel_excerpts import VOCABULARY
-from engine.training.spoken_tokens import FRAMES, SpokenTokens, corpus_tokens
+from engine.training.recipes.omni_recipe import OmniRecipe
+from engine.training.spoken_tokens import FRAMES, SpokenTokens
 
-ARCHITECTURE = Qwen3Config(
-    hidden=256,
-    layers=8,
-    heads=4,
-    key_value_heads=2,
-    head_width=64,
-    feed_forward=640,
-    epsilon=1e-6,
-    rope_theta=1e4,
-)
 LAYOUT = Layout(VOCABULARY)
-LAYER_MATRICES = LayerMatrices("layers.")
-CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
-"""Weights of the codebooks in the loss, as in the official configuration."""
 
 
-@dataclass(frozen=True)
-class OmniMiniOptions(BundledOptions):
-    """Options of the recipe."""
+class OmniMini(OmniRecipe[Clip]):
+    """Trains it on flite's speech."""
 
-    frames: int = 1_200
-    joined_share: float = 0.7
-    average_decay: float = 0.998
-    validation_items: int = 12
-    canvas: CanvasOptions = field(default_factory=CanvasOptions)
-
-
-class PhonePairs(nn.Module):
-    """The table of text tokens while it is learnt: the sum of what the first phone and the second one mean, so that
-    pairs that are rare are known by their phones."""
-
-    def __init__(self, phones: int, width: int) -> None:
-        super().__init__()
-        self.first, self.second = nn.Embedding(phones, width), nn.Embedding(phones, width)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """(B, n) to (B, n, width)."""
-        phones = self.first.num_embeddings
-        return self.first(ids // phones) + self.second(ids % phones)
-
-    @property
-    def weight(self) -> Tensor:
-        """(phones², width): the table as it ships."""
-        return (self.first.weight[:, None] + self.second.weight).flatten(0, 1)
-
-
-class OmniMini(BundledRecipe[OmniMiniOptions, SpokenTokens, MaskedNetwork]):
-    """Trains a masked model from random weights; see :class:`engine.training.recipe.Recipe`."""
-
-    name, term = "omni-mini", "loss"
-    layout: ClassVar[Layout] = LAYOUT
-    longest: ClassVar[int] = FRAMES[1]
-    """Mel frames of the longest clips that are used."""
-
-    def __init__(
-        self,
-        corpus: Corpus,
-        codec: Path,
-        work: Path,
-        device: torch.device,
-        options: OmniMiniOptions = OmniMiniOptions(),
-        architecture: Qwen3Config = ARCHITECTURE,
-    ) -> None:
-        """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
-        self.corpus, self.codec = corpus, codec
-        self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
-        model, _ = read_quantised_mel(codec, ResidualCodec, device)
-        kept = work / f"codes-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
-        clips, self._held_out = corpus_tokens(corpus, lambda clip: self.encoded(clip, model), kept, self.longest)
-        sizes = model.config
-        weights = torch.tensor(CODEBOOK_WEIGHTS[: sizes.codebooks], dtype=torch.float32, device=device)
-        self._weights = weights / weights.sum()
-        torch.manual_seed(options.seed)
-        config = MaskedConfig(architecture, self.layout.tokens, sizes.codebooks, sizes.codes + 1)
-        network = untrained(config, self.layout)
-        super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
+    name = "omni-mini"
+    layout, longest = LAYOUT, FRAMES[1]
 
     @torch.inference_mode()
-    def encoded(self, clip: Any, codec: ResidualCodec) -> SpokenTokens:
-        """Codes of a clip of the corpus, with the text token of each frame."""
+    def encoded(self, clip: Clip, codec: ResidualCodec) -> SpokenTokens:
         mel = torch.from_numpy(clip.mel.astype(np.float32))[None].to(codec.mel_mean.device)
         text = self.layout.text(labels(clip.phones, clip.frames, self.layout.vocabulary), codec.config.stride)
         return SpokenTokens(clip.voice, text.astype(np.int16), codec.encode(mel)[0].cpu().numpy().astype(np.int16))
 
-    def describe(self) -> dict[str, Any]:
-        frames = sum(one.frames for one in self.clips)
-        return {**super().describe(), "frames": frames, "codec": self._codec_fingerprint}
-
-    def loss(self, items: list[list[SpokenTokens]]) -> Tensor:
-        canvases = draw(Joined.of(items), self.model.config.mask, self.options.canvas, self.generator).to(self.device)
-        scores, spoken = self._scores(self.model, canvases)
-        errors = functional.cross_entropy(scores, spoken, reduction="none")
-        weights = self._weights[canvases.hidden.nonzero()[:, 1]]
-        return (weights * errors).sum() / weights.sum()
-
-    def _scores(self, network: MaskedNetwork, canvases: Canvases) -> tuple[Tensor, Tensor]:
-        """Scores (n, entries) of the hidden cells, and what is spoken there (n,)."""
-        with self.autocast():
-            frames = canvases.text.shape[1]
-            scores = network(canvases.text, canvases.codes, frames, canvases.positions, canvases.seen)
-        hidden = canvases.hidden
-        return scores[hidden].float(), canvases.spoken[hidden]
-
-    @torch.no_grad()
-    def validate(self) -> dict[str, float]:
-        """On held-out utterances after a prompt, codebook by codebook with all lower ones known: the cross-entropy in
-        nats, and how often the first and the second codebook's most likely code is the one that was spoken."""
-        network, errors, known = self.average.module, [], []
-        for codebook in range(network.config.codebooks):
-            scores, spoken = zip(*(self._layer(network, joined, codebook) for joined in self._validation), strict=True)
-            scores, spoken = torch.cat(scores), torch.cat(spoken)
-            errors.append(float(functional.cross_entropy(scores, spoken)))
-            known.append(float((scores.argmax(-1) == spoken).float().mean()))
-        return {"cross_entropy": float(np.mean(errors)), "first": known[0], "second": known[1]}
-
-    def _layer(self, network: MaskedNetwork, joined: Joined, codebook: int) -> tuple[Tensor, Tensor]:
-        canvases = layer(joined, network.config.mask, codebook).to(self.device)
-        only = torch.zeros_like(canvases.hidden)
-        only[:, codebook] = canvases.hidden[:, codebook]
-        return self._scores(network, Canvases(**{**vars(canvases), "hidden": only}))
-
-    @cached_property
-    def _validation(self) -> list[Joined]:
-        return [Joined.of(items) for items in held_out_pairs(self._held_out, self.options.validation_items, 6)]
-
     def export(self, folder: Path) -> None:
-        """Write a folder that :class:`engine.models.minis.omni_mini.checkpoint.OmniMiniFolder` reads."""
-        network = self.average.module
-        config = _described(network.config)
-        write_mini(folder, official_tensors(network), self.steps, config, self.layout.as_dict())
-        copy_codec(self.codec, folder / CODEC)
-        self.export_durations(folder)
-
-    def export_durations(self, folder: Path) -> None:
-        """Write the mean durations of phones, which stand in for an alignment at synthesis."""
+        super().export(folder)
         write_duration_tables(folder / DURATIONS, self.corpus.training, self.layout.vocabulary.phones)
-
-
-@torch.no_grad()
-def untrained(config: MaskedConfig, layout: Layout) -> MaskedNetwork:
-    """Random weights; the output projections of every layer are zero, so that depth costs no warm-up."""
-    network = MaskedNetwork(config)
-    width, phones = config.transformer.hidden, len(layout.vocabulary.phones)
-    pairs = PhonePairs(phones, width)
-    network.llm.set_submodule("embed_tokens", pairs)
-    for table in (pairs.first, pairs.second):
-        table.weight.normal_(std=0.35)
-    network.audio_embeddings.weight.normal_(std=0.25)
-    network.audio_heads.weight.uniform_(-1, 1).mul_(width**-0.5)
-    begin_as_nothing(network.llm.layers)
-    return network
-
-
-def official_tensors(network: MaskedNetwork) -> dict[str, Tensor]:
-    """By official names in float16, the table of text tokens whole."""
-    table = "llm.embed_tokens"
-    tensors = {name: value for name, value in network.state_dict().items() if not name.startswith(f"{table}.")}
-    tensors[f"{table}.weight"] = network.llm.embed_tokens.weight.detach()
-    return {
-        name: (value.half() if value.is_floating_point() else value).cpu().contiguous()
-        for name, value in tensors.items()
-    }
-
-
-def _described(config: MaskedConfig) -> dict[str, object]:
-    """``config.json`` in OmniVoice's layout."""
-    sizes = config.transformer
-    return {
-        "architectures": ["OmniVoice"],
-        "model_type": "omnivoice",
-        "audio_vocab_size": config.entries,
-        "audio_mask_id": config.mask,
-        "num_audio_codebook": config.codebooks,
-        "audio_codebook_weights": list(CODEBOOK_WEIGHTS[: config.codebooks]),
-        "llm_config": {
-            "model_type": "qwen3",
-            "vocab_size": config.text_vocabulary,
-            **transformer_entries(sizes),
-            "tie_word_embeddings": True,
-        },
-    }

@@ -41,12 +41,12 @@ def main(arguments: list[str]) -> int:
     return paretone(["train", *arguments])
 
 
-FRAMES = ("F5Options", "NaturalF5Options", "NaturalMegaOptions", "OmniMiniOptions")
+FRAMES = ("F5Options", "NaturalF5Options", "NaturalMegaOptions", "OmniOptions")
 EXCERPTS = ("CodecMiniOptions", "SpeechTokenizerOptions", "VocosOptions")
 SMALLER: dict[str, dict[str, int]] = {
     **{name: {"frames": 400, "validation_items": 2} for name in FRAMES},
     **{name: {"batch": 2} for name in EXCERPTS},
-    "LmMiniOptions": {"positions": 500, "validation_items": 2},
+    "LmOptions": {"positions": 500, "validation_items": 2},
     "NaturalTokenOptions": {"batch": 2, "validation_items": 2},
     "VocoderOptions": {"batch": 2, "validation_items": 2},
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.front_end.natural.phones import timed_phones
+from engine.models.f5.config import HOP as MEL_HOP
 from engine.models.minis.natural.layout import FORMANT_MEAN, FORMANT_SCALE, HOP, LATENT, SAMPLE_RATE, VOICING
-from engine.training.corpora import HOP as MEL_HOP
 from engine.training.corpus import Corpus
 from engine.training.natural_corpus import Manner, NaturalClip, SpokenSentence
 
