@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from app.audio.envelope import Envelope
 from app.shell.background import Background
 from engine.audio.spectrogram import log_mel
 from engine.measure.loudness import matching_gains
@@ -26,6 +27,7 @@ class Analysis:
 
     takes: tuple[Take | None, Take | None] = (None, None)
     mels: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
+    envelopes: tuple[Envelope | None, Envelope | None] = (None, None)
     gains: tuple[float, float] = (1.0, 1.0)
     """Linear; they make A and B equally loud."""
     exact: bool = True
@@ -97,10 +99,17 @@ def analysed(
         prepare(take.samples, take.sample_rate)
         return log_mel(take.samples, take.sample_rate)
 
+    def envelope_of(take: Take | None) -> Envelope | None:
+        known = next(
+            (outline for one, outline in zip(previous.takes, previous.envelopes, strict=True) if one is take), None
+        )
+        return known if take is None or known is not None else Envelope(take.sample_rate, take.samples)
+
     first, second = takes
     mels = mel_of(first), mel_of(second)
+    envelopes = envelope_of(first), envelope_of(second)
     if first is None or second is None:
-        return Analysis(takes, mels)
+        return Analysis(takes, mels, envelopes)
     match = matching_gains([(take.samples, take.sample_rate) for take in (first, second)])
     of_first, of_second = (10 ** (gain / 20) for gain in match.gains)
-    return Analysis(takes, mels, (of_first, of_second), match.exact)
+    return Analysis(takes, mels, envelopes, (of_first, of_second), match.exact)

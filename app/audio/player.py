@@ -157,17 +157,20 @@ class Player:
         aligned: bool = True,
         choice: int = 0,
         keep_place: bool = False,
+        alone: bool = False,
     ) -> None:
         """Take over these takes: (samples (n,), rate) each, with linear gains, paused.
 
         ``aligned`` says whether their models keep the timing; see :func:`comparison`. ``keep_place`` continues playing
-        at the same position, for a take that replaces the stream or the version of it that is being heard.
+        at the same position, for a take that replaces the stream or the version of it that is being heard. ``alone``:
+        it is one sound, which is compared with nothing.
         """
         self._incoming = None
         self._loaded = tuple((samples, rate) for samples, rate in takes)
         self._gains = tuple(gains) if gains is not None else (1.0,) * len(self._loaded)
         self._aligned = aligned
-        self.comparison = comparison([len(samples) / rate for samples, rate in self._loaded], aligned)
+        compared = comparison([len(samples) / rate for samples, rate in self._loaded], aligned)
+        self.comparison = _ALONE if alone else compared
         programme = self._programme()
         kept = {(id(samples), rate, self.rate) for samples, rate in self._loaded}
         # The list is a snapshot: another thread may be preparing a take.
@@ -184,13 +187,12 @@ class Player:
 
     # A synthesis that is still going on.
 
-    def begin_stream(self, rate: int, alone: bool = False) -> None:
-        """Play what :meth:`append` brings, as soon as it comes. Replaces the takes that were loaded. ``alone``: it is
-        no take that is being made, but a sound that is there already."""
+    def begin_stream(self, rate: int) -> None:
+        """Play what :meth:`append` brings, as soon as it comes. Replaces the takes that were loaded."""
         recording = Recording.growing()
         self._incoming = (recording, Resampler(rate, self.rate))
         self._loaded, self._gains, self._loop = (), (), None
-        self.comparison = _ALONE if alone else _MADE
+        self.comparison = _MADE
         self.mixer.set_loop(None)
         self.mixer.load(Programme((recording,), (1.0,)))
         if self.usable:
@@ -214,10 +216,14 @@ class Player:
     @property
     def streaming(self) -> bool:
         """Whether a stream is being received or still being heard."""
-        if self.comparison.mode not in (Mode.STREAM, Mode.ALONE):
+        if self.comparison.mode is not Mode.STREAM:
             return False
-        # Right after the end the callback may not even have begun to play what was sent.
-        return self._incoming is not None or self.playing or not (self._finished or self.mixer.settled)
+        return self._incoming is not None or self.busy
+
+    @property
+    def busy(self) -> bool:
+        """Whether something plays, or is about to: the callback may not even have begun with what was sent."""
+        return self.playing or not (self._finished or self.mixer.settled)
 
     # Transport. Without a device these move the position, but nothing sounds.
 

@@ -11,8 +11,7 @@ from PySide6.QtGui import QAction
 
 from app.features.export.presenter import ExportPresenter
 from app.features.feature import main_job
-from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import built
+from app.features.player.presenter import PlayerPresenter
 from app.features.takes.presenter import TakesPresenter
 from app.shell.window import MainWindow
 from app.state.jobs import Outcome
@@ -76,19 +75,19 @@ async def listen(window: MainWindow) -> None:
 
     Raises :class:`PlainError` when the device fails or the switch is not heard.
     """
-    panel = built(window.features.find(ListenPresenter).listen)
-    player = panel.player
+    deck = window.features.find(PlayerPresenter).deck
+    player = deck.player
     if not player.usable:
         return
     # Until the takes are loaded, the position is still that of the synthesis that was heard while it was made.
     await until(lambda: not player.streaming and not player.playing and player.position == 0.0, window)
-    heard = panel.deck.heard
+    heard = deck.heard
     window.action.compare.trigger()
     await until(lambda: bool(player.problem) or (player.playing and player.position > 0.8), window)
     window.action.compare.trigger()
     await until(lambda: bool(player.problem) or not player.playing or player.position > 1.6, window)
     window.action.play.trigger()
-    if player.problem or panel.deck.heard == heard:
+    if player.problem or deck.heard == heard:
         raise PlainError(player.problem or "The other take could not be played.")
 
 

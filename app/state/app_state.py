@@ -12,6 +12,7 @@ from PySide6.QtGui import QUndoStack
 
 from app.state.artefacts import Artefacts
 from app.state.availability import Availability
+from app.state.coming import Coming
 from app.state.comparison import Comparison
 from app.state.cost import Cost
 from app.state.gains import Gains
@@ -19,6 +20,7 @@ from app.state.jobs import Jobs
 from app.state.loading import Loading
 from app.state.machine import Machine
 from app.state.open_studies import OpenStudies
+from app.state.playing import Playing
 from app.state.selection import Selection
 from app.state.synthesis import Synthesis
 from engine.session.events import Event
@@ -39,10 +41,12 @@ class AppState(QObject):
         self.gains = Gains(self.selection, self.machine, self)
         self.availability = Availability(self.selection, self.artefacts)
         self.loading = Loading(self.selection, self.cost, self.machine, jobs, self)
+        self.coming = Coming(jobs, self)
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)
         self.open_studies = OpenStudies(self)
+        self.playing = Playing(self)
 
     def follow(self, event: Event) -> None:
         """Take in what an event of the engine brought. Those that end jobs go to :class:`app.state.jobs.Jobs`."""
-        for part in (self.machine, self.cost, self.loading, self.synthesis):
+        for part in (self.machine, self.cost, self.loading, self.coming, self.synthesis):
             part.follow(event)

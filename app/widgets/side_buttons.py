@@ -24,7 +24,7 @@ class SideButtons(QWidget):
         """``what`` is shown of a side: "the tokens of take". ``between`` is shown between the two buttons."""
         super().__init__(parent)
         self.buttons = {side: QPushButton(side) for side in SIDES}
-        group = QButtonGroup(self)
+        self._group = QButtonGroup(self)
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         for side, button in self.buttons.items():
@@ -35,14 +35,17 @@ class SideButtons(QWidget):
             button.setToolTip(f"{verb} {what} {side}")
             button.setMaximumWidth(3 * self.fontMetrics().height())
             button.clicked.connect(lambda _=False, side=side: self.chosen.emit(side))
-            group.addButton(button)
+            self._group.addButton(button)
             line.addWidget(button)
 
     def show_side(self, shown: str, there: Collection[str]) -> None:
-        """``shown`` is what the panel shows; sides that are not ``there`` cannot be chosen."""
+        """``shown`` is what the panel shows, ``""`` for neither; sides that are not ``there`` cannot be chosen."""
+        # Of an exclusive group Qt keeps one button pressed.
+        self._group.setExclusive(False)
         for side, button in self.buttons.items():
             button.setEnabled(side in there)
             button.setChecked(side == shown)
+        self._group.setExclusive(True)
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.shell.theme import Colours
 from app.widgets.side_buttons import SIDES, SideButtons
-from engine.setting.take import Take
+from engine.setting.take import Take, Trace
 
 
 class SidePanel(QWidget):
@@ -49,6 +49,39 @@ class TakePanel(SidePanel):
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(what, colours, parent)
         self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
+        self._coming: tuple[str, Trace] | None = None
+        """The side of a take that is being made, and what was seen inside of it."""
+
+    def in_trace(self, trace: Trace) -> object | None:
+        """What the panel shows of a trace; ``None`` if there is nothing of it."""
+        raise NotImplementedError
+
+    def has_side(self, side: str) -> bool:
+        return self._trace_of(side) is not None
+
+    def is_coming(self, side: str) -> bool:
+        """Whether the take of ``side`` is shown while it is made."""
+        return self._coming is not None and self._coming[0] == side
+
+    def _take(self, side: str) -> Take | None:
+        """The finished take of ``side``, if that is what is shown of it."""
+        return None if self.is_coming(side) else self._takes[side]
+
+    def _trace_of(self, side: str) -> Trace | None:
+        """The trace of ``side``, if the panel has something to show of it."""
+        take = self._takes[side]
+        trace = self._coming[1] if self._coming is not None and self.is_coming(side) else take.trace if take else None
+        return trace if trace is not None and self.in_trace(trace) is not None else None
+
+    def show_coming(self, side: str, trace: Trace) -> None:
+        """A take for ``side`` is being made, of which this much was seen; ``""``: there is none any more. A take that
+        the panel has nothing to show of leaves what is there."""
+        before = self._coming
+        self._coming = (side, trace) if side and self.in_trace(trace) is not None else None
+        if self._coming is not None and (before is None or before[0] != side):
+            self._side = side
+        if self._coming is not None or before is not None:
+            self._show()
 
     def set_takes(self, take_a: Take | None, take_b: Take | None) -> None:
         """Show what is compared: a side that changed comes in front if there is something to show of it."""

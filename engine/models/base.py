@@ -212,6 +212,10 @@ class Piece:
     """Audio that can be played now: float32 samples at the model's rate, continuing where the last piece ended."""
 
     samples: np.ndarray = field(repr=False)
+    passage: int = 0
+    """The passage that it is of, counted from 0."""
+    trace: Trace | None = None
+    """What was seen inside of that passage up to here, as a trace of it alone; ``None`` for models without tokens."""
 
 
 @dataclass(frozen=True)

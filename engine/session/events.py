@@ -13,7 +13,7 @@ from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo
 from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.take import Take
+from engine.setting.take import Take, Trace
 from engine.views.figure import Figure
 
 if TYPE_CHECKING:
@@ -106,6 +106,10 @@ class AudioReady(Event):
 
     samples: np.ndarray = field(repr=False)
     sample_rate: int = 24000
+    passage: int = 0
+    """The passage that it is of, counted from 0."""
+    trace: Trace | None = field(default=None, repr=False)
+    """What was seen inside of that passage up to here, as a trace of it alone; ``None`` for models without tokens."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def test_abx_by_keyboard(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_pat
     window.activateWindow()
     qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
-    player = window.panels["listen"].player
+    player = window.features["player"].player
     qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
     assert player.rate == RATE
     takes = [_take("a", PLAIN, 220, 0.2), _take("b", REDUCED, 310, 0.05)]
@@ -147,9 +147,9 @@ def test_abx_by_keyboard(qapp: QApplication, theme: Theme, qtbot: QtBot, tmp_pat
         assert QApplication.focusWidget() is window.panels["lab"].results.back_button
         press(Qt.Key.Key_Space)
         player.latency *= 2
-        listen = window.panels["listen"]
-        listen.connect_device()
-        qtbot.waitUntil(lambda listen=listen: not listen._probing and player.usable, timeout=PATIENCE_MILLISECONDS)
+        playback = window.features["player"].playback
+        playback.connect_device()
+        qtbot.waitUntil(lambda playback=playback: not playback.probing and player.usable, timeout=PATIENCE_MILLISECONDS)
     assert not any(one.void for one in records)
     assert len(records) == TRIALS
     assert not window.jobs.held

@@ -107,29 +107,29 @@ def test_pick_calibrate_synthesise_switch_export(
     wait_for_job(lambda: qtbot.mouseClick(window.panels["attention"].grid, Qt.MouseButton.LeftButton, pos=cell))
 
     # Switch.
-    buttons = window.panels["listen"].findChildren(QPushButton)
+    buttons = window.panels["player"].findChildren(QPushButton)
     switch = next(one for one in buttons if one.accessibleName() == "Switch between A and B")
     qtbot.waitUntil(
-        lambda: switch.isEnabled() and len(window.panels["listen"].deck._loaded) == 2, timeout=PATIENCE_MILLISECONDS
+        lambda: switch.isEnabled() and len(window.features["player"].deck._loaded) == 2, timeout=PATIENCE_MILLISECONDS
     )
     window.docks.go_to("listen")
-    heard = window.panels["listen"].deck.heard
-    with qtbot.waitSignal(window.panels["listen"].deck.changed):
+    heard = window.features["player"].deck.heard
+    with qtbot.waitSignal(window.features["player"].deck.changed):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
-    assert window.panels["listen"].deck.heard != heard
+    assert window.features["player"].deck.heard != heard
 
     # Where there is sound: play, over and over, and switch in the middle of a word.
     picture = os.environ.get(PICTURE, "")
     if picture:
-        player = window.panels["listen"].player
+        player = window.features["player"].player
         assert player.usable, player.problem
         assert QGuiApplication.platformName() == "xcb"
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
         qtbot.waitUntil(lambda: player.playing and player.position > 0.3, timeout=PATIENCE_MILLISECONDS)
-        heard, choice = window.panels["listen"].deck.heard, player.choice
+        heard, choice = window.features["player"].deck.heard, player.choice
         qtbot.keyClick(window, Qt.Key.Key_Space, CONTROL)
-        assert window.panels["listen"].deck.heard != heard
+        assert window.features["player"].deck.heard != heard
         qtbot.waitUntil(lambda: player.playing and player.choice != choice, timeout=PATIENCE_MILLISECONDS)
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_L)
         qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)

@@ -32,7 +32,7 @@ from engine.measure.decoding import (
     running_tokens_per_pass,
     spoken_tokens,
 )
-from engine.setting.take import DecodingTrace, Take
+from engine.setting.take import DecodingTrace, Take, Trace
 from engine.techniques import speculative
 
 _NOTHING = (
@@ -153,12 +153,12 @@ class DecodingPanel(TakePanel):
         return self._values[name].text()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
-    def has_side(self, side: str) -> bool:
-        return self._trace(side) is not None
+    def in_trace(self, trace: Trace) -> DecodingTrace | None:
+        return trace.decoding
 
     def _trace(self, side: str) -> DecodingTrace | None:
-        take = self._takes[side]
-        return take.trace.decoding if take is not None else None
+        trace = self._trace_of(side)
+        return None if trace is None else trace.decoding
 
     def _show(self) -> None:
         super()._show()
@@ -176,12 +176,13 @@ class DecodingPanel(TakePanel):
         self._read(self.strip.cursor_token)
 
     def _show_figures(self, trace: DecodingTrace) -> None:
-        take, found = self._takes[self._side], drafting(trace)
+        take, found = self._take(self._side), drafting(trace)
+        coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
         label = "" if take is None else take.label
         plural = "" if found.passes == 1 else "es"
         run_away = sum(trace.run_away)
         self.headline.setText(
-            f"{label or 'Take'}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
+            f"{label or coming}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
             + (f". {run_away} of {len(trace.run_away)} passages did not stop by themselves" if run_away else "")
         )
         values = {"tokens": f"{found.tokens_per_pass:.2f}"}
@@ -206,8 +207,8 @@ class DecodingPanel(TakePanel):
 
     def _plain(self) -> Drafting | None:
         """The other take's decoding, where that differs from this one's by the draft alone."""
-        take = self._takes[self._side]
-        other = self._takes["A" if self._side == "B" else "B"]
+        take = self._take(self._side)
+        other = self._take("A" if self._side == "B" else "B")
         if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
             return None
         theirs = drafting(other.trace.decoding)

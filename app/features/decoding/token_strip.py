@@ -85,11 +85,13 @@ class TokenStrip(LineCanvas):
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_tokens(self, tokens: Sequence[SpokenToken], rate: float = 25.0) -> None:
-        """Show these tokens, in the order of time; each is heard for 1 / ``rate`` seconds."""
-        self._tokens, self._rate = tuple(tokens), rate
+        """Show these tokens, in the order of time; each is heard for 1 / ``rate`` seconds. Cursor and playhead stay if
+        these are what is shown, with more after it."""
+        before, self._tokens, self._rate = self._tokens, tuple(tokens), rate
         self._depth = max((len(one.rejected) for one in self._tokens), default=0)
-        self._cursor = 0
-        self.set_position(None)
+        if not before or self._tokens[: len(before)] != before:
+            self._cursor = 0
+            self.set_position(None)
         self.break_lines()
         self.refresh()
 

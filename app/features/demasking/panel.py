@@ -23,7 +23,7 @@ from app.widgets.boxes import ComboBox, Slider
 from app.widgets.invitation import Invited
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import TakePanel
-from engine.setting.take import DemaskedPassage, DemaskingTrace
+from engine.setting.take import DemaskedPassage, DemaskingTrace, Trace
 
 PLAY_MILLISECONDS = 160
 """Time per step."""
@@ -220,13 +220,12 @@ class DemaskingPanel(TakePanel):
     def _fill(self) -> str:
         return self._colours.baseline if self._side == "A" else self._colours.accelerated
 
-    def has_side(self, side: str) -> bool:
-        return self._trace(side) is not None
+    def in_trace(self, trace: Trace) -> DemaskingTrace | None:
+        return trace.demasking if trace.demasking is not None and trace.demasking.passages else None
 
     def _trace(self, side: str) -> DemaskingTrace | None:
-        take = self._takes[side]
-        trace = take.trace.demasking if take is not None else None
-        return trace if trace is not None and trace.passages else None
+        trace = self._trace_of(side)
+        return None if trace is None else self.in_trace(trace)
 
     def _show(self) -> None:
         super()._show()
@@ -245,17 +244,17 @@ class DemaskingPanel(TakePanel):
         self._show_passage()
 
     def _show_passage(self) -> None:
-        passage, trace, take = self.passage, self._trace(self._side), self._takes[self._side]
-        if passage is None or trace is None or take is None:
+        passage, trace, take = self.passage, self._trace(self._side), self._take(self._side)
+        coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
+        if passage is None or trace is None:
             self.grid.show_passage(None, 0.04, self._fill)
             return
         codebooks, frames = passage.codes.shape
         blocks = len(passage.blocks)
         steps = " + ".join(str(block.steps) for block in passage.blocks)
         inside = f" ({steps}), in {blocks} blocks" if blocks > 1 else ""
-        self.headline.setText(
-            f"{take.label or 'Take'}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}"
-        )
+        label = (take.label if take is not None else "") or coming
+        self.headline.setText(f"{label}: {codebooks} codebooks × {frames} frames in {passage.steps} steps{inside}")
         self.slider.blockSignals(True)
         self.slider.setRange(0, passage.steps)
         self.slider.blockSignals(False)
@@ -277,7 +276,8 @@ class DemaskingPanel(TakePanel):
         self.legend.setToolTip("Rows: codebooks, the coarsest at the bottom. Columns: frames.")
 
     def _show_partial(self) -> None:
-        reason = self._reasons[self._side] or ("" if self._step >= 0 else "The canvas is empty before the first step.")
+        reason = "Wait for the take." if self.is_coming(self._side) else self._reasons[self._side]
+        reason = reason or ("" if self._step >= 0 else "The canvas is empty before the first step.")
         build.allow(self.partial_button, reason, "Decode the codes committed so far; masked ones add nothing")
 
     def _show_play(self) -> None:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter, Services
+from app.audio.deck import Sound
+from app.features.player.presenter import PlayerPresenter
+from app.features.presenter import Presenter, Services, built
 from app.state.jobs import Kind
+from app.state.playing import take_title
 from engine.errors import SettingError
 from engine.models.base import Voice
 from engine.session.commands import DecodePartial
@@ -26,7 +28,7 @@ class DemaskingPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._listening = services.features.find(ListenPresenter)
+        self._player = services.features.find(PlayerPresenter)
         self._job = 0
         self._asked: tuple[str, Take, float] | None = None
         """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
@@ -68,20 +70,41 @@ class DemaskingPresenter(Presenter):
             side, take, start = self._asked
             # Another take may be compared there by now.
             part_of = (side, start) if self._take(side) is take else None
-            self._listening.hear_sound(event.samples, event.sample_rate, part_of)
+            title = take_title(take, f"Canvas of take {side} after step {event.step + 1}")
+            self._player.hear_sound(Sound(event.samples, event.sample_rate, title, take.text, part_of=part_of))
 
     def _build_demasking(self) -> QWidget:
         from app.features.demasking.panel import DemaskingPanel
 
         self.demasking = DemaskingPanel(self._theme.colours)
-        self.demasking.hear_wanted.connect(self._listening.hear)
+        self.demasking.hear_wanted.connect(self._player.hear)
         self.demasking.partial_wanted.connect(
             lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
         )
-        self._listening.heard_at.connect(self.demasking.set_position)
+        self._state.playing.heard_at.connect(self._show_position)
+        self._state.playing.streamed_at.connect(self._show_streamed)
+        self._state.coming.changed.connect(self._show_coming)
         self._show_takes()
         self.refresh()
         return self.demasking
+
+    @Slot(str, float)
+    def _show_position(self, side: str, seconds: float) -> None:
+        panel = built(self.demasking)
+        if not panel.is_coming(panel.side):
+            panel.set_position(side, seconds)
+
+    @Slot(str, float)
+    def _show_streamed(self, side: str, seconds: float) -> None:
+        panel = built(self.demasking)
+        if panel.is_coming(side):
+            panel.set_position(side, seconds)
+
+    @Slot()
+    def _show_coming(self) -> None:
+        """Show what was seen inside of a take that is being made."""
+        coming = self._state.coming
+        built(self.demasking).show_coming(coming.side, coming.trace)
 
     @Slot()
     def _show_takes(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.listen.presenter import ListenPresenter
+from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.listening import webmushra
@@ -53,7 +53,7 @@ class LabPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._listening = services.features.find(ListenPresenter)
+        self._player = services.features.find(PlayerPresenter)
         self._kept = services.features.find(TakesPresenter)
         self._folder = services.folder / trials.FOLDER
         self._stale = True
@@ -96,12 +96,11 @@ class LabPresenter(Presenter):
         self.lab.answered.connect(self._keep)
         self.lab.abandoned.connect(self._abandon)
         self.lab.waited_enough.connect(self._do_not_wait)
-        self.lab.reconnect_wanted.connect(lambda: built(self._listening.listen).connect_device())
+        self.lab.reconnect_wanted.connect(self._player.playback.connect_device)
         self.lab.shown.connect(self._look_again)
         self.lab.shown.connect(self.shown)
         self._kept.takes_changed.connect(self._forget_takes)
-        if self._listening.listen is not None:
-            self._listening.listen.problem_changed.connect(lambda _: self.refresh())
+        self._player.problem_changed.connect(lambda _: self.refresh())
         self._show_listeners()
         self.refresh()
         return self.lab
@@ -180,10 +179,7 @@ class LabPresenter(Presenter):
             return "Preparing the sounds."
         if any(isinstance(one.command, RunStudy) and one.command.ray for one in self._state.jobs.running):
             return "A study is running on a cluster, which cannot be paused for a blind test; pause the study first."
-        listen = self._listening.listen
-        if listen is None or listen.player.problem:
-            return (listen.player.problem if listen is not None else "") or "The audio device is not open yet."
-        return ""
+        return self._player.player.problem
 
     # --- A test, from beginning to end -------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -192,7 +188,7 @@ class LabPresenter(Presenter):
         problem = problem or plan.why_not() or self._why_not_now()
         if problem:
             raise PlainError(problem)
-        rate = built(self._listening.listen).player.rate
+        rate = self._player.player.rate
         self._prepare(plan, rate, lambda made: self._start(plan, made))
 
     def _prepare(self, plan: ListeningPlan, rate: int, then: Callable[[tuple[PreparedItem, ...]], None]) -> None:
@@ -264,7 +260,7 @@ class LabPresenter(Presenter):
     def _set_volume(self, session: ListeningSession) -> None:
         # Nothing else to look at, and room for the sliders.
         self._docks.show_only("lab")
-        player = self._listening.lend()
+        player = self._player.lend()
         target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
         built(self.lab).set_volume(target, player, lambda: built(self.lab).begin(session, player))
         self.changed.emit()
@@ -296,7 +292,7 @@ class LabPresenter(Presenter):
     def _end(self) -> None:
         built(self.lab).end()
         self._docks.show_as_before()
-        self._listening.take_back()
+        self._player.take_back()
         self._state.jobs.release()
         self.changed.emit()
 

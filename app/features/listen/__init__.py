@@ -20,12 +20,5 @@ FEATURE = Feature(
             "the loudness is matched.",
         ),
     ),
-    keys=(
-        ("play A, play B, switch", "A, B, X"),
-        ("play or pause", "Space"),
-        ("back and forth; by smaller steps", "Left, Right; with Shift"),
-        ("to the start", "Home"),
-        ("loop on or off; its start, its end here", "L; [, ]"),
-        ("zoom in, out, show all", "+, −, 0"),
-    ),
+    keys=(("zoom in, out, show all", "+, −, 0"),),
 )

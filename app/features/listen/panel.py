@@ -3,78 +3,60 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.audio.device import Sound, probe
-from app.audio.player import Player
+from app.audio.deck import Deck
 from app.audio.switching import Mode
 from app.features.listen.coming import ComingTake
-from app.features.listen.deck import Deck
 from app.features.listen.plots import ComparisonPlots, Picture
-from app.features.listen.transport import TransportBar
-from app.listening.wording import signed
 from app.shell.theme import Colours, set_look
+from app.state.playing import Origin, Playing
 from app.widgets import build
-from app.widgets.remarks import Caution, DeviceProblem, Facts
+from app.widgets.remarks import Caution, Facts
 from app.widgets.side_buttons import SIDES
-from engine.errors import DeviceError
 from engine.setting.take import Take
 
-STEP_SECONDS = 0.25
-SMALL_STEP_SECONDS = 0.02
-_POLL_MILLISECONDS = 33
 _ZOOM = 1.5
+_DRAW_MILLISECONDS = 33
 
 
 class ListenPanel(QWidget):
-    """Player and plots for the two takes of its :attr:`deck`.
+    """Plots of the two takes of a deck, and what is to be known about comparing them. It follows ``playing``.
 
-    Keys: A and B choose, X switches, Space plays and pauses, L loops, ``[`` and ``]`` set the loop's ends at the
-    playhead, the arrow keys seek (Shift: finely), Home goes to the start, + and - zoom, 0 shows all.
+    Keys: + and - zoom, 0 shows all; those of the player are the same in every panel.
     """
 
-    position_changed = Signal(float)
-    """Seconds into the take."""
-    playing_changed = Signal(bool)
-    problem_changed = Signal(str)
-    """Why nothing can be heard, or ``""``."""
+    seek_wanted = Signal(float)
+    """The user wants to hear A and B from here on, in seconds."""
+    loop_wanted = Signal(float, float)
+    """The user drew a part of A and B to be repeated: start and end in seconds."""
 
-    def __init__(self, player: Player, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, deck: Deck, playing: Playing, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.player = player
-        self.deck = Deck(player, self)
-        """The player's deck."""
+        self._deck = deck
+        self._playing = playing
         self._colours = colours
-        self._shown: tuple[bool, float] = (False, 0.0)
-        self._problem: str | None = None
-        self._probing = False
-        self._looked = False
         self._coming: ComingTake | None = None
         """The take that is being made."""
-        self._streamed = ""
-        """The side of the take that was heard last while it was made."""
-        self._stale = False
-        """Whether more of it came than is drawn."""
+        self._drawn_gains = (1.0, 1.0)
+        """How loud A and B are drawn: as loud as they are heard."""
+        self._soon = QTimer(self, singleShot=True, interval=_DRAW_MILLISECONDS)
+        self._soon.timeout.connect(self._draw_coming)
         self.setAccessibleName("Listen")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._make_widgets()
         self._lay_out()
         self._make_shortcuts()
-        self._poll = QTimer(self, interval=_POLL_MILLISECONDS)
-        self._poll.timeout.connect(self._refresh)
-        self._poll.start()
-        self.deck.changed.connect(self._show_deck)
-        self.deck.analysed.connect(self._show_takes)
-        self.deck.lent_changed.connect(self.setDisabled)
+        deck.changed.connect(self._show_deck)
+        deck.analysed.connect(self._show_takes)
+        deck.lent_changed.connect(self.setDisabled)
+        playing.changed.connect(self._show_heard)
+        playing.moved.connect(self._show_position)
         self.set_colours(colours)
         self._show_deck()
+        self._show_takes()
 
     # --- What comes in ----------------------------------------------------------------------------------------------
     def set_warning(self, text: str) -> None:
@@ -88,15 +70,13 @@ class ListenPanel(QWidget):
 
     def begin_take(self, side: str, rate: int) -> None:
         """A take for ``side`` is being made; :meth:`add_to_take` brings its sound at ``rate`` hertz."""
-        self._coming, self._streamed = ComingTake(side, rate), side
-        self._stale = False
-        self._show_deck()
+        self._coming = ComingTake(side, rate)
 
     def add_to_take(self, samples: np.ndarray) -> None:
         """More samples (n,) of the take that is being made."""
         if self._coming is not None:
             self._coming.add(samples)
-            self._stale = True
+            self._soon.start()
 
     def end_take(self, finished: bool) -> None:
         """The take is complete, and is drawn as a whole once it was analysed; or it was given up."""
@@ -109,101 +89,54 @@ class ListenPanel(QWidget):
         self._colours = colours
         self.plots.set_colours(colours)
         self._caution.set_colours(colours)
-        self._device_problem.set_colours(colours)
-        self._transport.set_colours(colours, self._shown[0])
-
-    def connect_device(self) -> None:
-        """Look for the audio device in the background and open it; again after it was lost."""
-        if not self._probing:
-            self._probing = self._looked = True
-            self._device_problem.allow_retry(False)
-            self.deck.analyser.run(probe, self._open_device)
 
     # --- Building ---------------------------------------------------------------------------------------------------
     def _make_widgets(self) -> None:
-        self._transport = TransportBar()
-        self._transport.start_wanted.connect(self.deck.go_to_start)
-        self._transport.play_wanted.connect(self.deck.toggle_play)
-        self._transport.loop_wanted.connect(self._toggle_loop)
-        self._transport.side_wanted.connect(self.deck.choose)
-        self._transport.switch_wanted.connect(self.deck.switch)
-        self._transport.matching_changed.connect(self._set_matching)
         self._difference = build.words(name="What differs")
         self._difference.hide()
         set_look(self._difference, "muted")
         self._caution, self._facts = Caution(), Facts()
-        self._device_problem = DeviceProblem()
-        self._device_problem.retry_wanted.connect(self.connect_device)
         self.plots = ComparisonPlots(self._colours)
-        self.plots.sought.connect(self.deck.seek)
-        self.plots.region_drawn.connect(lambda start, end: self.deck.set_loop((start, end)))
+        self.plots.sought.connect(self.seek_wanted)
+        self.plots.region_drawn.connect(self.loop_wanted)
+        self.plots.seen_changed.connect(self._note_seen)
         self.plots.read_out.connect(self._facts.show_read_out)
 
     def _lay_out(self) -> None:
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 6)
         layout.setSpacing(5)
-        layout.addWidget(self._device_problem)
-        layout.addWidget(self._transport)
         layout.addWidget(self._difference)
         layout.addWidget(self._caution)
         layout.addWidget(self.plots, 1)
         layout.addWidget(self._facts)
 
     def _make_shortcuts(self) -> None:
-        deck = self.deck
         for key, slot in (
-            ("A", lambda: deck.choose("A")),
-            ("B", lambda: deck.choose("B")),
-            ("X", deck.switch),
-            ("Space", self._press_space),
-            ("L", self._toggle_loop),
-            ("[", lambda: deck.set_loop_end(0)),
-            ("]", lambda: deck.set_loop_end(1)),
-            ("Left", lambda: deck.move(-STEP_SECONDS)),
-            ("Right", lambda: deck.move(STEP_SECONDS)),
-            ("Shift+Left", lambda: deck.move(-SMALL_STEP_SECONDS)),
-            ("Shift+Right", lambda: deck.move(SMALL_STEP_SECONDS)),
-            ("Home", deck.go_to_start),
-            ("+", lambda: self.plots.zoom(1 / _ZOOM, self.player.position)),
-            ("-", lambda: self.plots.zoom(_ZOOM, self.player.position)),
+            ("+", lambda: self.plots.zoom(1 / _ZOOM, self._playing.position)),
+            ("-", lambda: self.plots.zoom(_ZOOM, self._playing.position)),
             ("0", self.plots.show_all),
         ):
             shortcut = QShortcut(QKeySequence(key), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(slot)
 
-    def _press_space(self) -> None:
-        # Users who tab to a button expect Space to press that button.
-        focus = QApplication.focusWidget()
-        if isinstance(focus, QAbstractButton) and self.isAncestorOf(focus):
-            focus.click()
-        else:
-            self.deck.toggle_play()
-
     @Slot()
-    def _toggle_loop(self) -> None:
-        self.deck.toggle_loop(self.plots.seen)
-
-    @Slot(bool)
-    def _set_matching(self, matching: bool) -> None:
-        self.deck.set_matching(matching)
-        self._draw()
+    def _note_seen(self) -> None:
+        """What is in view is what a loop repeats first."""
+        self._deck.seen = self.plots.seen
 
     # --- Showing ----------------------------------------------------------------------------------------------------
     @Slot()
     def _show_takes(self) -> None:
         self._coming = None
-        takes = self.deck.analysis.takes
-        self.plots.set_names(*(_name(take) for take in takes))
-        for side, take in zip(SIDES, takes, strict=True):
-            self._transport.show_name(side, None if take is None else _name(take))
+        self.plots.set_names(*(_name(take) for take in self._deck.analysis.takes))
         self._draw()
 
     def _draw(self) -> None:
         """Draw the takes as loud as they are heard."""
-        deck = self.deck
-        analysis = deck.analysis
+        deck = self._deck
+        analysis, self._drawn_gains = deck.analysis, deck.gains
         picture_a, picture_b = (
             None if take is None else Picture(take.samples * np.float32(gain), take.sample_rate, mel + np.log(gain))
             for take, mel, gain in zip(analysis.takes, analysis.mels, deck.gains, strict=True)
@@ -211,7 +144,6 @@ class ListenPanel(QWidget):
         if self._coming is not None and self._coming.picture is not None:
             shown = {"A": picture_a, "B": picture_b, self._coming.side: self._coming.picture}
             self.plots.set_pictures(shown["A"], shown["B"], f"Take {self._coming.side} is being made.")
-            self._stale = False
             return
         take_a, take_b = analysis.takes
         reason = ""
@@ -224,95 +156,49 @@ class ListenPanel(QWidget):
         self.plots.set_loop(deck.loop)
 
     @Slot()
-    def _refresh(self) -> None:
-        """Follow the player. Called 30 times a second."""
-        if self.deck.lent:
-            return
-        problem = self.player.problem
-        if problem != self._problem and not self._probing:
-            self._show_problem(problem)
-        self.deck.load_after_stream()
-        playing, position, underruns = self.player.playing, self.player.position, self.player.underruns
-        was_playing, was_at = self._shown
-        self._shown = playing, position
-        if playing != was_playing:
-            self._transport.show_playing(playing)
-            self.playing_changed.emit(playing)
-        if position != was_at:
-            self.position_changed.emit(position)
-        streaming = self.player.streaming
-        if self._stale and self.isVisible():
+    def _draw_coming(self) -> None:
+        """Draw more of the take that is being made, at most 30 times a second."""
+        if self._coming is not None and self.isVisible():
             self._draw()
-        alone = streaming and self.player.comparison.mode is Mode.ALONE
-        if self.isVisible() and position != was_at and not alone:
-            self.plots.set_position(position)
-        self._facts.show_underruns(underruns, self.player.starvations)
-        self._transport.show_time(f"{position:.2f} s" if streaming else f"{position:.2f} / {self.deck.duration:.2f} s")
 
-    def _show_problem(self, problem: str) -> None:
-        if problem and self.player.mixer.state.playing:
-            self.player.pause()
-        self._problem = problem
-        # Before anyone looked for a device there is nothing to complain about.
-        self._device_problem.say(problem, bool(problem) and self._looked)
-        self._transport.allow_playing(not problem)
-        self.problem_changed.emit(problem)
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._draw_coming()
+        self._show_heard()
+
+    @Slot(float)
+    def _show_position(self, seconds: float) -> None:
+        """Follow the player. Called 30 times a second while it plays."""
+        now = self._playing.now
+        if self.isVisible():
+            # Of a sound that is neither A nor B nor a part of them, there is nothing to see here.
+            there = bool(now.letter) or now.origin is not Origin.SOUND
+            self.plots.set_position(now.start + seconds if there else None)
+        player = self._deck.player
+        self._facts.show_underruns(player.underruns, player.starvations)
+
+    @Slot()
+    def _show_heard(self) -> None:
+        """Light the letter that is heard."""
+        now = self._playing.now
+        if now.origin is not Origin.TEST:
+            self.plots.set_heard(SIDES.index(now.letter) if now.letter else None)
+            self._show_position(self._playing.position)
 
     @Slot()
     def _show_deck(self) -> None:
-        """Show choice, takes, loop and gains."""
-        deck = self.deck
-        there = [side for side, take in deck.takes.items() if take is not None]
-        streams = self.player.streaming and self.player.comparison.mode is Mode.STREAM
-        heard = self._streamed if streams and self._streamed else deck.heard
-        self._transport.show_sides(heard, there)
-        heard = heard if streams or heard in there else ""
-        self.plots.set_heard(SIDES.index(heard) if heard else None)
-        self._transport.show_loop(deck.loop)
-        self.plots.set_loop(deck.loop)
-        parts = [
-            f"{side} {_decibels(gain)}"
-            for side, take, gain in zip(SIDES, deck.analysis.takes, deck.gains, strict=True)
-            if take is not None
-        ]
-        short = "" if deck.analysis.exact else "Measured without gating: a take is shorter than 0.4 s."
-        self._transport.show_gains("   ".join(parts), short)
-        active = self.player.comparison
+        """Show the loop, and what a switch does."""
+        deck = self._deck
+        if deck.lent:
+            return
+        self.plots.set_loop(None if deck.sound is not None else deck.loop)
+        active = deck.player.comparison
         titles = {Mode.SYNC: "In sync", Mode.RESTART: "Restart", Mode.STREAM: "Streaming", Mode.ALONE: "Single"}
         told = deck.complete or active.mode in (Mode.STREAM, Mode.ALONE)
         self._facts.show_mode(titles[active.mode], active.reason if told else "")
-        self._refresh()
-
-    # --- The device -------------------------------------------------------------------------------------------------
-    def _open_device(self, sound: Sound | BaseException) -> None:
-        self._probing = False
-        self._device_problem.allow_retry(True)
-        if isinstance(sound, BaseException):
-            raise sound
-        try:
-            self.player.open(sound)
-        except DeviceError as error:
-            self._show_problem(str(error))
-        self._refresh()
-
-    def shut_down(self) -> None:
-        """Close the device and end the worker thread."""
-        self._poll.stop()
-        self.deck.shut_down(wait=not self._probing)
-
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self.shut_down()
-        super().closeEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        if event.type() is QEvent.Type.EnabledChange and not self.isEnabled() and not self.deck.lent:
-            self.player.pause()
-        super().changeEvent(event)
+        if deck.gains != self._drawn_gains:
+            self._draw()
 
 
 def _name(take: Take | None) -> str:
     return "" if take is None else take.label or take.text
-
-
-def _decibels(gain: float) -> str:
-    return f"{signed(20 * np.log10(gain), '+')} dB"

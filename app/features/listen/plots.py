@@ -67,6 +67,8 @@ class ComparisonPlots(QWidget):
     """The user clicked at this time (seconds)."""
     region_drawn = Signal(float, float)
     """The user drew a region to be repeated, or moved one: start and end in seconds."""
+    seen_changed = Signal()
+    """Another part of the time is in view."""
     read_out = Signal(str)
     """Values under the mouse, as text; empty when it left."""
 
@@ -123,6 +125,7 @@ class ComparisonPlots(QWidget):
         self._ruler = Ruler(self._plots[0])
         grid.addWidget(self._ruler, 2 * len(self.ROWS), 1)
         self._plots[0].view.sigXRangeChanged.connect(self._draw_outlines)
+        self._plots[0].view.sigXRangeChanged.connect(self.seen_changed)
         self._plots[0].view.sigResized.connect(self._draw_outlines)
         self.set_colours(colours)
 
@@ -177,10 +180,12 @@ class ComparisonPlots(QWidget):
                 f"{self._colours.base if heard else colour}; background: {colour if heard else 'transparent'};"
             )
 
-    def set_position(self, seconds: float) -> None:
-        """Move the playhead."""
+    def set_position(self, seconds: float | None) -> None:
+        """Move the playhead; ``None``: nothing of this is heard."""
         for plot in self._plots:
-            plot.playhead.setValue(seconds)
+            plot.playhead.setVisible(seconds is not None)
+            if seconds is not None:
+                plot.playhead.setValue(seconds)
 
     def set_loop(self, loop: tuple[float, float] | None) -> None:
         """Show the region that is repeated, or none."""

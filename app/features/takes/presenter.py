@@ -8,15 +8,17 @@ from pathlib import Path
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.features.listen.presenter import ListenPresenter
-from app.features.presenter import Presenter, Services, built
+from app.audio.deck import Sound
+from app.features.player.presenter import PlayerPresenter
+from app.features.presenter import Presenter, Services
 from app.features.takes.judging import TakeJudging
 from app.features.takes.panel import TakesPanel
-from app.features.takes.table import FailedTake
+from app.features.takes.table import FailedTake, made_at
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.data_place import choose_folder
 from app.state.jobs import Job, Outcome
+from app.state.playing import take_title
 from app.state.take_library import moved, open_library, replace_damaged
 from engine.errors import PlainError
 from engine.files import write_wav
@@ -42,7 +44,7 @@ class TakesPresenter(Presenter):
         self.takes.b_chosen.connect(state.comparison.set_b)
         self.takes.play_wanted.connect(self._play)
         self.takes.rerun_wanted.connect(self._rerun)
-        self._listening = services.features.find(ListenPresenter)
+        self._player = services.features.find(PlayerPresenter)
         self.takes.problem.connect(services.notices.warn)
         self.takes.changed.connect(self.takes_changed)
         self.takes_changed.connect(self._count_gains)
@@ -123,13 +125,14 @@ class TakesPresenter(Presenter):
     @Slot(object)
     def _play(self, take: Take) -> None:
         """Hear a take without making it A or B; the same again stops it."""
-        player = built(self._listening.listen).player
-        if player.problem:
-            self._notices.warn(player.problem)
-        elif self._listening.sounds(take.id):
-            player.pause()
+        player = self._player
+        if player.why_not_hear():
+            self._notices.warn(player.why_not_hear())
+        elif player.sounds(take.id):
+            player.player.pause()
         else:
-            self._listening.hear_sound(take.samples, take.sample_rate, name=take.id)
+            title = take_title(take, f"Take of {made_at(take)}")
+            player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
 
     @Slot(object)
     def _rerun(self, take: TakeSummary) -> None:

@@ -19,7 +19,7 @@ from engine.models import catalogue
 from engine.session.commands import Synthesise
 from engine.setting.editions import is_replaced
 from engine.setting.library import TakeSummary
-from engine.setting.take import Measurements
+from engine.setting.take import Measurements, Take
 
 Index = QModelIndex | QPersistentModelIndex
 NOT_MEASURED = "–"
@@ -70,7 +70,8 @@ def _model(take: TakeSummary) -> str:
     return f"{title} (earlier)" if replaced else title
 
 
-def _created(take: TakeSummary) -> str:
+def made_at(take: TakeSummary | Take) -> str:
+    """When a take was made, in local time."""
     return datetime.fromisoformat(take.created).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -147,7 +148,7 @@ COLUMNS = (
     _figure("peak_memory", "{:.0f} MiB", "Memory", 11),
     Column("Streaming", STREAMING_MEANING, _streaming, _streaming_level, True, 11),
     _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
-    Column("Created", "Creation time", _created, lambda take: take.created, width=20),
+    Column("Created", "Creation time", made_at, lambda take: take.created, width=20),
 )
 _SIDE = 1
 TAKE_ROLE = Qt.ItemDataRole.UserRole

@@ -12,8 +12,9 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from app.audio.deck import Sound as PlayerSound
 from app.features.lab.presenter import LabPresenter
-from app.features.listen.presenter import ListenPresenter
+from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.links import TradeoffLinks
@@ -38,7 +39,7 @@ class TradeoffPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._listening = services.features.find(ListenPresenter)
+        self._player = services.features.find(PlayerPresenter)
         self._takes = services.features.find(TakesPresenter)
         self._lab = services.features.find(LabPresenter)
         self._studies = services.state.open_studies
@@ -119,10 +120,7 @@ class TradeoffPresenter(Presenter):
 
     def _reasons(self) -> tuple[str, str, str]:
         """Why the point cannot be heard, kept, or loaded into Setup now."""
-        listen, state = self._listening.listen, self._state
-        hear = "The audio device is not open yet."
-        if listen is not None:
-            hear = "A listening test is using the player." if listen.deck.lent else listen.player.problem
+        hear, state = self._player.why_not_hear(), self._state
         point, sound = built(self.tradeoff).plot.current, built(self.tradeoff).details.sound
         keep = use = ""
         if point is None:
@@ -288,11 +286,13 @@ class TradeoffPresenter(Presenter):
         reason = self._reasons()[0]
         if reason:
             raise SettingError(f"The point cannot be played: {reason}")
-        if self._listening.sounds(sound.take):
-            built(self._listening.listen).player.pause()
+        if self._player.sounds(sound.take):
+            self._player.player.pause()
             return
         take = self._known.take_of(point, sound)
-        self._listening.hear_sound(take.samples, take.sample_rate, name=sound.take)
+        source = f"Study “{point.source}”" if point.folder is not None else "Take"
+        title = " · ".join((source, point.title, point.model))
+        self._player.hear_sound(PlayerSound(take.samples, take.sample_rate, title, sound.text, sound.take))
 
     def set_side(self, side: str, point: Point, sound: Sound) -> None:
         """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""

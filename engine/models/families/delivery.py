@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.models.base import Piece
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import require_numbers
+from engine.models.families.passages import Uttered, require_numbers
+from engine.setting.take import Trace
 
 Spoken = TypeVar("Spoken")
 
@@ -45,21 +46,23 @@ class Delivery:
         self._pieces: list[np.ndarray] = []
         self._starts: list[float] = []
 
-    def passage(self, speaking: Generator[np.ndarray, None, Spoken]) -> Generator[Piece, None, Spoken]:
+    def passage(self, speaking: Generator[Uttered, None, Spoken]) -> Generator[Piece, None, Spoken]:
         """Deliver the next passage while it is spoken: yields its pieces and returns what ``speaking`` returns. Raises
         :class:`PlainError` for samples that are no numbers."""
         began = self._joiner.begin()
         while True:
             try:
-                samples = next(speaking)
+                uttered = next(speaking)
             except StopIteration as end:
                 self._starts.append((began + self._joiner.lead) / self._sample_rate)
                 return end.value
-            yield from self._heard(self._joiner.push(samples))
+            samples, start = self._joiner.push(uttered.samples), (began + self._joiner.lead) / self._sample_rate
+            trace = uttered.seen(start) if uttered.seen is not None and len(samples) else None
+            yield from self._heard(samples, len(self._starts), trace)
 
     def finish(self) -> Generator[Piece, None, None]:
         """Deliver what was held back until the last passage had ended."""
-        yield from self._heard(self._joiner.finish())
+        yield from self._heard(self._joiner.finish(), max(0, len(self._starts) - 1))
 
     @property
     def samples(self) -> np.ndarray:
@@ -71,10 +74,10 @@ class Delivery:
         """At which second of the whole each passage begins."""
         return tuple(self._starts)
 
-    def _heard(self, samples: np.ndarray) -> Generator[Piece, None, None]:
+    def _heard(self, samples: np.ndarray, passage: int, trace: Trace | None = None) -> Generator[Piece, None, None]:
         if len(samples):
             self._check(samples)
             self._pieces.append(samples)
             for pace in self._paces:
                 pace.delivered(len(samples) / self._sample_rate)
-            yield Piece(samples)
+            yield Piece(samples, passage, trace)

@@ -40,7 +40,7 @@ from engine.models.families.evaluations import Evaluations, Phase, Stage, requir
 from engine.models.families.flow_internals import FlowInternals, attention_of
 from engine.models.families.flow_script import FlowNetwork, FlowScript, grid_of
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, cost_of
+from engine.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from engine.models.families.speech import Speech
 from engine.models.files.weight_sets import find_weight_sets, folders
 from engine.models.kernels import products
@@ -202,7 +202,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     @torch.inference_mode()
     def _speak(
         self, script: FlowScript, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
-    ) -> Generator[np.ndarray, None, _Spoken]:
+    ) -> Generator[Uttered, None, _Spoken]:
         passage = script.passages[number]
         step_seconds: list[float] = []
         seconds = self._seconds(passage, script.prompt)
@@ -222,7 +222,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         sampled = time.perf_counter()
         decoded = self._decode(state, passage, script.prompt)
         heard = time.perf_counter()
-        yield decoded.samples
+        yield Uttered(decoded.samples)
         return _Spoken(
             tuple(step_seconds),
             decoded.mel,

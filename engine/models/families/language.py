@@ -27,7 +27,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 
 from engine import device as devices
@@ -40,7 +39,7 @@ from engine.models.families.decoding_cost import plain_operations, spent_operati
 from engine.models.families.language_internals import LanguageInternals
 from engine.models.families.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import LanguagePassage, Prompt, Spoken, cost_of
+from engine.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
 from engine.models.families.speech import Script, Speech
 from engine.models.families.token_decoder import StreamingDifference, TokenDecoder
 from engine.models.families.token_progress import TokenProgress
@@ -232,13 +231,17 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
 
     def _speak(
         self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
-    ) -> Generator[np.ndarray, None, _Spoken]:
+    ) -> Generator[Uttered, None, _Spoken]:
         passage, seed = script.passages[number], script.seed
         decoder = self._decoder(script.prompt, seed, script.options)
         expected = tuple(one.expected for one in script.passages)
         tokens = sum(one.tokens for one in before)
         progress = TokenProgress(observer, expected, number, tokens, self._token_rate)
         cycles: list[Cycle] = []
+
+        def seen(start: float) -> Trace:
+            return Trace(decoding=self._decoding_trace((tuple(map(_kept, cycles)),), (start,), (False,)))
+
         backbone_seconds = decoder_seconds = 0.0
         samples = 0
         began = time.perf_counter()
@@ -257,7 +260,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 devices.synchronise(self._device)
                 decoder_seconds += time.perf_counter() - began
                 samples += len(ready)
-                yield ready
+                yield Uttered(ready, seen)
             else:
                 decoder_seconds += time.perf_counter() - began
             began = time.perf_counter()
@@ -266,7 +269,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         rest = decoder.finish()
         decoder_seconds += time.perf_counter() - began
         samples += len(rest)
-        yield rest
+        yield Uttered(rest, seen)
         target, draft = script.network.target.tokens, script.network.draft
         prompt_tokens, draft_prompt_tokens = (0 if one is None else one.embedded.shape[1] for one in requests)
         return _Spoken(
@@ -355,14 +358,16 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return remarks
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
-        decoding = DecodingTrace(
-            self._token_rate,
-            self.own.tokens.codes,
-            tuple(one.cycles for one in spoken),
-            starts,
-            tuple(bool(one.problem) for one in spoken),
-        )
-        return replace(trace, decoding=decoding)
+        cycles, run_away = tuple(one.cycles for one in spoken), tuple(bool(one.problem) for one in spoken)
+        return replace(trace, decoding=self._decoding_trace(cycles, starts, run_away))
+
+    def _decoding_trace(
+        self,
+        passages: tuple[tuple[DecodingCycle, ...], ...],
+        starts: tuple[float, ...],
+        run_away: tuple[bool, ...],
+    ) -> DecodingTrace:
+        return DecodingTrace(self._token_rate, self.own.tokens.codes, passages, starts, run_away)
 
 
 def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | None:

@@ -41,7 +41,7 @@ from engine.models.families.masked_internals import MaskedInternals
 from engine.models.families.masked_networks import MaskedNetworks
 from engine.models.families.masked_script import MaskedScript, guide_of
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, cost_of
+from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
 from engine.models.families.speech import Speech
 from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
 from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
@@ -226,7 +226,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         before: Sequence[_Spoken],
         pace: Pace,
         observer: Observer,
-    ) -> Generator[np.ndarray, None, _Spoken]:
+    ) -> Generator[Uttered, None, _Spoken]:
         passage, prompt = script.passages[number], script.prompt
         if before:
             first = before[0]
@@ -242,6 +242,10 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0
         samples = 0
+
+        def seen(start: float) -> Trace:
+            return Trace(demasking=self._demasking_trace((_demasked(canvas, len(step_seconds), start, tuple(filled)),)))
+
         look_ahead = None if blocks is None else blocks.look_ahead
         run = script.begin(request) if look_ahead is None else None
         for place, (start, end) in enumerate(bounds):
@@ -270,7 +274,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
             decoder_seconds += took
             pace.decoded(block.frames, took)
             samples += len(ready)
-            yield ready
+            yield Uttered(ready, seen)
         return _Spoken(
             tuple(step_seconds),
             decoder.mel,
@@ -341,15 +345,22 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
 
     def _traced(self, trace: Trace, spoken: Sequence[_Spoken], starts: tuple[float, ...]) -> Trace:
         passages = tuple(
-            DemaskedPassage(
-                one.canvas.codes.to("cpu", torch.int32).numpy(),
-                one.canvas.order.cpu().numpy(),
-                one.canvas.probability.cpu().numpy(),
-                len(one.step_seconds),
-                start,
-                one.blocks,
-            )
+            _demasked(one.canvas, len(one.step_seconds), start, one.blocks)
             for one, start in zip(spoken, starts, strict=True)
         )
-        demasking = DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages)
-        return replace(trace, demasking=demasking)
+        return replace(trace, demasking=self._demasking_trace(passages))
+
+    def _demasking_trace(self, passages: tuple[DemaskedPassage, ...]) -> DemaskingTrace:
+        return DemaskingTrace(self._frame_seconds, self._networks.plain.config.mask, passages)
+
+
+def _demasked(canvas: Canvas, steps: int, start: float, blocks: tuple[Block, ...]) -> DemaskedPassage:
+    """The record of a canvas as it is now, after ``steps``; it stays so while the canvas is filled in further."""
+    return DemaskedPassage(
+        canvas.codes.to("cpu", torch.int32).numpy(),
+        canvas.order.cpu().numpy().copy(),
+        canvas.probability.cpu().numpy().copy(),
+        steps,
+        start,
+        blocks,
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.errors import PlainError
 from engine.models.families.pacing import Pace
 from engine.sampling.flow import Follow
-from engine.setting.take import Measurements
+from engine.setting.take import Measurements, Trace
 
 
 class Prompt(Protocol):
@@ -51,6 +51,16 @@ class LanguagePassage(Passage, Protocol):
     @property
     def expected(self) -> int:
         """Speech tokens that it will take, as far as that can be foreseen; at least 1."""
+
+
+class Uttered(NamedTuple):
+    """More of a passage that is being spoken."""
+
+    samples: np.ndarray
+    """(n,) float32, final."""
+    seen: Callable[[float], Trace] | None = None
+    """Gives what was seen inside of the passage up to here, as a trace of it alone, if it begins at this second of the
+    whole."""
 
 
 class Passages(Protocol):

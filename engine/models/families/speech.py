@@ -14,7 +14,7 @@ from engine.errors import PlainError
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.families.delivery import Delivery, Joiner
 from engine.models.families.pacing import Pace
-from engine.models.families.passages import Passage, Passages, Prompt, Spoken, require_numbers, whole_mel
+from engine.models.families.passages import Passage, Passages, Prompt, Spoken, Uttered, require_numbers, whole_mel
 from engine.models.kernels.graphs import GraphCache
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import Values
@@ -88,7 +88,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     @abstractmethod
     def _speak(
         self, script: AnyScript, number: int, before: Sequence[AnySpoken], pace: Pace, observer: Observer
-    ) -> Generator[np.ndarray, None, AnySpoken]:
+    ) -> Generator[Uttered, None, AnySpoken]:
         """One passage: yields its audio as it becomes final."""
 
     @abstractmethod

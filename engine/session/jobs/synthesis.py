@@ -36,7 +36,7 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
             number += 1
             samples = audible(piece.samples, f"piece {number}", command.setting, model.info)
             observer.delivered(len(samples) / model.info.sample_rate)
-            observer.post(AudioReady(command.job, samples, model.info.sample_rate))
+            observer.post(AudioReady(command.job, samples, model.info.sample_rate, piece.passage, piece.trace))
     observer.check()
     audible(synthesis.samples, "the whole", command.setting, model.info)
     take = make_take(

@@ -58,10 +58,16 @@ def test_a_stream_without_a_device_is_received_in_silence() -> None:
     player.end_stream()
     assert not player.streaming
     player.append(np.zeros(1000, np.float32))
-    player.begin_stream(24000, alone=True)
-    assert player.streaming and player.comparison.mode is Mode.ALONE
-    player.end_stream()
-    assert not player.streaming
+
+
+def test_a_sound_alone_is_compared_with_nothing_and_keeps_its_place() -> None:
+    player = Player()
+    player.load([(np.zeros(24000, np.float32), 24000)], alone=True)
+    assert player.comparison.mode is Mode.ALONE and not player.streaming and not player.busy
+    player.seek(0.5)
+    assert player.position == pytest.approx(0.5, abs=1e-4)
+    player.load([(np.zeros(24000, np.float32), 24000)] * 2)
+    assert player.comparison.mode is Mode.SYNC
 
 
 def test_the_import_touches_neither_torch_nor_the_sound_system() -> None:

@@ -91,7 +91,7 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     assert "×" in panel.figure("predicted")
     assert "×" in panel.figure("measured")
 
-    listen = window.features["listen"].listen
+    listen = window.features["player"]
     qtbot.waitUntil(lambda: len(listen.deck._loaded) == 2 and not listen.player.streaming, timeout=PATIENCE)
     assert listen.player.comparison.mode is Mode.RESTART
     assert "Timing differs between takes" in listen.player.comparison.reason

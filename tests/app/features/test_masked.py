@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
+from app.audio.deck import Sound
 from app.audio.switching import Mode
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
@@ -69,7 +70,7 @@ def own_window(
 
 
 def test_takes_of_equal_length_are_switched_in_step(own_window: MainWindow, qtbot: QtBot) -> None:
-    state, listen = own_window.state, own_window.features["listen"].listen
+    state, listen = own_window.state, own_window.features["player"]
     assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
     state.selection.engage(fewer_steps.NAME, True)
     state.selection.set_knob(fewer_steps.NAME, "steps", 3)
@@ -184,10 +185,8 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
     assert "failed" not in cautioned(own_window)
 
 
-def test_a_canvas_is_seen_and_heard_as_it_stood(
-    own_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state, panel, listen = own_window.state, own_window.panels["demasking"], own_window.features["listen"].listen
+def test_a_canvas_is_seen_and_heard_as_it_stood(own_window: MainWindow, qtbot: QtBot) -> None:
+    state, panel, listen = own_window.state, own_window.panels["demasking"], own_window.features["player"]
     assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[1] is Outcome.FINISHED
     qtbot.waitUntil(lambda: panel.side == "A" and panel.passage is not None, timeout=PATIENCE)
     assert panel.passage is state.comparison.take_a.trace.demasking.passages[0]
@@ -207,17 +206,16 @@ def test_a_canvas_is_seen_and_heard_as_it_stood(
     assert sound.step == 1 and len(sound.samples) == panel.passage.codes.shape[1] * 960
     assert mode is Mode.ALONE, "it is played without being a take"
     # Whether there is a device or not: the mark follows what is heard, from the canvas's beginning.
-    with monkeypatch.context() as patched:
-        patched.setattr(type(listen.player), "streaming", property(lambda player: True))
-        own_window.features["listen"].hear_sound(sound.samples, sound.sample_rate, ("A", panel.passage.start))
-        listen.position_changed.emit(0.4)
-        assert panel.grid._position == pytest.approx(10)
-        listen.position_changed.emit(len(sound.samples) / sound.sample_rate)
-        assert panel.grid._position < panel.passage.codes.shape[1], "not in the next passage yet"
-        listen.position_changed.emit(0.4)
-        own_window.features["listen"].hear_sound(sound.samples, sound.sample_rate)
-        listen.position_changed.emit(0.8)
-        assert panel.grid._position == pytest.approx(10), "a sound of neither side, such as a study's, moves no mark"
+    assert state.playing.now.title.startswith("Canvas of take A after step 2 · ")
+    listen.player.pause()
+    listen.deck.seek(0.0)
+    listen.deck.seek(0.4)
+    qtbot.waitUntil(lambda: panel.grid._position == pytest.approx(10, abs=0.01), timeout=PATIENCE)
+    listen.deck.seek(len(sound.samples) / sound.sample_rate)
+    qtbot.waitUntil(lambda: panel.grid._position > 10.5, timeout=PATIENCE)
+    assert panel.grid._position < panel.passage.codes.shape[1], "not in the next passage yet"
+    listen.hear_sound(Sound(sound.samples, sound.sample_rate, "A study's"))
+    assert panel.grid._position is None, "a sound of neither side has no place here"
     state.loading.load_model("f5-mini", device="cpu")
     qtbot.waitUntil(lambda: state.selection.ready and not own_window.jobs.busy, timeout=PATIENCE)
     assert not panel.partial_button.isEnabled()

@@ -13,12 +13,12 @@ import pytest
 from PySide6.QtCore import QByteArray, QEvent, QObject, Qt
 from PySide6.QtGui import QAction, QUndoCommand
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QAbstractSpinBox,
     QApplication,
     QGraphicsView,
     QLabel,
     QLineEdit,
-    QPushButton,
     QScrollBar,
     QTabBar,
     QWidget,
@@ -302,7 +302,7 @@ def test_a_full_disk_is_told_and_the_take_can_still_be_heard(
     kept = window.state.comparison.take_a
     assert kept is not None
     assert len(kept.samples) > 0
-    qtbot.waitUntil(lambda: len(window.panels["listen"].deck._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: len(window.features["player"].deck._loaded) == 1, timeout=PATIENCE_MILLISECONDS)
     (tiny_disk / "ballast").unlink()
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
     assert len(window.features["takes"].library) == 1
@@ -316,26 +316,26 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
     window: MainWindow,
     qtbot: QtBot,
 ) -> None:
-    qtbot.waitUntil(lambda: window.panels["listen"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
     window.state.selection.set_text("A sentence. " * 40)
     assert run(window, window.action.baseline, qtbot) is Outcome.FINISHED
-    player = window.panels["listen"].player
+    player = window.features["player"].player
     qtbot.waitUntil(lambda: not player.streaming, timeout=PATIENCE_MILLISECONDS)
     assert window.action.play.isEnabled()
 
     def plays() -> bool:
         """Whether it does; asked for again until then, as by anyone whose starved machine seemed to have no device."""
-        if not player.playing and player.usable and not window.panels["listen"].deck.analyser.busy:
+        if not player.playing and player.usable and not window.features["player"].deck.analyser.busy:
             window.action.play.trigger()
         return player.playing
 
     qtbot.waitUntil(plays, timeout=PATIENCE_MILLISECONDS)
     null_sink.kill()
-    listen = window.panels["listen"]
-    told = next(one for one in listen.findChildren(QLabel) if one.accessibleName() == "Audio device")
-    retry = next(one for one in listen.findChildren(QPushButton) if one.text().replace("&", "") == "Reconnect")
+    bar = window.panels["player"]
+    told = next(one for one in bar.findChildren(QLabel) if one.accessibleName() == "Audio device")
+    retry = next(one for one in bar.findChildren(QAbstractButton) if one.text().replace("&", "") == "Reconnect")
     qtbot.waitUntil(lambda: "is gone" in told.text(), timeout=PATIENCE_MILLISECONDS)
-    assert told.isVisibleTo(listen)
+    assert told.isVisibleTo(bar)
     assert not player.playing
     assert "is gone" in window.panels["log"].plain_text()
     assert run(window, window.action["calibrate"], qtbot) is Outcome.FINISHED

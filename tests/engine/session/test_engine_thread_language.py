@@ -65,6 +65,11 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
     assert np.array_equal(np.concatenate([one.samples for one in pieces]), ready.take.samples)
     assert ready.operations is None
     trace, measured = ready.take.trace.decoding, ready.take.measurements
+    seen = {one.passage: one.trace.decoding for one in pieces if one.trace is not None}
+    assert tuple(seen[number].passages[0] for number in sorted(seen)) == trace.passages
+    assert tuple(seen[number].starts[0] for number in sorted(seen)) == trace.starts
+    grown = [len(one.trace.decoding.tokens) for one in pieces if one.trace is not None and one.passage == 0]
+    assert grown == sorted(grown) and grown[0] < grown[-1]
     assert measured.tokens == len(trace.tokens) > 100
     assert measured.first_audio_seconds < measured.seconds
     told = recorder.of(2, Telemetry)

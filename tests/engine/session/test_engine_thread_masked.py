@@ -64,6 +64,11 @@ def test_audio_comes_in_blocks_and_the_take_tells_how_it_was_filled_in(
     assert len(pieces) > 3
     assert np.array_equal(np.concatenate([one.samples for one in pieces]), ready.take.samples)
     assert ready.operations is None
+    canvases = [one.trace.demasking.passages[0] for one in pieces if one.trace is not None]
+    finished = ready.take.trace.demasking.passages
+    first = [int((one.order >= 0).sum()) for one in canvases[: len(finished[0].blocks)]]
+    assert first == sorted(set(first)) and first[0] < finished[0].order.size, "each block fills in more of it"
+    assert np.array_equal(canvases[-1].order, finished[-1].order) and canvases[-1].start == finished[-1].start
     told = recorder.of(2, Telemetry)
     assert told[-1].tokens is None
     assert told[-1].largest_gap_seconds > 0

@@ -183,3 +183,27 @@ def test_letters_stand_out_from_their_fates_in_both_themes(panel: DecodingPanel)
         fills = outcome_colours(colours)
         assert all(contrast(fills[outcome], colours.on_accent) >= 4.5 for outcome in ("accepted", "resampled", "bonus"))
         assert contrast(fills["decoded"], colours.on_accent) >= 4.3
+
+
+def test_tokens_are_drawn_while_a_take_is_made(panel: DecodingPanel) -> None:
+    def seen(cycles: int) -> Trace:
+        return Trace(decoding=replace(TRACE, passages=(TRACE.passages[0][:cycles],), starts=(0.0,), run_away=(False,)))
+
+    panel.show_side("B")
+    panel.show_coming("A", seen(1))
+    assert panel.side == "A" and panel.headline.text().startswith("Take A, streaming: ")
+    first = len(panel.strip._tokens)
+    panel.set_position("A", 0.03)
+    panel.strip.move_cursor(1)
+    panel.show_coming("A", seen(2))
+    assert len(panel.strip._tokens) > first
+    assert (panel.strip._position, panel.strip.cursor_token) == (0.03, 1), "playhead and cursor stay"
+    assert panel.figure("measured") in ("–", "– (no baseline)"), "it is not finished"
+    panel.show_coming("", Trace())
+    assert panel.headline.text().startswith("Baseline: ")
+
+
+def test_a_take_without_tokens_leaves_what_is_shown(panel: DecodingPanel) -> None:
+    before = panel.headline.text()
+    panel.show_coming("A", Trace())
+    assert panel.headline.text() == before and not panel.is_coming("A")

@@ -179,3 +179,21 @@ def test_the_canvas_is_copied_as_text(panel: DemaskingPanel) -> None:
     lines = QGuiApplication.clipboard().text().splitlines()
     assert len(lines) == 1 + CODEBOOKS * FRAMES
     assert lines[1].split("\t") == ["1", "1", "0.000", "0", "1", "1.0000"]
+
+
+def test_the_canvas_is_drawn_while_a_take_is_made(panel: DemaskingPanel) -> None:
+    half = passage(steps=3)
+    half.order[:, 10:] = -1
+    panel.show_side("B")
+    panel.show_coming("A", Trace(demasking=DemaskingTrace(0.04, MASK, (half,))))
+    assert panel.side == "A" and panel.passage is half
+    assert panel.headline.text().startswith("Take A, streaming: 3 codebooks × 20 frames in 3 steps")
+    assert sum(committed(half)) == 30 and "(50%)" not in panel.headline.text()
+    assert not panel.partial_button.isEnabled() and panel.partial_button.toolTip() == "Wait for the take."
+    panel.set_position("A", 0.2)
+    assert panel.grid._position == pytest.approx(5)
+    panel.show_coming("A", Trace(demasking=DemaskingTrace(0.04, MASK, (passage(), passage(0.8)))))
+    panel.set_position("A", 0.9)
+    assert panel.passages.currentIndex() == 1, "the passage that is heard"
+    panel.show_coming("", Trace())
+    assert panel.headline.text().startswith("Baseline: ") and panel.partial_button.isEnabled()

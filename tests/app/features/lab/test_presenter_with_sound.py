@@ -42,7 +42,7 @@ def surroundings(lasting_sink: NullSink) -> NullSink:  # noqa: F811
 @pytest.fixture
 def window(borrowed_window: MainWindow, qtbot: QtBot) -> Iterator[MainWindow]:
     """A window with sound. Its library has three sentences in two settings."""
-    player = borrowed_window.panels["listen"].player
+    player = borrowed_window.features["player"].player
     qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
     with at_the_lab(borrowed_window, qtbot):
         yield borrowed_window
@@ -146,7 +146,7 @@ def test_the_volume_is_set_and_the_test_is_practised_before_anything_counts(wind
     lab = window.panels["lab"]
     assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
     lab.volume.hear(0)
-    player = window.panels["listen"].player
+    player = window.features["player"].player
     qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
     lab.volume.begin_button.click()
     session = lab.trial.session
@@ -235,7 +235,7 @@ def test_closing_in_the_middle_of_a_test_leaves_its_trials(
     window.show()
     window.activateWindow()
     qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: window.panels["listen"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
     window.action.listening_test.trigger()
     qtbot.waitUntil(window.panels["lab"].isVisible)
     compare(window)

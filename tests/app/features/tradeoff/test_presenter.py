@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QLabel, QMenu
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
+from app.audio.deck import Sound
 from app.audio.switching import Mode
 from app.features.tradeoff.model.points import Scores
 from app.features.tradeoff.model.scene import Filter, PlotOptions
@@ -119,7 +120,7 @@ def sounding(
 ) -> Iterator[MainWindow]:
     """The same with sound."""
     made = opened(make_window, data, results, qtbot)
-    qtbot.waitUntil(lambda: made.panels["listen"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: made.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
     yield made
     if isValid(made) and not made.is_closed:
         close(made, qtbot)  # Before the sound server goes.
@@ -249,7 +250,7 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
 
 def test_without_sound_it_is_said_why_nothing_is_heard(window: MainWindow) -> None:
     panel = window.panels["tradeoff"]
-    if window.panels["listen"].player.usable:
+    if window.features["player"].player.usable:
         pytest.skip("this machine has sound")
     go(window, key_of(panel, ()))
     assert not panel.details.hear_button.isEnabled() and panel.details.hear_button.toolTip()
@@ -259,44 +260,49 @@ def test_without_sound_it_is_said_why_nothing_is_heard(window: MainWindow) -> No
 
 @pytest.mark.slow
 def test_a_click_lets_a_point_be_heard(sounding: MainWindow, null_sink: NullSink, qtbot: QtBot) -> None:  # noqa: F811
-    panel, player = sounding.panels["tradeoff"], sounding.panels["listen"].player
+    panel, player = sounding.panels["tradeoff"], sounding.features["player"].player
     panel.choose(key_of(panel, ("steps",)))
     sound = panel.details.sound
     place = panel.plot.drawn.place(panel.scene.index[panel.plot.current.key]).toPoint()
     with null_sink.recording() as recording:
         QTest.mouseClick(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
-        assert sounding.features["listen"].sounds(sound.take)
+        assert sounding.features["player"].sounds(sound.take)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)
     go(sounding, key_of(panel, (), of_study=False))
     with null_sink.recording() as recording:
         sounding.action.point_hear.trigger()
-        assert sounding.features["listen"].sounds(panel.plot.current.key)
+        assert sounding.features["player"].sounds(panel.plot.current.key)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.mark.slow
 def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding: MainWindow, qtbot: QtBot) -> None:
-    panel, listen = sounding.panels["tradeoff"], sounding.panels["listen"]
+    panel, listen = sounding.panels["tradeoff"], sounding.features["player"]
     go(sounding, key_of(panel, ()))
     panel.details.a_button.click()
     qtbot.waitUntil(lambda: listen.deck._loaded != (), timeout=PATIENCE_MILLISECONDS)
     take, action = panel.details.sound.take, sounding.action.point_hear
     action.trigger()
-    assert sounding.features["listen"].sounds(take) and listen.player.streaming
+    assert sounding.features["player"].sounds(take) and listen.player.busy
+    listen.deck.set_loop((0.0, 0.1))  # It plays on until it is stopped.
+    qtbot.waitUntil(lambda: sounding.state.playing.now.sounding, timeout=PATIENCE_MILLISECONDS)
+    point = panel.plot.current
+    assert sounding.state.playing.now.title == f"Study “{point.source}” · {point.title} · {point.model}"
+    assert sounding.state.playing.now.letter == "A", "the point is A"
     action.trigger()
-    qtbot.waitUntil(lambda: not listen.player.streaming, timeout=PATIENCE_MILLISECONDS)
-    assert not sounding.features["listen"].sounds(take), "a second time falls silent"
+    qtbot.waitUntil(lambda: not listen.player.busy, timeout=PATIENCE_MILLISECONDS)
+    assert not sounding.features["player"].sounds(take), "a second time falls silent"
     listen.deck.set_loop((0.0, 0.3))  # It plays on until something else is wanted.
     listen.deck.hear_from("A", 0.0)
     qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)
-    assert listen.player.comparison.mode is not Mode.ALONE and not sounding.features["listen"].sounds(take)
+    assert listen.player.comparison.mode is not Mode.ALONE and not sounding.features["player"].sounds(take)
     action.trigger()
-    assert sounding.features["listen"].sounds(take) and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
-    labels = [one.text() for one in listen.findChildren(QLabel)]
+    assert sounding.features["player"].sounds(take) and listen.player.comparison.mode is Mode.ALONE, "the point, not A"
+    labels = [one.text() for one in sounding.panels["listen"].findChildren(QLabel)]
     assert "Single: This sound plays separately from A and B." in labels
-    sounding.features["listen"].hear_sound(np.zeros(4800, np.float32), 24000)
-    assert not sounding.features["listen"].sounds(take), "neither is another sound stopped"
+    listen.hear_sound(Sound(np.zeros(4800, np.float32), 24000, "Silence"))
+    assert not sounding.features["player"].sounds(take), "neither is another sound stopped"
 
 
 def test_listening_tests_are_a_quality_axis(own_window: MainWindow, qtbot: QtBot, data: Path) -> None:

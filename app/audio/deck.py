@@ -1,19 +1,47 @@
-"""Two takes in a player: which of them is heard, from where, what repeats, and the streams that come in between."""
+"""What is in the player: two takes that are compared, a take while it is made, or a sound alone; and what of it is
+heard."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.audio.analysis import Analyser, Analysis
+from app.audio.envelope import Envelope
 from app.audio.player import Player
 from app.audio.switching import Switching, comparison
 from app.widgets.side_buttons import SIDES
 from engine.setting.take import Take
 
 
+@dataclass(frozen=True)
+class Sound:
+    """Something to hear that is neither A nor B: a take of the library, a point of a study, a part of a take."""
+
+    samples: np.ndarray
+    """(n,) float32 mono."""
+    rate: int
+    """In hertz."""
+    title: str
+    """What it is and where it comes from, in a line."""
+    detail: str = ""
+    """Its text, for tooltips."""
+    key: str = ""
+    """What it is known by: the id of its take, for one."""
+    part_of: tuple[str, float] | None = None
+    """The side that it is a part of, and where in that it begins, in seconds."""
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return len(self.samples) / self.rate
+
+
 class Deck(QObject):
-    """Takes come in by :meth:`set_take`, streams by :meth:`begin_stream`. It shows nothing."""
+    """Takes come in by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. It shows
+    nothing."""
 
     changed = Signal()
     """Choice, takes, loop or gains changed."""
@@ -31,6 +59,11 @@ class Deck(QObject):
         self.analyser = Analyser(player.prepare, self)
         self.analyser.done.connect(self._take_over)
         self.analyser.failed.connect(self._give_up)
+        self.sound: Sound | None = None
+        """The sound that is in the player in place of A and B."""
+        self.seen: tuple[float, float] | None = None
+        """The part of A and B that is in view, in seconds: what a loop repeats first."""
+        self._envelope: Envelope | None = None
         self._aligned = True
         self._matching = True
         self._heard = "A"
@@ -84,10 +117,11 @@ class Deck(QObject):
             self._late = analysis
             return
         self.analysis = analysis
-        if self._loop is not None and self._loop[1] > self.duration:
-            self._put_loop(None)
-        self._region = None if self._loop is None else self._region
-        if self.player.streaming:
+        if self.sound is None:
+            if self._loop is not None and self._loop[1] > self.duration:
+                self._put_loop(None)
+            self._region = None if self._loop is None else self._region
+        if self.player.streaming or (self.sound is not None and self.player.busy):
             self._load_pending = True
         else:
             self._load()
@@ -102,6 +136,7 @@ class Deck(QObject):
 
     def _load(self) -> None:
         self._load_pending = False
+        self.sound = self._envelope = None
         before = dict(self._loaded).get(self._heard)
         loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
         sides = [side for side, _ in loaded]
@@ -126,10 +161,16 @@ class Deck(QObject):
         if self._load_pending:
             self._load()
 
-    def load_after_stream(self) -> None:
-        """Load A and B again once a stream was heard."""
-        if not self.player.streaming:
-            self.load_if_pending()
+    def load_when_silent(self) -> None:
+        """Load A and B once a stream was heard, and other takes once nothing else is."""
+        waits = self.player.streaming or (self.sound is not None and self.player.busy)
+        if self._load_pending and not waits:
+            self._load()
+
+    def leave_sound(self) -> None:
+        """Have A and B in the player, if another sound is."""
+        if self.sound is not None:
+            self._load()
 
     @property
     def gains(self) -> tuple[float, float]:
@@ -143,7 +184,7 @@ class Deck(QObject):
     def set_matching(self, matching: bool) -> None:
         """Whether both takes are made equally loud."""
         self._matching = matching
-        if not self._load_pending and not self._lent:
+        if not self._load_pending and not self._lent and self.sound is None:
             self.player.set_gains(self._player_gains())
         self.changed.emit()
 
@@ -157,6 +198,7 @@ class Deck(QObject):
         """Hand the player to a listening test until :meth:`take_back`; it is left alone meanwhile."""
         self._lent = True
         self._play_wanted = False
+        self.sound = self._envelope = None
         self.player.pause()
         self.lent_changed.emit(True)
         return self.player
@@ -173,22 +215,60 @@ class Deck(QObject):
         if late is not None:
             self._take_over(late)
 
-    # --- Streams -----------------------------------------------------------------------------------------------------
-    def begin_stream(self, rate: int, alone: bool = False) -> None:
-        """Play a take while it is being made, or a sound ``alone`` that is there already; A and B come back when it has
-        been heard, or on the next key."""
-        self._put_loop(None)
-        self.player.begin_stream(rate, alone)
-        self._loaded, self._load_pending = (), True
+    # --- Streams and other sounds ------------------------------------------------------------------------------------
+    def begin_stream(self, rate: int) -> None:
+        """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
+        self._leave_takes()
+        self._load_pending = True
+        self._envelope = Envelope(rate)
+        self.player.begin_stream(rate)
         self.changed.emit()
 
     def append(self, samples: np.ndarray) -> None:
         """More of the stream."""
         self.player.append(samples)
+        if self._envelope is not None:
+            self._envelope.append(samples)
 
     def end_stream(self) -> None:
         """The stream is complete."""
         self.player.end_stream()
+
+    def hear_sound(self, sound: Sound) -> None:
+        """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""
+        if self._lent:
+            return
+        self._leave_takes()
+        self._load_pending = False
+        self.sound, self._envelope = sound, Envelope(sound.rate, sound.samples)
+        self.player.load([(sound.samples, sound.rate)], alone=True)
+        self.player.play()
+        self.changed.emit()
+
+    def _leave_takes(self) -> None:
+        """Something else than A and B comes into the player."""
+        self._put_loop(None)
+        self._region = None
+        self._play_wanted = False
+        self._loaded = ()
+        self.sound = None
+
+    @property
+    def length(self) -> float:
+        """Duration of what is in the player, in seconds; of a stream, the duration so far."""
+        if self.sound is not None:
+            return self.sound.seconds
+        if self.player.streaming and self._envelope is not None:
+            return self._envelope.seconds
+        return self.duration
+
+    @property
+    def envelope(self) -> Envelope | None:
+        """Outline of what is heard, without gains; ``None`` if that is nothing."""
+        if self._envelope is not None:
+            return self._envelope
+        outlines = dict(zip(SIDES, self.analysis.envelopes, strict=True))
+        return outlines[self._heard]
 
     # --- Transport ---------------------------------------------------------------------------------------------------
     @property
@@ -198,19 +278,25 @@ class Deck(QObject):
 
     @Slot(str)
     def choose(self, side: str) -> None:
-        """Hear side ``"A"`` or ``"B"``; nothing happens when it is empty."""
-        if self.takes[side] is not None and side != self._heard and not self._lent:
+        """Hear side ``"A"`` or ``"B"``, from its beginning if another sound was in the player; nothing happens when it
+        is empty."""
+        if self.takes[side] is not None and not self._lent and (side != self._heard or self.sound is not None):
+            instead = self.sound is not None
+            self.leave_sound()
             self.load_if_pending()
             self._heard = side
             index = self._index(side)
             if index is not None:
                 self.player.choose(index)
+            if instead:
+                self.player.play()
         self.changed.emit()
 
     @Slot()
     def switch(self) -> None:
-        """Hear the other one."""
-        self.choose("B" if self._heard == "A" else "A")
+        """Hear the other one; after another sound, the one that was heard last."""
+        other = "B" if self._heard == "A" else "A"
+        self.choose(self._heard if self.sound is not None else other)
 
     @Slot()
     def toggle_play(self) -> None:
@@ -220,12 +306,22 @@ class Deck(QObject):
         if self.player.playing or self._play_wanted:
             self._play_wanted = False
             self.player.pause()
+        elif self.sound is not None:
+            self.player.play()
         elif self.analyser.busy:
             self._play_wanted = True
         else:
             self.load_if_pending()
             self.player.play()
         self.changed.emit()
+
+    @Slot()
+    def stop(self) -> None:
+        """Pause, and go to the start or to the loop's."""
+        if not self._lent:
+            self._play_wanted = False
+            self.player.pause()
+            self.go_to_start()
 
     @Slot()
     def go_to_start(self) -> None:
@@ -237,10 +333,24 @@ class Deck(QObject):
         """Go to a time."""
         if self._lent:
             return
-        if not self.player.streaming:
+        if not self.player.streaming and self.sound is None:
             self.load_if_pending()
-        self.player.seek(max(0.0, min(seconds, self.duration)))
+        self.player.seek(max(0.0, min(seconds, self.length)))
         self.changed.emit()
+
+    @Slot(float)
+    def seek_in_takes(self, seconds: float) -> None:
+        """Go to a time in A and B, which another sound may have to leave the player for."""
+        if not self._lent:
+            self.leave_sound()
+            self.seek(seconds)
+
+    @Slot(float, float)
+    def loop_in_takes(self, start: float, end: float) -> None:
+        """Repeat a part of A and B."""
+        if not self._lent:
+            self.leave_sound()
+            self.set_loop((start, end))
 
     def move(self, seconds: float) -> None:
         """Go so much further."""
@@ -250,6 +360,7 @@ class Deck(QObject):
         """Play side ``"A"`` or ``"B"`` from a time on."""
         if self._lent:
             return
+        self.leave_sound()
         self.choose(side)
         self.seek(seconds)
         if not self.player.playing:
@@ -276,17 +387,23 @@ class Deck(QObject):
         else:
             self.player.set_loop(*loop)
 
-    def toggle_loop(self, seen: tuple[float, float]) -> None:
-        """Repeat the region drawn last, or what is ``seen``; or stop repeating."""
+    @Slot()
+    def toggle_loop(self) -> None:
+        """Repeat the region drawn last, or what is in view; or stop repeating."""
+        if self._lent:
+            return
         if self._loop is not None:
             self.set_loop(None)
         else:
-            start, end = self._region or seen
-            self.set_loop((max(0.0, start), min(end, self.duration)))
+            whole = (0.0, self.length)
+            start, end = self._region or (self.seen if self.complete else None) or whole
+            self.set_loop((max(0.0, start), min(end, self.length)))
 
     def set_loop_end(self, which: int) -> None:
         """Put the loop's start (0) or end (1) where the player is."""
-        ends = list(self._loop or (0.0, self.duration))
+        if self._lent:
+            return
+        ends = list(self._loop or (0.0, self.length))
         ends[which] = self.player.position
         if ends[0] < ends[1]:
             self.set_loop((ends[0], ends[1]))

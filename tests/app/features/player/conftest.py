@@ -1,0 +1,3 @@
+from __future__ import annotations
+
+from tests.app.features.player.fixtures import empty, panel, speech  # noqa: F401

@@ -1,0 +1,40 @@
+"""Fixtures of tests that have a :class:`tests.app.features.player.host.Host`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.models.catalogue import voice
+from tests.app.features.player.host import RATE, Host, set_takes, take
+
+
+@pytest.fixture(scope="module")
+def speech() -> np.ndarray:
+    samples, rate = soundfile.read(voice().audio, dtype="float32")
+    assert rate == RATE
+    return samples
+
+
+@pytest.fixture
+def empty(qtbot) -> Iterator[Host]:
+    """A host without takes, with the focus in Listen."""
+    host = Host()
+    qtbot.addWidget(host)
+    host.resize(900, 660)
+    host.show()
+    host.activateWindow()
+    qtbot.waitUntil(host.isActiveWindow)
+    host.listen.setFocus()
+    yield host
+    host.playback.shut_down()
+
+
+@pytest.fixture
+def panel(empty: Host, speech: np.ndarray, qtbot) -> Host:
+    """The same with takes of the same speech as A and B, B half as loud."""
+    set_takes(empty, qtbot, take(speech, "baseline"), take(0.5 * speech, "accelerated"))
+    return empty

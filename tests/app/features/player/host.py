@@ -1,0 +1,73 @@
+"""Listen and the player in one small window, connected as in the application's."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+
+from app.features.listen.panel import ListenPanel
+from app.features.player.control import PlayerControl
+from app.shell.theme import LIGHT, Colours
+from app.state.playing import Playing
+from engine.setting.setting import Setting
+from engine.setting.take import Take
+
+RATE = 24000
+
+
+class Host(QWidget):
+    """The window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.playing = Playing(self)
+        self.control = PlayerControl(self, self.playing, LIGHT, self)
+        self.playback, self.bar = self.control.playback, self.control.bar
+        self.deck, self.player = self.control.deck, self.playback.player
+        self.listen = ListenPanel(self.deck, self.playing, LIGHT)
+        self.listen.seek_wanted.connect(self.deck.seek_in_takes)
+        self.listen.loop_wanted.connect(self.deck.loop_in_takes)
+        self.plots = self.listen.plots
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.listen, 1)
+        layout.addWidget(self.bar)
+
+    def set_colours(self, colours: Colours) -> None:
+        self.listen.set_colours(colours)
+        self.bar.set_colours(colours)
+
+    def begin_take(self, side: str) -> None:
+        """A take for ``side`` begins to be made and heard."""
+        self.playback.begin_stream(RATE, f"Take {side}, streaming", "Text", side)
+        self.listen.begin_take(side, RATE)
+
+    def add_to_take(self, samples: np.ndarray) -> None:
+        """More of it."""
+        self.deck.append(samples)
+        self.listen.add_to_take(samples)
+        self.listen._draw_coming()
+        self.playback.follow()
+
+
+def take(samples: np.ndarray, label: str) -> Take:
+    return Take(label, "2026-01-01T00:00:00Z", "Text", "voice", Setting("f5-mini"), RATE, samples, label=label)
+
+
+def set_takes(host: Host, qtbot, take_a: Take | None, take_b: Take | None) -> None:
+    with qtbot.waitSignal(host.deck.analysed):
+        host.deck.set_take("A", take_a)
+        host.deck.set_take("B", take_b)
+
+
+def press(host: QWidget, keys: str) -> None:
+    for key in keys:
+        QTest.keyClick(QApplication.focusWidget() or host, key)
+
+
+def named(host: QWidget, name: str) -> QWidget:
+    return next(one for one in host.findChildren(QWidget) if one.accessibleName() == name)
+
+
+def text(host: QWidget, name: str) -> str:
+    return named(host, name).text()

@@ -1,0 +1,358 @@
+"""The player as people use it: real key presses and clicks on the real bar."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction, QStandardItem, QStandardItemModel
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QCheckBox,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QSpinBox,
+    QTableView,
+    QWidget,
+)
+
+from app.audio.deck import Sound
+from app.features.player.keys import STEP_SECONDS, own_keys
+from app.state.playing import Origin
+from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
+from tests.sound import NullSink, null_sink  # noqa: F401
+
+
+def test_keys_choose_and_switch(panel: Host, qtbot) -> None:
+    heard = []
+    panel.deck.changed.connect(lambda: heard.append(panel.deck.heard))
+    press(panel, "b")
+    press(panel, "b")
+    press(panel, "a")
+    press(panel, "x")
+    press(panel, "x")
+    assert [side for side, _ in itertools.groupby(heard)] == ["B", "A", "B", "A"]
+    press(panel, "b")
+    assert panel.deck.heard == "B"
+    assert panel.player.choice == 1
+    assert named(panel, "Hear take B").isChecked()
+    assert not named(panel, "Hear take A").isChecked()
+
+
+def test_buttons_do_what_keys_do(panel: Host) -> None:
+    QTest.mouseClick(named(panel, "Hear take B"), Qt.MouseButton.LeftButton)
+    assert panel.player.choice == 1
+    QTest.mouseClick(named(panel, "Switch between A and B"), Qt.MouseButton.LeftButton)
+    assert panel.deck.heard == "A"
+
+
+def test_an_empty_side_cannot_be_heard(empty: Host, speech: np.ndarray, qtbot) -> None:
+    set_takes(empty, qtbot, take(speech, "only"), None)
+    press(empty, "b")
+    assert empty.deck.heard == "A"
+    assert named(empty, "Hear take A").isChecked()
+    assert not named(empty, "Hear take B").isEnabled()
+    set_takes(empty, qtbot, None, take(speech, "only"))
+    assert empty.deck.heard == "B"
+
+
+def test_a_choice_made_during_the_analysis_holds(empty: Host, speech: np.ndarray, qtbot) -> None:
+    with qtbot.waitSignal(empty.deck.analysed):
+        empty.deck.set_take("A", take(speech, "a"))
+        empty.deck.set_take("B", take(speech, "b"))
+        press(empty, "b")
+        assert empty.deck.heard == "B"
+    assert (empty.deck.heard, empty.player.choice) == ("B", 1)
+
+
+def test_arrows_seek_and_home_returns(panel: Host) -> None:
+    for _ in range(3):
+        QTest.keyClick(panel, Qt.Key.Key_Right)
+    assert panel.player.position == pytest.approx(3 * STEP_SECONDS, abs=1e-4)
+    QTest.keyClick(panel, Qt.Key.Key_Left)
+    assert panel.player.position == pytest.approx(2 * STEP_SECONDS, abs=1e-4)
+    QTest.keyClick(panel, Qt.Key.Key_Home)
+    QTest.keyClick(panel, Qt.Key.Key_Left)
+    assert panel.player.position == 0
+    assert text(panel, "Position").startswith("0.00 / ")
+
+
+def test_the_loop_by_keyboard(panel: Host) -> None:
+    panel.deck.seek(1.0)
+    press(panel, "[")
+    panel.deck.seek(2.0)
+    press(panel, "]")
+    assert panel.player.mixer.state.loop == pytest.approx((48000, 96000), abs=48)
+    press(panel, "l")
+    assert panel.player.mixer.state.loop is None
+    press(panel, "l")
+    assert panel.player.mixer.state.loop == pytest.approx((48000, 96000), abs=48)
+    assert named(panel, "Loop").isChecked()
+
+
+def test_without_a_device_everything_but_sound_works(panel: Host, qtbot, monkeypatch) -> None:
+    monkeypatch.setenv("PULSE_SERVER", "unix:/nowhere/at/all")
+    monkeypatch.setenv("ALSA_CONFIG_PATH", "/nowhere/at/all")
+    with qtbot.waitSignal(panel.playback.problem_changed):
+        panel.playback.connect_device()
+    qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible())
+    assert "everything else works" in text(panel, "Audio device")
+    assert not named(panel, "Play").isEnabled()
+    press(panel, " ")
+    assert not panel.player.playing
+    press(panel, "b")
+    QTest.keyClick(panel, Qt.Key.Key_Right)
+    assert panel.deck.heard == "B"
+    assert panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_playing_for_real(panel: Host, speech: np.ndarray, qtbot, null_sink: NullSink) -> None:  # noqa: F811
+    panel.playback.connect_device()
+    qtbot.waitUntil(lambda: panel.player.usable)
+    assert not named(panel, "Audio device").isVisible()
+    panel.deck.set_take("A", take(speech.copy(), "pressed before it was ready"))
+    press(panel, " ")
+    qtbot.waitUntil(lambda: panel.player.position > 0.4)
+    assert named(panel, "Pause").isEnabled()
+    press(panel, "x")
+    qtbot.waitUntil(lambda: panel.player.choice == 1)
+    assert panel.player.position > 0.4
+    press(panel, " ")
+    qtbot.waitUntil(lambda: not panel.player.playing)
+
+    # Another take for the other side does not move what is being heard.
+    before = panel.player.mixer.state.position
+    set_takes(panel, qtbot, take(speech[::-1].copy(), "new"), panel.deck.takes["B"])
+    qtbot.wait(100)
+    assert (panel.deck.heard, panel.player.mixer.state.position) == ("B", before)
+
+    # A stream is heard while it comes; the takes come back after it.
+    with null_sink.recording() as recording:
+        panel.deck.begin_stream(RATE)
+        for piece in np.array_split(speech[:RATE], 5):
+            panel.deck.append(piece)
+        # Before the stream ends, which a busy machine may hear sooner than it has analysed the takes.
+        set_takes(panel, qtbot, take(speech[:RATE], "streamed"), take(speech[:RATE], "old"))
+        assert text(panel, "Switching mode").startswith("Streaming")
+        panel.deck.end_stream()
+        qtbot.waitUntil(lambda: text(panel, "Switching mode").startswith("In sync"))
+        qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 40000)
+
+    # Repeated, for so short a take may be over before a busy machine sees it play.
+    press(panel, "l ")
+    qtbot.waitUntil(lambda: panel.player.playing)
+    null_sink.kill()
+    qtbot.waitUntil(lambda: named(panel, "Audio device").isVisible())
+    assert "is gone" in text(panel, "Audio device")
+    null_sink.start()
+    retry = next(one for one in panel.findChildren(QAbstractButton) if "Reconnect" in one.text().replace("&", ""))
+    QTest.mouseClick(retry, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: panel.player.usable)
+    qtbot.waitUntil(lambda: not named(panel, "Audio device").isVisible())
+    panel.listen.setFocus()
+    press(panel, " ")
+    qtbot.waitUntil(lambda: panel.player.playing)
+
+    # Another sound takes its place, can be paused and repeated, and stays until A or B is wanted.
+    panel.deck.hear_sound(Sound(speech[: RATE // 2], RATE, "Study · point 7", key="point"))
+    qtbot.waitUntil(lambda: panel.playing.now.sounding and panel.playing.now.title == "Study · point 7")
+    press(panel, " ")
+    qtbot.waitUntil(lambda: not panel.playing.now.sounding)
+    press(panel, "l ")
+    with null_sink.recording() as recording:
+        qtbot.waitUntil(lambda: np.count_nonzero(recording.samples) > 40000)
+    press(panel, "b")
+    qtbot.waitUntil(lambda: panel.playing.now.sounding and panel.playing.now.letter == "B")
+    assert panel.deck.sound is None
+
+
+def test_a_player_that_is_lent_is_left_alone(panel: Host, speech: np.ndarray, qtbot) -> None:
+    panel.deck.set_loop((0.5, 1.0))
+    moved = []
+    panel.playing.moved.connect(moved.append)
+    player = panel.deck.lend()
+    other = np.zeros(48000, np.float32)
+    player.load([(other, 48000)])
+    player.clear_loop()
+    player.fade_out_and_in(True)
+    panel.deck.switch()
+    panel.deck.seek(0.7)
+    panel.deck.toggle_play()
+    panel.deck.hear_from("B", 0.2)
+    panel.deck.set_take("B", take(0.25 * speech, "meanwhile"))
+    qtbot.waitUntil(lambda: panel.deck._late is not None)
+    panel.playback.follow()
+    assert (panel.deck.heard, moved) == ("A", [])
+    assert player.mixer._programme.recordings[0].length == 48000, "what was lent is still loaded"
+    with qtbot.waitSignal(panel.deck.analysed):
+        panel.deck.take_back()
+    assert text(panel, "Gains").startswith("A ")
+    assert len(player.mixer._programme.recordings) == 2
+    assert player.mixer.state.loop == pytest.approx((24000, 48000), abs=2)
+    panel.deck.choose("B")
+    assert panel.deck.heard == "B"
+    panel.deck.lend()
+    panel.deck.take_back()
+    qtbot.waitUntil(lambda: len(panel.deck._loaded) == 2)
+    assert not player.mixer._out_and_in
+
+
+def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarray) -> None:
+    assert "Take A · F5 mini · baseline" in text(panel, "What is heard")
+    press(panel, "b")
+    assert "Take B · F5 mini · baseline" in text(panel, "What is heard")
+    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study “f5 <trade-off>” · point 7", "A text", "another"))
+    assert "Study “f5 &lt;trade-off&gt;” · point 7" in text(panel, "What is heard")
+    assert not named(panel, "Hear take A").isChecked() and not named(panel, "Hear take B").isChecked()
+    assert text(panel, "Position") == "0.00 / 1.00 s"
+    panel.deck.hear_sound(Sound(speech, RATE, "Take of today", key="accelerated"))
+    assert named(panel, "Hear take B").isChecked(), "it is take B"
+    panel.begin_take("A")
+    panel.add_to_take(speech[:RATE])
+    assert "Take A, streaming" in text(panel, "What is heard")
+    assert text(panel, "Position") == "0.00 s"
+    assert named(panel, "Hear take A").isChecked()
+
+
+def test_a_sound_stays_until_something_else_is_wanted(panel: Host, speech: np.ndarray) -> None:
+    deck, sound = panel.deck, Sound(speech[:RATE], RATE, "Study · point 7", key="point")
+    deck.hear_sound(sound)
+    deck.seek(0.5)
+    press(panel, "]")
+    assert deck.loop == pytest.approx((0.0, 0.5), abs=0.001)
+    press(panel, "l")
+    press(panel, "s")
+    deck.seek(3.0)
+    assert panel.player.position == pytest.approx(1.0, abs=0.001), "not beyond its end"
+    panel.playback.follow()
+    assert deck.sound is sound and panel.playing.now.origin is Origin.SOUND
+    press(panel, "x")
+    assert deck.sound is None and (deck.heard, panel.playing.now.letter) == ("A", "A")
+    deck.hear_sound(sound)
+    press(panel, "b")
+    assert (deck.sound, deck.heard, len(panel.player.mixer._programme.recordings)) == (None, "B", 2)
+
+
+def test_other_takes_wait_for_a_sound_that_plays(panel: Host, speech: np.ndarray, qtbot) -> None:
+    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7"))
+    set_takes(panel, qtbot, take(speech, "other"), panel.deck.takes["B"])
+    assert panel.deck.sound is None, "it does not play: the takes are what is wanted now"
+    assert panel.playing.now.key == "other"
+
+
+def test_the_waveform_grows_with_a_stream_and_takes_clicks_and_drags(empty: Host, speech: np.ndarray, qtbot) -> None:
+    strip = empty.bar.strip
+    nothing = strip.grab().toImage()
+    empty.begin_take("A")
+    seen = []
+    for piece in np.array_split(speech[: 2 * RATE], 3):
+        empty.add_to_take(piece)
+        seen.append(strip.grab().toImage())
+    assert len({image.cacheKey() for image in seen}) == 3
+    assert all(one != other for one, other in itertools.pairwise([nothing, *seen]))
+    assert strip.maximum() == 200 and strip.room == 2.0
+    middle = QPoint(strip.width() // 2, strip.height() // 2)
+    QTest.mouseClick(strip, Qt.MouseButton.LeftButton, pos=middle)
+    assert empty.player.position == pytest.approx(1.0, abs=0.02)
+    QTest.mousePress(strip, Qt.MouseButton.LeftButton, pos=middle)
+    QTest.mouseMove(strip, QPoint(strip.width() * 3 // 4, 3))
+    QTest.mouseRelease(strip, Qt.MouseButton.LeftButton, pos=QPoint(strip.width() * 3 // 4, 3))
+    assert empty.deck.loop == pytest.approx((1.0, 1.5), abs=0.02)
+    strip.setValue(30)  # As screen readers do.
+    assert empty.player.position == pytest.approx(1.0, abs=0.02), "within the loop"
+
+
+class TestKeys:
+    """Keys of the player where something else has the focus."""
+
+    def pressed(self, host: Host, widget: QWidget, keys: str) -> None:
+        host.layout().addWidget(widget)
+        widget.show()
+        widget.setFocus()
+        press(host, keys)
+
+    @pytest.mark.parametrize("kind", [QLineEdit, QPlainTextEdit])
+    def test_text_is_typed_and_nothing_plays(self, panel: Host, kind: type[QWidget]) -> None:
+        widget = kind()
+        self.pressed(panel, widget, "a bxls[]")
+        QTest.keyClick(widget, Qt.Key.Key_Left)
+        typed = widget.text() if isinstance(widget, QLineEdit) else widget.toPlainText()
+        assert typed == "a bxls[]"
+        assert (panel.deck.heard, panel.deck.loop, panel.player.position) == ("A", None, 0.0)
+
+    def test_a_button_is_pressed_by_space_and_leaves_the_rest_to_the_player(self, panel: Host, qtbot) -> None:
+        box = QCheckBox("Here")
+        self.pressed(panel, box, " b")
+        QTest.keyClick(box, Qt.Key.Key_Right)
+        assert box.isChecked() and panel.deck.heard == "B"
+        assert panel.player.position == pytest.approx(STEP_SECONDS, abs=1e-4)
+
+    def test_a_table_keeps_its_own_letters(self, panel: Host) -> None:
+        model = QStandardItemModel()
+        for word in ("one", "two", "xylophone"):
+            model.appendRow(QStandardItem(word))
+        table, done = QTableView(), []
+        table.setModel(model)
+        table.setEditTriggers(QTableView.EditTrigger.NoEditTriggers)
+        action = QAction("Set B", table)
+        action.setShortcut("B")
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(lambda: done.append("B"))
+        table.addAction(action)
+        self.pressed(panel, table, "bx")
+        assert done == ["B"] and panel.deck.heard == "A" and table.currentIndex().row() == 2
+        panel.deck.seek(1.0)
+        press(panel, "[")
+        assert panel.deck.loop is not None, "which a table does not use"
+
+    def test_choices_and_numbers_keep_theirs(self, qtbot) -> None:
+        for one in (QComboBox(), QSpinBox()):
+            qtbot.addWidget(one)
+            assert {"A", "Space", "Left", "Home"} <= own_keys(one)
+        assert not own_keys(QWidget()) and not own_keys(None)
+
+
+def test_of_a_listening_test_nothing_is_shown_or_said(panel: Host, speech: np.ndarray, qtbot) -> None:
+    said: list[str] = []
+    panel.control.announcements.said.connect(said.append)
+    player = panel.deck.lend()
+    shown = []
+    for seconds in (1.0, 2.5):
+        player.load([(speech[: round(seconds * RATE)], RATE), (0.5 * speech, RATE)])
+        player.seek(0.5 * seconds)
+        player.choose(1)
+        panel.playback.follow()
+        qtbot.wait(100)
+        press(panel, "ab x[]")
+        assert player.choice == 1, "the keys belong to the test"
+        shown.append(panel.bar.grab().toImage())
+        labels = [one for one in panel.bar.findChildren(QWidget) if one.isVisibleTo(panel.bar)]
+        told = " ".join(
+            str(part)
+            for one in labels
+            for part in (one.accessibleName(), one.accessibleDescription(), one.toolTip(), getattr(one, "text", str)())
+        )
+        assert "Take" not in told and "mini" not in told and "0.5" not in told
+    assert shown[0] == shown[1]
+    assert panel.playing.now.title == panel.playing.now.letter == panel.playing.now.key == ""
+    assert panel.playing.now.origin is Origin.TEST and panel.playing.now.seconds == 0.0
+    panel.deck.take_back()
+    assert said == []
+
+
+def test_screen_readers_are_told_of_a_switch(panel: Host, speech: np.ndarray, qtbot) -> None:
+    announcements = panel.control.announcements
+    with qtbot.waitSignal(announcements.said) as blocker:
+        press(panel, "b")
+    assert blocker.args == ["Take B · F5 mini · baseline"]
+    with qtbot.waitSignal(announcements.said) as blocker:
+        press(panel, "l")
+    assert blocker.args[0].startswith("Loop from 0.00 to ")
+    with qtbot.waitSignal(announcements.said) as blocker:
+        panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7"))
+    assert blocker.args == ["Study · point 7"], "without a device it does not play"
