@@ -43,7 +43,8 @@ class TechniqueList(QWidget):
         """Cards by the names of their techniques; each is made when it is first shown."""
         self._order: tuple[str, ...] = ()
         """Names of those that are shown, in order."""
-        self.experiments = QPushButton()
+        self.experiments = QPushButton(self)
+        self.experiments.hide()
         self.experiments.setCheckable(True)
         self.experiments.setProperty("look", "fold")
         self.experiments.toggled.connect(self._fold)
