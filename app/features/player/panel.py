@@ -95,7 +95,7 @@ class PlayerPanel(QWidget):
 
     def _lay_out(self) -> None:
         self._line = QStackedWidget()
-        self._line.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._line.setFixedHeight(round(1.2 * self.fontMetrics().height()))
         for one in (self._title, build.row(self._problem_icon, (self._problem, 1), self._retry)):
             self._line.addWidget(one)
         controls = QWidget()
@@ -116,7 +116,7 @@ class PlayerPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 4, 8, 4)
         layout.addWidget(self._pages)
-        self.setFixedHeight(round(3.6 * self.fontMetrics().height()))
+        self.setFixedHeight(round(4 * self.fontMetrics().height()))
 
     @staticmethod
     def _button(name: str, key: str, wanted: SignalInstance, checkable: bool = False) -> QPushButton:
@@ -169,7 +169,7 @@ class PlayerPanel(QWidget):
         if self._now.origin is Origin.TEST:
             return
         length = "" if self._now.origin is Origin.STREAM else f" / {self._now.seconds:.2f}"
-        text = f"{seconds:.2f}{length} s"
+        text = "" if self._now.origin is Origin.NOTHING else f"{seconds:.2f}{length} s"
         if self._time.text() != text:
             self._time.setText(text)
         self.strip.set_position(seconds)
