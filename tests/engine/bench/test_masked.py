@@ -25,10 +25,11 @@ from engine.models.networks.masked_network import MaskedConfig
 from engine.setting.setting import Setting
 from engine.techniques import problem
 from tests.engine.small_omni_mini import write_model
+from tests.judges import only_words  # noqa: F401
 from tests.packages import needs
 from tests.workload import workload
 
-pytestmark = needs("transformers")
+pytestmark = [needs("transformers"), pytest.mark.usefixtures("only_words")]
 ROOT = Path(__file__).resolve().parents[3]
 GROWING = """
 import sys

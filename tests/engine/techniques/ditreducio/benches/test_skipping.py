@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from engine import bench
+from engine.bench import bundled
 from engine.models import load_model
 from engine.models.catalogue import entry, voices
 from engine.setting.setting import Setting
@@ -30,8 +31,9 @@ def test_what_is_timed_is_what_the_model_samples(name: str) -> None:
 
 @pytest.mark.slow
 def test_the_whole_bench(capsys: pytest.CaptureFixture[str]) -> None:
-    steps = workload("4", "3")
-    assert bench.main(["skipping", "--steps", steps, "--rounds", "2", "--thresholds", "0.5", "--json"]) == 0
+    steps, text = workload("4", "3"), workload(bundled.SENTENCE, "Rice.")
+    command = ["skipping", "--text", text, "--steps", steps, "--rounds", "2", "--thresholds", "0.5", "--json"]
+    assert bench.main(command) == 0
     data = json.loads(capsys.readouterr().out)
     skipping, same = data["rows"]
     assert skipping["TS"] + skipping["BS"] > 0

@@ -5,16 +5,18 @@ import json
 import pytest
 
 from engine import bench
+from engine.bench import bundled
 from engine.errors import PlainError
 from engine.measure.intelligibility import WordErrors
 from engine.models.base import WeightSet
 from engine.models.catalogue import entry
 from engine.setting.setting import Setting
 from engine.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
+from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
-pytestmark = pytest.mark.usefixtures("short_prompts")
+pytestmark = pytest.mark.usefixtures("short_prompts", "only_words")
 
 MODEL = "f5-mini"
 
@@ -62,6 +64,8 @@ def test_one_branch_is_faster_and_is_understood(capsys: pytest.CaptureFixture[st
         workload("5", "4"),
         "--weights",
         "0.5",
+        "--text",
+        workload(bundled.SENTENCE, "Rice."),
         "--json",
     ]
     assert bench.main(command) == 0

@@ -1,0 +1,34 @@
+"""Judges that tests do without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.measure.evaluation import installed, judges
+from tests.workload import is_thorough
+
+WEIGHTS = ("distillmos", "resemblyzer")
+"""Packages with the weights of judges that hear a take for half a second, however short it is."""
+
+
+@pytest.fixture(scope="module")
+def only_words() -> Iterator[None]:
+    """Until the module ends, takes are judged as where only the judges of words and melody are installed. Thorough
+    tests ask all of them; so does ``tests/engine/measure/test_verdicts.py``, always."""
+    if is_thorough():
+        yield
+        return
+    there = judges.find_spec
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judges, "find_spec", lambda name: None if name in WEIGHTS else there(name))
+        forget()
+        yield
+    forget()
+
+
+def forget() -> None:
+    """Let the judges be looked for anew."""
+    installed.naturalness_judge.cache_clear()
+    installed.voice_judge.cache_clear()
