@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,19 +52,37 @@ EARLIER = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _ear(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
-    monkeypatch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
-    monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
+@pytest.fixture(autouse=True, scope="module")
+def _ear() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judges, "JUDGES", (*judges.JUDGES, EAR))
+        patch.setitem(sys.modules, EAR.module, SimpleNamespace(load=lambda texts, folder, device: Ear()))
+        patch.setattr("engine.studies.execution.reference_speech", silence)
+        yield
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with a measurement of its layers, which stays as it is."""
+    root = write_model(tmp_path_factory.mktemp("root") / "model")
+    record(fingerprint(root / "model.safetensors")).write(root / FILE)
+    return root
+
+
+@pytest.fixture(scope="module")
+def whole(_ear: None, short_prompts: None, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
+    """The results of the study of :func:`definition`, all takes of which are made."""
+    folder = tmp_path_factory.mktemp("whole") / "s"
+    with Store(folder) as store:
+        store.begin(parse(definition(root)))
+        assert ran(parse(definition(root)), store) == FINISHED
+    return folder
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A model with a measurement of its layers."""
-    root = write_model(tmp_path / "model")
-    record(fingerprint(root / "model.safetensors")).write(root / FILE)
-    return root
+def results(whole: Path, tmp_path: Path) -> Path:
+    """A copy of the same, for a test to adopt from."""
+    return shutil.copytree(whole, tmp_path / "s")
 
 
 def record(checkpoint: str, *measures: LayerImportance) -> ImportanceRecord:
@@ -85,23 +104,27 @@ def definition(root: Path, **changes: object) -> dict[str, object]:
     }
 
 
+def ran(chosen: Study, store: Store, follower: Follower | None = None) -> str:
+    """End of a study."""
+    executor = LocalExecutor(speaking.load, speaking.load(Path(chosen.folder)))
+    return run(chosen, store, executor, follower or Follower())
+
+
 def performed(
     folder: Path, chosen: Study, follower: Follower | None = None, between: Callable[[Store], None] = lambda store: None
 ) -> tuple[str, object, ImportanceRecord | None]:
     """End of a study, outcome of its word error rates, and its record of importance."""
     with Store(folder) as store:
         store.begin(chosen)
-        state = run(
-            chosen, store, LocalExecutor(speaking.load, speaking.load(Path(chosen.folder))), follower or Follower()
-        )
+        state = ran(chosen, store, follower)
         between(store)
         adopted = adopt(chosen, store)
         return state, adopted, importance(store, chosen) if adopted is not None and adopted.record else None
 
 
-def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, tmp_path: Path) -> None:
+def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, results: Path) -> None:
     before = (root / FILE).read_bytes()
-    state, adopted, found = performed(tmp_path / "s", parse(definition(root)))
+    state, adopted, found = performed(results, parse(definition(root)))
     path = own_place("lm-mini") / FILE
     assert (state, adopted.path) == (FINISHED, path)
     assert str(path) in adopted.sentence and "Merged the word error rates" in adopted.sentence
@@ -113,10 +136,10 @@ def test_its_word_errors_join_the_other_measures_in_the_own_place(root: Path, tm
     assert (root / FILE).read_bytes() == before, "what came with the model stays as it is"
 
 
-def test_what_was_measured_in_the_own_place_is_kept(root: Path, tmp_path: Path) -> None:
+def test_what_was_measured_in_the_own_place_is_kept(root: Path, results: Path) -> None:
     newer = replace(EARLIER[1], values=(30.0, 10.0, 20.0))
     record(fingerprint(root / "model.safetensors"), newer).write(own_place("lm-mini") / FILE)
-    _, adopted, found = performed(tmp_path / "s", parse(definition(root)))
+    _, adopted, found = performed(results, parse(definition(root)))
     assert adopted.record.measure(DIVERGENCE) == newer
     assert adopted.record.measure(COSINE) is None
     assert adopted.record.measure(WORD_ERROR) == found.measure(WORD_ERROR)
@@ -133,37 +156,37 @@ def test_an_unfinished_study_leaves_nothing(root: Path, tmp_path: Path) -> None:
     assert state == FINISHED and adopted.record is not None
 
 
-def test_takes_of_an_earlier_version_of_the_file_do_not_count(root: Path, tmp_path: Path) -> None:
-    performed(tmp_path / "s", parse(definition(root, options={"speed": 1.8}, sentences=TEXTS[:1])))
-    _, _, changed = performed(tmp_path / "s", parse(definition(root)))
-    _, _, alone = performed(tmp_path / "alone", parse(definition(root)))
+def test_takes_of_an_earlier_version_of_the_file_do_not_count(root: Path, results: Path, tmp_path: Path) -> None:
+    performed(tmp_path / "other", parse(definition(root, options={"speed": 1.8}, sentences=TEXTS[:1])))
+    _, _, changed = performed(tmp_path / "other", parse(definition(root)))
+    _, _, alone = performed(results, parse(definition(root)))
     assert changed.measures == alone.measures
 
 
-def test_whole_models_with_other_options_are_no_baseline(root: Path, tmp_path: Path) -> None:
-    _, _, with_tensors = performed(tmp_path / "s", parse(definition(root, grid={"speed": [1.6, 2.0]})))
-    _, _, alone = performed(tmp_path / "alone", parse(definition(root)))
+def test_whole_models_with_other_options_are_no_baseline(root: Path, results: Path, tmp_path: Path) -> None:
+    _, _, with_tensors = performed(tmp_path / "other", parse(definition(root, grid={"speed": [1.6, 2.0]})))
+    _, _, alone = performed(results, parse(definition(root)))
     assert with_tensors.measures == alone.measures
 
 
-def test_a_record_of_another_checkpoint_is_left_alone(root: Path, tmp_path: Path) -> None:
+def test_a_record_of_another_checkpoint_is_left_alone(root: Path, results: Path) -> None:
     path = own_place("lm-mini") / FILE
     record("another").write(path)
     before = path.read_bytes()
-    _, adopted, _ = performed(tmp_path / "s", parse(definition(root)))
+    _, adopted, _ = performed(results, parse(definition(root)))
     assert adopted.record is None
     assert f"{path} is of another checkpoint" in adopted.sentence
     assert path.read_bytes() == before
 
 
-def test_a_damaged_record_is_named(root: Path, tmp_path: Path) -> None:
+def test_a_damaged_record_is_named(root: Path, results: Path) -> None:
     path = own_place("lm-mini") / FILE
 
     def damage(store: Store) -> None:
         path.parent.mkdir(parents=True)
         path.write_text("{", encoding="utf-8")
 
-    state, adopted, _ = performed(tmp_path / "s", parse(definition(root)), between=damage)
+    state, adopted, _ = performed(results, parse(definition(root)), between=damage)
     assert state == FINISHED
     assert adopted.record is None
     assert f"{path} is not a measurement of layers" in adopted.sentence
