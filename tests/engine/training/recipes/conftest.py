@@ -1,0 +1,35 @@
+"""Shared by tests of recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from tests.workload import is_thorough
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short_decoder() -> Iterator[None]:
+    """The decoder that says what an error sounds like has its first block only, and is read once: most of the time of a
+    training step of a small model would be its other three."""
+    if is_thorough():
+        yield
+        return
+    from engine.training.recipes import natural_excerpts
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(natural_excerpts, "NaturalDecoder", SimpleNamespace(load=_decoder))
+        yield
+
+
+@cache
+def _decoder(device: torch.device) -> object:
+    from engine.models.minis.natural.decoder import NaturalDecoder
+
+    decoder = NaturalDecoder.load(device=device)
+    decoder.network.blocks = decoder.network.blocks[:1]
+    return decoder
