@@ -16,11 +16,11 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.shell import file_dialogs
 from app.shell.actions import Actions
-from app.shell.docks import Docks
 from app.shell.entries import MainStep
 from app.shell.notices import Notices
 from app.shell.status_line import StatusLine
 from app.shell.theme import Theme
+from app.shell.workspaces import Workspaces
 from app.state.app_state import AppState
 from engine.session.events import Event, Progress, Telemetry
 
@@ -114,7 +114,7 @@ class Services:
     window: QMainWindow
     state: AppState
     actions: Actions
-    docks: Docks
+    docks: Workspaces
     notices: Notices
     status: StatusLine
     theme: Theme

@@ -13,6 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence, QUndoStack
 from PySide6.QtWidgets import QWidget
 
 from app.shell.entries import FeatureAction
+from app.shell.places import WORKSPACES
 from app.state.undo import redo_action, undo_action
 from engine.errors import PlainError
 
@@ -42,9 +43,9 @@ class Actions(QObject):
         )
         self.compare = make("&Play and switch A/B", "Play; while playing, switch between A and B", "Ctrl+Space")
         self.play = make("Play or pa&use", "Play or pause the current take", "Ctrl+P")
-        self.set_a = make("Set selected take as &A", "Compare with this take as A", "Ctrl+1")
-        self.set_b = make("Set selected take as &B", "Compare with this take as B", "Ctrl+2")
-        self.swap = make("S&wap A and B", "Swap A and B", "Ctrl+3")
+        self.set_a = make("Set selected take as &A", "Compare with this take as A", "F7")
+        self.set_b = make("Set selected take as &B", "Compare with this take as B", "F8")
+        self.swap = make("S&wap A and B", "Swap A and B", "F9")
         self.listening_test = make("Listening &test…", "Test blindly whether a difference is audible", "Ctrl+L")
         self.save_wav = make("Save A and B as &WAV…", "Save both takes in a folder", "Ctrl+Shift+S")
         self.new_study = make("&New study…", "Choose settings, sentences, voices and judges", "Ctrl+N")
@@ -56,8 +57,8 @@ class Actions(QObject):
         self.report_study = make("&Write report", "Write a page and tables, and open the page", "Ctrl+F5")
         self.close_study = make("&Close study", "Close this study; its files stay", "Ctrl+W")
         self.point_hear = make("&Hear point", "Play the point selected in Trade-off", "Ctrl+H")
-        self.point_a = make("Set point as &A", "Compare the point selected in Trade-off as A", "Ctrl+4")
-        self.point_b = make("Set point as &B", "Compare the point selected in Trade-off as B", "Ctrl+5")
+        self.point_a = make("Set point as &A", "Compare the point selected in Trade-off as A", "Shift+F7")
+        self.point_b = make("Set point as &B", "Compare the point selected in Trade-off as B", "Shift+F8")
         self.point_keep = make("Add point to &Takes", "Copy the study's take into Takes", "Ctrl+6")
         self.point_use = make("&Use point in Setup", "Load the point's setting, with its strategy table", "Ctrl+7")
         self.front_back = make("Bac&k along the front", "Select the next point to the left on the front", "Ctrl+[")
@@ -91,7 +92,14 @@ class Actions(QObject):
         self.default_layout = make("&Default layout", "Restore the default layout", "Ctrl+0")
         self.unlock = make("&Move panels", "Show title bars, to move, float and close panels", "Ctrl+M")
         self.unlock.setCheckable(True)
-        self.message = make("Go to messa&ge", "Focus the message above the panels", "F6")
+        self.workspace = {
+            one: make(one.title, one.tip, f"Ctrl+{index}") for index, one in enumerate(WORKSPACES, start=1)
+        }
+        """By workspace, what shows it."""
+        self.next_region = make("Next &region", "Focus the message, or the next part of the window", "F6")
+        self.previous_region = make("Pre&vious region", "Focus the part of the window before this one", "Shift+F6")
+        self.message = make("Go to messa&ge", "Focus the message above the panels")
+        self.maximise = make("Ma&ximise panel", "Show the panel with the focus alone, or all again", "F11")
         self.keys = make("&Keyboard", "All shortcuts", "F1")
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")
         self.about = make("&About Paretone", "Version, machine and licences")

@@ -1,4 +1,4 @@
-"""Places of panels: docks, the default layout, moving them, and the layout kept between sessions.
+"""The docks of one workspace: its default layout, moving and maximising panels, and the layout kept between sessions.
 
 A new panel is one more :class:`~app.shell.places.Place`; its presenter puts the panel there.
 """
@@ -8,51 +8,44 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QTabWidget, QToolBar, QWidget, QWidgetAction
+from PySide6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
-from app.shell.places import Place, Region
-from app.shell.theme import Colours
+from app.shell.places import DOCKED, SIDES, Place, Region, Workspace
 from app.widgets.shrinkable import Shrinkable
 
-
-@runtime_checkable
-class Coloured(Protocol):
-    """A widget that follows the theme; every panel is one."""
-
-    def set_colours(self, colours: Colours) -> None:
-        """Draw with ``colours`` from now on."""
-
-
-_DOCKED = (Region.LEFT, Region.CENTRE, Region.RIGHT, Region.BELOW)
-_SIDES = (Region.LEFT, Region.RIGHT)
-"""The regions that keep their width when the window gets wider or narrower."""
+_NARROW = 70
+"""Heights of the font: in a narrower workspace, what is to the right of the centre is a tab below it."""
 
 
 class Docks(QObject):
-    """The docks of one window, each with its panel once that is built."""
+    """The docks of one workspace, in a window of their own inside the application's, each with its panel once that is
+    built."""
 
-    def __init__(self, window: QMainWindow, places: Sequence[Place]) -> None:
-        super().__init__(window)
-        self._window = window
-        self._places = tuple(one for one in places if one.region in _DOCKED)
-        self.feet = tuple(one for one in places if one.region is Region.FOOT)
-        """The places that are bars at the foot of the window, on top of each other."""
+    front_changed = Signal()
+    """Another panel of the centre may be in front, or panels were shown or hidden."""
+
+    def __init__(self, host: QMainWindow, workspace: Workspace, places: Sequence[Place]) -> None:
+        super().__init__(host)
+        self.host = host
+        self.workspace = workspace
+        self.places = tuple(places)
         self._docks: dict[str, QDockWidget] = {}
         self._before: QByteArray | None = None
         self.family = ""
         """Family of the models that the shown panels suit; ``""`` before any was used."""
         self._next_family = ""
         """Family of the model that was chosen while one panel alone is shown."""
-        self.panels: dict[str, QWidget] = {}
-        """The panels that are built, by name."""
-        window.setDockNestingEnabled(True)
-        window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        for place in self._places:
-            dock = QDockWidget(place.title, window)
+        self._front = ""
+        """The panel of the centre that was in front last."""
+        host.setDockNestingEnabled(True)
+        host.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
+        host.installEventFilter(self)
+        self._looking = QTimer(self, singleShot=True, interval=0)
+        self._looking.timeout.connect(self._look)
+        for place in self.places:
+            dock = QDockWidget(place.title, host)
             dock.setObjectName(place.name)
             dock.setFeatures(
                 QDockWidget.DockWidgetFeature.DockWidgetMovable
@@ -60,102 +53,149 @@ class Docks(QObject):
                 | QDockWidget.DockWidgetFeature.DockWidgetClosable
             )
             dock.setWidget(QWidget())
+            dock.visibilityChanged.connect(self._look_soon)
+            dock.toggleViewAction().triggered.connect(lambda on, one=dock: self._give_room(one) if on else None)
             self._docks[place.name] = dock
         self._kept: dict[QDockWidget, int] = {}
         """Widths of the sides, as they were laid out or dragged last."""
-        window.installEventFilter(self)
         self.unlock(False)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Separators between docks are the window's own: where it was clicked, one may have been dragged."""
-        if event.type() is QEvent.Type.MouseButtonRelease:
+        kind = event.type()
+        if kind is QEvent.Type.MouseButtonRelease:
+            # Separators between docks are the host's own: where it was clicked, one may have been dragged.
             QTimer.singleShot(0, self, self._note_widths)
+        elif kind is QEvent.Type.Resize:
+            self.keep_sides()
+        elif kind in (QEvent.Type.Show, QEvent.Type.Hide):
+            for dock in self._docks.values():
+                if dock.isFloating() and dock.toggleViewAction().isChecked():
+                    dock.setVisible(kind is QEvent.Type.Show)
+        elif kind is QEvent.Type.ChildPolished:
+            self._leave_out_tab_bars()
         return False
 
+    def _leave_out_tab_bars(self) -> None:
+        """Cards stand for the tabs of a gallery, which nobody sees: nor does the focus stop there."""
+        if self.workspace.gallery:
+            for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+                bar.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    @Slot()
+    def _look_soon(self) -> None:
+        self._looking.start()
+
+    @Slot()
+    def _look(self) -> None:
+        if self.host.isVisible():
+            seen = next((one for one in self._in(Region.CENTRE) if not one.visibleRegion().isEmpty()), None)
+            self._front = seen.objectName() if seen is not None else self._front
+            self.front_changed.emit()
+
+    # --- Widths -----------------------------------------------------------------------------------------------------
     @Slot()
     def _note_widths(self) -> None:
-        sides = (dock for region in _SIDES for dock in self._in(region))
+        sides = (dock for region in SIDES for dock in self._in(region))
         self._kept = {dock: dock.width() for dock in sides if dock.isVisible() and not dock.isFloating()}
 
     def keep_sides(self) -> None:
         """Let the sides be as wide as they were laid out or dragged last, and the centre have the rest: for a window
         that became wider or narrower, or got new panels."""
-        if not self._kept and self._window.isVisible():
+        if not self._kept and self.host.isVisible():
             self._note_widths()
         sides = {dock: width for dock, width in self._kept.items() if dock.isVisible() and not dock.isFloating()}
         centre = next((dock for dock in self._in(Region.CENTRE) if not dock.visibleRegion().isEmpty()), None)
         if sides and centre is not None and any(dock.width() != width for dock, width in sides.items()):
             rest = centre.width() + sum(dock.width() - width for dock, width in sides.items())
             docks, widths = [*sides, centre], [*sides.values(), max(rest, 1)]
-            self._window.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
+            self.host.resizeDocks(docks, widths, Qt.Orientation.Horizontal)
 
+    def _give_room(self, dock: QDockWidget) -> None:
+        """Let ``dock``, which was hidden, have the room of its region: Qt gives none to one that was never shown."""
+        dock.raise_()
+        region = next(place.region for place in self.places if place.name == dock.objectName())
+        shares = self._shares
+        if region in shares and not dock.isFloating():
+            self._kept[dock] = shares[region]
+            self.host.resizeDocks([dock], [shares[region]], Qt.Orientation.Horizontal)
+        elif region is Region.BELOW and not dock.isFloating():
+            height = round(self.host.height() * self.workspace.below)
+            self.host.resizeDocks([dock], [height], Qt.Orientation.Vertical)
+
+    # --- Panels -----------------------------------------------------------------------------------------------------
     def __getitem__(self, name: str) -> QDockWidget:
         return self._docks[name]
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._docks
+
     def __iter__(self) -> Iterator[tuple[Place, QDockWidget]]:
-        return ((place, self._docks[place.name]) for place in self._places)
+        return ((place, self._docks[place.name]) for place in self.places)
 
     @property
-    def version(self) -> int:
-        """Version of saved layouts: those of another set of panels, or of the time when Setup had an area apart, are
-        ignored."""
-        return zlib.crc32(" ".join(("one area", *(place.name for place in self._places))).encode()) & 0x7FFFFFFF
+    def front(self) -> str:
+        """The name of the panel of the centre that is in front."""
+        return self._front or self._fronts[Region.CENTRE].objectName()
 
     @property
-    def fronts(self) -> tuple[str, ...]:
-        """The names of the panels that are in front of their regions at first."""
-        return tuple(next(self._in(region)).objectName() for region in _DOCKED)
+    def _fronts(self) -> dict[Region, QDockWidget]:
+        """The docks that are in front of their regions at first, by region."""
+        found = {}
+        for region in DOCKED:
+            first = sorted(self._in(region), key=lambda one: one.objectName() in self._guests)
+            if first:
+                found[region] = first[0]
+        return found
+
+    @property
+    def _guests(self) -> set[str]:
+        """The panels that are at home in another workspace, and shown in this one on request."""
+        return {place.name for place in self.places if place.home is not self.workspace}
 
     def put(self, name: str, panel: QWidget) -> None:
-        """Put ``panel`` where nothing or its placeholder was."""
-        self.panels[name] = panel
-        foot = next((one for one in self.feet if one.name == name), None)
-        if foot is not None:
-            add_bar(self._window, name, foot.title, panel, Qt.ToolBarArea.BottomToolBarArea)
-            return
-        placeholder = self._docks[name].widget()
-        region = next(place.region for place in self._places if place.name == name)
-        # The sides scroll by themselves.
-        self._docks[name].setWidget(panel if region in _SIDES else Shrinkable(panel))
-        placeholder.deleteLater()
+        """Put ``panel`` where nothing, its placeholder or another panel was, which is deleted."""
+        before = self._docks[name].widget()
+        self._docks[name].setWidget(panel)
+        if before is not None and before is not panel:
+            before.deleteLater()
+
+    def framed(self, name: str, panel: QWidget) -> QWidget:
+        """``panel`` in what scrolls where there is too little room; the sides scroll by themselves."""
+        region = next(place.region for place in self.places if place.name == name)
+        return panel if region in SIDES else Shrinkable(panel)
 
     def bring_forward(self, name: str) -> None:
-        """Show the panel in front of the tabs next to it."""
+        """Show the panel in front of the tabs next to it, unless it is closed."""
+        if next(place.region for place in self.places if place.name == name) is Region.CENTRE:
+            self._front = name
         self._docks[name].raise_()
+        self._look_soon()
 
-    def go_to(self, name: str) -> None:
-        """Show the panel and put the focus into it."""
-        panel = self.panels.get(name)
-        if name in self._docks:
-            dock = self._docks[name]
+    def show(self, name: str) -> None:
+        """Show the panel in front, also if it was closed."""
+        dock = self._docks[name]
+        if dock.isHidden():
             dock.show()
-            dock.raise_()
-            panel = panel or dock.widget()
-        if panel is None:
-            return
-        main = panel.focusProxy()
-        if main is not None and main.isEnabled() and main.isVisibleTo(panel):
-            main.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            return
-        chain = [panel]
-        while (following := chain[-1].nextInFocusChain()) is not None and following is not panel:
-            chain.append(following)
-        for one in chain:
-            reachable = one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.isEnabled() and one.isVisibleTo(panel)
-            if reachable and (one is panel or panel.isAncestorOf(one)):
-                one.setFocus(Qt.FocusReason.ShortcutFocusReason)
-                return
+            self._give_room(dock)
+        self.bring_forward(name)
 
     def unlock(self, on: bool) -> None:
-        """Show the panels' title bars, by which they can be moved, floated and closed; or hide them again."""
+        """Show the panels' title bars and tabs, by which they can be moved, floated and closed; or hide them again."""
         for dock in self._docks.values():
             # None gives the usual title bar back; PySide's declaration leaves that out.
             dock.setTitleBarWidget(None if on else QWidget(dock))  # type: ignore[arg-type]
+        # The style sheet takes the tabs of a gallery away.
+        self.host.setProperty("tabs", "no" if self.workspace.gallery and not on else "yes")
+        for bar in self.host.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            bar.style().unpolish(bar)
+            bar.style().polish(bar)
+            QApplication.sendEvent(bar, QEvent(QEvent.Type.StyleChange))  # It keeps its size otherwise.
+            bar.updateGeometry()
 
     def suit(self, family: str) -> None:
         """Once models of another ``family`` are used, show the panels that have something to say about them and hide
-        those that have not; :meth:`go_to` shows them all the same. If one was in front, one of theirs is now. Panels
-        that were closed stay closed as long as the family does. While one panel alone is shown, that waits for
+        those that have not, though the user can show them all the same. If one was in front, one of theirs is now.
+        Panels that were closed stay closed as long as the family does. While one panel alone is shown, that waits for
         :meth:`show_as_before`."""
         if self._before is not None:
             self._next_family = family
@@ -163,17 +203,24 @@ class Docks(QObject):
         before, self.family = self.family, family
         if family == before:
             return
-        strange = [dock for place, dock in self if place.families and family not in place.families]
-        leaves_front = any(not dock.visibleRegion().isEmpty() for dock in strange)
-        for dock in strange:
-            dock.hide()
+        strange = [place.name for place in self.places if place.families and family not in place.families]
+        for name in strange:
+            self._docks[name].hide()
         for place, dock in self:
             if family in place.families and before and before not in place.families:
                 dock.show()
-        if leaves_front:
-            centre = [(place, self._docks[place.name]) for place in self._places if place.region is Region.CENTRE]
-            theirs = next((dock for place, dock in centre if family in place.families), None)
-            (theirs or next(dock for place, dock in centre if not place.families)).raise_()
+        if self.front in strange:
+            centre = [place for place in self.places if place.region is Region.CENTRE]
+            theirs = next((one for one in centre if family in one.families), None)
+            other = theirs or next((one for one in centre if not one.families), None)
+            if other is not None:
+                self.bring_forward(other.name)
+
+    # --- One panel alone --------------------------------------------------------------------------------------------
+    @property
+    def alone(self) -> bool:
+        """Whether one panel alone is shown."""
+        return self._before is not None
 
     def show_only(self, name: str) -> None:
         """Hide all panels but one, until :meth:`show_as_before`."""
@@ -184,80 +231,86 @@ class Docks(QObject):
     def show_as_before(self) -> None:
         """Show what :meth:`show_only` hid, where it was."""
         if self._before is not None:
-            self._window.restoreState(self._before, self.version)
+            self.host.restoreState(self._before, self.version)
             self._before = None
             family, self._next_family = self._next_family or self.family, ""
             self.suit(family)
+            self._look_soon()
+
+    # --- Between sessions -------------------------------------------------------------------------------------------
+    @property
+    def version(self) -> int:
+        """Version of saved layouts: those of another set of panels are ignored."""
+        return zlib.crc32(" ".join(("workspaces", *(place.name for place in self.places))).encode()) & 0x7FFFFFFF
 
     def saved(self) -> QByteArray:
         """The layout, for :meth:`restore`; the one that comes back while only one panel is shown."""
-        return self._before if self._before is not None else self._window.saveState(self.version)
+        return self._before if self._before is not None else self.host.saveState(self.version)
 
     def restore(self, layout: object) -> None:
         """Take up a saved layout; the default one where ``layout`` is none that fits. Only this before the window is
         shown: of a layout that another one replaces before then, Qt leaves a tab bar over the menu bar."""
-        if not (isinstance(layout, QByteArray) and self._window.restoreState(layout, self.version)):
+        if not (isinstance(layout, QByteArray) and self.host.restoreState(layout, self.version)):
             self.default_layout()
 
     def default_layout(self) -> None:
-        """Put the docks if they are at first start."""
-        window, self._before = self._window, None
+        """Put the docks as they are at first start."""
+        host, self._before, self._front = self.host, None, ""
         for dock in self._docks.values():
             dock.setFloating(False)
-            window.removeDockWidget(dock)
-        fronts = [self._docks[name] for name in self.fronts]
-        left, centre, right, below = fronts
+            host.removeDockWidget(dock)
+        fronts = self._fronts
+        narrow = host.width() < _NARROW * host.fontMetrics().height()
+        if narrow and {Region.RIGHT, Region.BELOW} <= set(fronts):
+            del fronts[Region.RIGHT]
         # All in one area: between two areas, Qt shares out extra room as it likes.
-        window.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, left)
-        window.splitDockWidget(left, centre, Qt.Orientation.Horizontal)
-        window.splitDockWidget(centre, right, Qt.Orientation.Horizontal)
-        window.splitDockWidget(centre, below, Qt.Orientation.Vertical)
-        for region in _DOCKED:
-            docks = list(self._in(region))
+        row = [fronts[region] for region in (Region.LEFT, Region.CENTRE, Region.RIGHT) if region in fronts]
+        for before, dock in itertools.zip_longest((None, *row[:-1]), row):
+            if before is None:
+                host.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, dock)
+            else:
+                host.splitDockWidget(before, dock, Qt.Orientation.Horizontal)
+        if Region.BELOW in fronts:
+            host.splitDockWidget(fronts[Region.CENTRE], fronts[Region.BELOW], Qt.Orientation.Vertical)
+        for region, front in fronts.items():
+            docks = [front, *(one for one in self._in(region) if one is not front)]
+            if region is Region.BELOW and Region.RIGHT not in fronts:
+                docks += self._in(Region.RIGHT)
             for before, dock in itertools.pairwise(docks):
-                window.tabifyDockWidget(before, dock)
-        for dock in self._docks.values():
-            dock.show()
-        for dock in fronts:
+                host.tabifyDockWidget(before, dock)
+        for name, dock in self._docks.items():
+            dock.setVisible(name not in self._guests)
+        for dock in fronts.values():
             dock.raise_()
         family, self.family, self._next_family = self._next_family or self.family, "", ""
         if family:
             self.suit(family)
-        self._share_out(left, centre, right, below)
+        self._share_out(fronts)
+        self._look_soon()
 
     def _in(self, region: Region) -> Iterator[QDockWidget]:
-        return (self._docks[place.name] for place in self._places if place.region is region)
+        return (self._docks[place.name] for place in self.places if place.region is region)
 
-    def _share_out(self, left: QDockWidget, centre: QDockWidget, right: QDockWidget, below: QDockWidget) -> None:
-        unit = self._window.fontMetrics().height()
-        width = max(self._window.width(), 70 * unit)
-        left_width = min(max(int(width * 0.25), 21 * unit), 25 * unit)
-        right_width = min(max(int(width * 0.17), 14 * unit), 20 * unit)
-        self._kept = {left: left_width, right: right_width}
-        self._window.resizeDocks(
-            [left, centre, right],
-            [left_width, width - left_width - right_width, right_width],
-            Qt.Orientation.Horizontal,
+    @property
+    def _shares(self) -> dict[Region, int]:
+        """Widths of the sides at first, in pixels."""
+        unit, width = self.host.fontMetrics().height(), self.host.width()
+        return {
+            Region.LEFT: min(max(int(width * 0.25), 17 * unit), 21 * unit),
+            Region.RIGHT: min(max(int(width * 0.17), 14 * unit), 20 * unit),
+        }
+
+    def _share_out(self, fronts: dict[Region, QDockWidget]) -> None:
+        width = max(self.host.width(), 50 * self.host.fontMetrics().height())
+        self._kept = {
+            fronts[one]: wanted for one, wanted in self._shares.items() if one in fronts and not fronts[one].isHidden()
+        }
+        rest = width - sum(self._kept.values())
+        self.host.resizeDocks(
+            [*self._kept, fronts[Region.CENTRE]], [*self._kept.values(), rest], Qt.Orientation.Horizontal
         )
-        self._window.resizeDocks([centre, below], [1000, 1000], Qt.Orientation.Vertical)
-
-
-def add_bar(
-    window: QMainWindow,
-    name: str,
-    title: str,
-    content: QWidget,
-    area: Qt.ToolBarArea = Qt.ToolBarArea.TopToolBarArea,
-) -> tuple[QToolBar, QAction]:
-    """A fixed bar in ``area``, above the docks by default, that holds ``content`` alone; and the action that shows
-    it."""
-    bar = QToolBar(title, movable=False)
-    bar.setObjectName(name)
-    bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-    # Made here, not by the bar: wrappers of actions that Qt makes do not last (see :mod:`app.state.undo`).
-    shown = QWidgetAction(bar)
-    shown.setDefaultWidget(content)
-    bar.addAction(shown)
-    bar.toggleViewAction().setVisible(False)
-    window.addToolBar(area, bar)
-    return bar, shown
+        if Region.BELOW in fronts and not fronts[Region.BELOW].isHidden():
+            below = round(1000 * self.workspace.below)
+            self.host.resizeDocks(
+                [fronts[Region.CENTRE], fronts[Region.BELOW]], [1000 - below, below], Qt.Orientation.Vertical
+            )

@@ -9,9 +9,10 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from app.shell.actions import Actions
-from app.shell.docks import Docks
 from app.shell.entries import MenuPart
+from app.shell.places import Region
 from app.shell.theme import Scheme, Theme
+from app.shell.workspaces import Workspaces
 from engine.models import catalogue
 
 _SCHEMES = (
@@ -25,7 +26,7 @@ class Menus:
     """Fills the menu bar of ``window``."""
 
     def __init__(
-        self, window: QMainWindow, actions: Actions, docks: Docks, theme: Theme, parts: Iterable[MenuPart] = ()
+        self, window: QMainWindow, actions: Actions, docks: Workspaces, theme: Theme, parts: Iterable[MenuPart] = ()
     ) -> None:
         """``parts`` are the entries that features declare, in their order."""
         self._theme = theme
@@ -129,17 +130,25 @@ class Menus:
         self._device_group = QActionGroup(self._device_menu)
         menu.addAction(actions.reload)
 
-    def _fill_view(self, menu: QMenu, actions: Actions, docks: Docks) -> None:
-        for index, place in enumerate((*(place for place, _ in docks), *docks.feet), start=1):
-            shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}"
+    def _fill_view(self, menu: QMenu, actions: Actions, docks: Workspaces) -> None:
+        for workspace in docks.there:
+            actions.workspace[workspace].triggered.connect(lambda _=False, one=workspace: docks.switch(one))
+            menu.addAction(actions.workspace[workspace])
+        menu.addSeparator()
+        feet = (place for place in docks.bars if place.region is Region.FOOT)
+        for index, place in enumerate((*(place for place, _ in docks), *feet), start=1):
+            shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}" if index <= 18 else ""
             go = actions.make(f"Go to {place.title}", f"Show the panel {place.title}", shortcut)
             go.triggered.connect(lambda _=False, one=place.name: docks.go_to(one))
             menu.addAction(go)
-        menu.addAction(actions.message)
-        shown = menu.addMenu("Shown &panels")
-        for _, dock in docks:
-            shown.addAction(dock.toggleViewAction())
+        for action in (actions.next_region, actions.previous_region, actions.message):
+            menu.addAction(action)
         menu.addSeparator()
+        self._shown = menu.addMenu("Shown &panels")
+        self._docks = docks
+        docks.changed.connect(self._offer_panels)
+        self._offer_panels()
+        menu.addAction(actions.maximise)
         themes = menu.addMenu("&Theme")
         self._schemes = QActionGroup(menu)
         for scheme, title, shortcut in _SCHEMES:
@@ -150,6 +159,12 @@ class Menus:
             self._schemes.addAction(action)
         menu.addAction(actions.unlock)
         menu.addAction(actions.default_layout)
+
+    def _offer_panels(self) -> None:
+        """Panels of the workspace that is shown can be closed and shown again."""
+        self._shown.clear()
+        for _, dock in self._docks.shown:
+            self._shown.addAction(dock.toggleViewAction())
 
     def refresh(self, model: str, may_choose: bool) -> None:
         """Tick the chosen model and theme; ``may_choose`` says whether another model can be loaded now."""

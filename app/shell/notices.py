@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QMainWindow, QToolBar
+from PySide6.QtWidgets import QMainWindow
 
 from app.shell.banner import Banner
+from app.shell.workspaces import bars_of
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from engine.session.events import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
@@ -61,8 +62,7 @@ class Notices(QObject):
 
     def place(self) -> None:
         """Put the banner over the last line of the bars, so that nothing moves when it comes and goes."""
-        bars = self._window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        above = [one for one in bars if self._window.toolBarArea(one) is Qt.ToolBarArea.TopToolBarArea]
+        above = bars_of(self._window, Qt.ToolBarArea.TopToolBarArea)
         below = max((bar.geometry().bottom() + 1 for bar in above if bar.isVisible()), default=0)
         self.banner.setFixedWidth(max(0, self._window.width() - 2 * _MARGIN))
         self.banner.move(_MARGIN, max(0, below - self.banner.line_height + _MARGIN))

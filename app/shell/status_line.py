@@ -1,8 +1,8 @@
-"""The status bar: device, what runs, how far it is, how long it will take, and a button that cancels it."""
+"""The status bar: what runs, how far it is and how long it will take."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar
 
 from app.state.jobs import Job, Jobs, Outcome
@@ -14,12 +14,9 @@ from engine.session.events import EngineStatus, Event, Progress
 class StatusLine(QObject):
     """Fills the status bar of ``window`` and follows ``jobs``."""
 
-    cancel_wanted = Signal()
-
     def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
         self._jobs = jobs
-        self.device = build.label("starting", "chip", name="Device: unknown")
         self._status = build.label("Opening…", name="Status")
         self._progress = QProgressBar(minimum=0, maximum=100)
         self._progress.hide()
@@ -28,12 +25,9 @@ class StatusLine(QObject):
         self._time_left = QLabel()
         self._at_something = False
         """Whether what is shown is what a job is at, and no longer holds once there is progress."""
-        self._cancel = build.button("Cancel", self.cancel_wanted, "Cancel the running job (Esc)")
-        self._cancel.hide()
         bar = window.statusBar()
-        bar.addWidget(self.device)
         bar.addWidget(self._status, 1)
-        for widget in (self._time_left, self._progress, self._cancel):
+        for widget in (self._time_left, self._progress):
             bar.addPermanentWidget(widget)
         jobs.began.connect(self._job_began)
         jobs.ended.connect(self._job_ended)
@@ -46,15 +40,6 @@ class StatusLine(QObject):
     def say(self, text: str) -> None:
         """Show the current activity."""
         self._status.setText(text)
-
-    def show_device(self, device: str, machine: str) -> None:
-        """Show where the model runs."""
-        tip = f"The model runs on {device}.\n{machine}"
-        if (self.device.text(), self.device.toolTip()) == (device, tip):
-            return
-        self.device.setText(device)
-        self.device.setAccessibleName(f"Device: {device}")
-        self.device.setToolTip(tip)
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:
@@ -93,4 +78,3 @@ class StatusLine(QObject):
 
     def _show_busy(self) -> None:
         self._progress.setVisible(self._jobs.busy)
-        self._cancel.setVisible(self._jobs.busy)

@@ -147,7 +147,9 @@ def style_sheet(colours: Colours) -> str:
     QDockWidget::title {{ background: {colours.window}; padding: 0.35em 0.6em; text-align: left; }}
     QToolBar {{ background: {colours.window}; border: none; border-bottom: 1px solid {colours.border};
         padding: 0.35em 0.5em; spacing: 0.4em; }}
-    QToolBar#message {{ padding: 0; }}
+    QToolBar#header {{ padding: 0.15em 0.5em; }}
+    QToolBar#rail {{ padding: 0.2em 0.25em; border-bottom: none; border-right: 1px solid {colours.border}; }}
+    QToolBar[look="gallery"] {{ padding: 0.2em; border-bottom: none; border-left: 1px solid {colours.border}; }}
     QStatusBar {{ background: {colours.window}; border-top: 1px solid {colours.border}; }}
     QStatusBar::item {{ border: none; }}
     QGroupBox {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 6px;
@@ -181,6 +183,17 @@ def style_sheet(colours: Colours) -> str:
         border: 2px solid {colours.text}; }}
     QPushButton[look="primary"]:disabled, QToolButton[look="step"][next="true"]:disabled {{
         background: {colours.window}; color: {colours.disabled}; border-color: {colours.border}; }}
+    QToolButton[look="workspace"] {{ border: 2px solid transparent; border-radius: 6px; padding: 0.3em 0.2em;
+        color: {colours.muted}; background: transparent; }}
+    QToolButton[look="workspace"]:hover {{ color: {colours.text}; background: {colours.raised}; }}
+    QToolButton[look="workspace"]:checked {{ color: {colours.on_accent}; background: {colours.accent};
+        font-weight: 600; }}
+    QToolButton[look="workspace"]:focus {{ border-color: {colours.text}; }}
+    QToolButton[look="card"] {{ border: 2px solid {colours.border}; border-radius: 6px; padding: 0.2em;
+        color: {colours.muted}; background: {colours.base}; }}
+    QToolButton[look="card"]:hover {{ color: {colours.text}; border-color: {colours.muted}; }}
+    QToolButton[look="card"]:checked {{ color: {colours.text}; border-color: {colours.accent}; font-weight: 600; }}
+    QToolButton[look="card"]:focus {{ border-color: {colours.text}; }}
     QToolButton[look="quiet"] {{ border: 1px solid transparent; border-radius: 4px; padding: 0.1em 0.2em;
         color: {colours.muted}; background: transparent; }}
     QToolButton[look="quiet"]:hover {{ border-color: {colours.border}; color: {colours.text}; }}
@@ -206,6 +219,7 @@ def style_sheet(colours: Colours) -> str:
     QTabBar::tab:hover {{ color: {colours.text}; }}
     QTabBar::tab:selected {{ color: {colours.text}; border-bottom-color: {colours.accent}; }}
     QTabBar::tab:focus {{ border-bottom-color: {colours.text}; }}
+    QMainWindow[tabs="no"] > QTabBar::tab {{ height: 0; padding: 0; margin: 0; border: none; }}
     QTableView {{ background: {colours.base}; alternate-background-color: {colours.window}; border: none;
         gridline-color: {colours.border}; }}
     QHeaderView::section {{ background: {colours.window}; color: {colours.muted}; border: none;

@@ -51,9 +51,7 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     window.features.find(ExportPresenter).write(profile)
     await listen(window)
     window.notices.say("")
-    for feature in window.declared:
-        for place in feature.places if feature.steps else ():
-            window.docks.go_to(place.name)
+    window.docks.switch(window.docks.there[0])
     await asyncio.sleep(0.2)
     picture = folder / "window.png"
     window.grab().save(str(picture))

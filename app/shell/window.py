@@ -1,4 +1,4 @@
-"""The main window: puts presenters, menus and bars together, builds itself in turns, and closes in two phases.
+"""The main window: puts presenters, workspaces and bars together, builds itself in turns, and closes in two phases.
 
 Whatever needs pyqtgraph is built after the first paint, one panel a turn of the event loop, so that the window is
 there within a second. Closing asks the engine to stop, waits for its thread without blocking, then closes.
@@ -21,12 +21,15 @@ from app.features.registry import FEATURES
 from app.shell import help as pages
 from app.shell.actions import Actions
 from app.shell.bridge import Bridge
-from app.shell.docks import Coloured, Docks
+from app.shell.header import Header
 from app.shell.menus import Menus
 from app.shell.mnemonics import VisibleMnemonics
 from app.shell.notices import Notices
+from app.shell.rail import Rail
+from app.shell.regions import Regions
 from app.shell.status_line import StatusLine
 from app.shell.theme import Scheme, Theme
+from app.shell.workspaces import Coloured, Workspaces, add_bar, bars_of
 from app.state.app_state import AppState
 from app.state.jobs import Jobs, Kind
 from engine.session.commands import Command, ShutDown
@@ -89,7 +92,12 @@ class MainWindow(QMainWindow):
         self.jobs = Jobs(self._submit, self)
         self.state = AppState(self.jobs, self)
         self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
-        self.docks = Docks(self, [place for feature in features for place in feature.places])
+        self.docks = Workspaces(self, [place for feature in features for place in feature.places])
+        self.header = Header(self.state, self.action.cancel)
+        add_bar(self, "header", "What speaks", self.header)
+        self.rail = Rail({one: self.action.workspace[one] for one in self.docks.there}, theme.colours)
+        add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
+        self.regions = Regions(self)
         self.status = StatusLine(self, self.jobs)
         self.notices = Notices(self, self.jobs)
         self.features = self._make_presenters(features, data_folder)
@@ -133,6 +141,7 @@ class MainWindow(QMainWindow):
         state, bridge, action, notices = self.state, self.bridge, self.action, self.notices
         bridge.happened.connect(self._handle)
         bridge.progress.connect(self.status.show_progress)
+        bridge.telemetry.connect(self.header.show_telemetry)
         for presenter in self.features:
             bridge.progress.connect(presenter.show_progress)
             bridge.telemetry.connect(presenter.show_telemetry)
@@ -142,6 +151,10 @@ class MainWindow(QMainWindow):
         action.bind(action.default_layout, self.docks.default_layout)
         action.unlock.toggled.connect(self.docks.unlock)
         action.bind(action.message, notices.go_to_message)
+        action.bind(action.next_region, self._go_on)
+        action.bind(action.previous_region, lambda: self._go_on(backwards=True))
+        action.bind(action.maximise, self.docks.maximise)
+        self.docks.changed.connect(self._show_workspace)
         action.bind(action.keys, lambda: pages.show_keys(self, self.declared))
         action.bind(action.first_steps, lambda: pages.show_first_steps(self, self.declared))
         action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
@@ -173,22 +186,23 @@ class MainWindow(QMainWindow):
             # With room for its frame, whose size is not known before it is shown.
             available = self.screen().availableSize() - QSize(2 * _FRAME, 4 * _FRAME)
             self.resize(QSize(1440, 900).boundedTo(available))
-        self.docks.family = str(settings.value("family", ""))
-        self.docks.restore(settings.value("layout"))
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
+        self.docks.restore(settings, self.docks.size)
+        self._show_workspace()
         self.notices.say("")
         self.state.selection.recall(str(settings.value("selection", "")))
 
     def _save(self) -> None:
         self.settings.setValue("theme", self.theme.scheme.value)
         self.settings.setValue("geometry", self.saveGeometry())
-        self.settings.setValue("layout", self.docks.saved())
-        self.settings.setValue("family", self.docks.family)
+        self.docks.save(self.settings)
         self.settings.setValue("selection", self.state.selection.remembered())
         self.settings.sync()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.docks.keep_sides()
         self.notices.place()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -199,6 +213,23 @@ class MainWindow(QMainWindow):
         else:
             super().keyPressEvent(event)
 
+    # --- Around the workspaces --------------------------------------------------------------------------------------
+    @Slot()
+    def _show_workspace(self) -> None:
+        """The rail and the header follow the workspace."""
+        current = self.docks.current
+        self.rail.show_current(current)
+        self.header.show_figures(current.figures)
+        self.setWindowTitle(f"{current.title} · Paretone")
+        self.notices.place()
+
+    def _go_on(self, backwards: bool = False) -> None:
+        """Go to the message that waits, or to the next part of the window."""
+        feet = bars_of(self, Qt.ToolBarArea.BottomToolBarArea)
+        heads = bars_of(self, Qt.ToolBarArea.TopToolBarArea)
+        banner = self.notices.banner
+        self.regions.go_on([banner, *heads, self.rail, *self.docks.parts, *feet], banner, backwards)
+
     # --- First paint, then the rest ---------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -208,6 +239,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _after_first_paint(self) -> None:
+        self.docks.enter()
         self.painted.emit()
         self.start_engine()
         self._build_next()
@@ -258,6 +290,8 @@ class MainWindow(QMainWindow):
         """Enable what can be done; say why the rest cannot, and what to press next."""
         for presenter in self.features:
             presenter.refresh()
+        self.header.refresh()
+        self.docks.look_again()
         state, running = self.state, self.jobs.running
         self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
         self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
@@ -266,7 +300,7 @@ class MainWindow(QMainWindow):
     def _follow_theme(self) -> None:
         if self.is_closed:
             return
-        for panel in self.panels.values():
+        for panel in (self.rail, *self.docks.galleries.values(), *self.panels.values()):
             if isinstance(panel, Coloured):
                 panel.set_colours(self.theme.colours)
         self._refresh()

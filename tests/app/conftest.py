@@ -127,7 +127,8 @@ def shared_window(
     done: list[object] = []
     for name in ("studies", "lab"):
         made.features[name]._background.run(lambda: None, done.append)
-    bot.waitUntil(lambda: len(done) == 2, timeout=PATIENCE_MILLISECONDS)
+    made.features["tradeoff"]._reader._background.run(lambda: None, done.append)
+    bot.waitUntil(lambda: len(done) == 3, timeout=PATIENCE_MILLISECONDS)
     yield made
     close(made, bot)
 

@@ -67,6 +67,7 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
     state.selection.consider_model(state.selection.model_id)
     state.selection.adopt_setting(before.setting, before.text, before.voice)
     window.docks.default_layout()
+    window.docks.switch(window.docks.there[0])
     window.notices.clear()
     after = found(window, panels)
     assert after[:-1] == before[:-1]

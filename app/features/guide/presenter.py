@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from app.features.guide.panel import Guide, Step
 from app.features.presenter import Presenter, Services
-from app.shell.docks import add_bar
 
 
 class GuidePresenter(Presenter):
-    """Owns no dock: the guide is the bar above them."""
+    """Owns the bar above the panels of the workspace that the main job is done in."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._job, self._features = services.job, services.features
         self.guide = Guide([Step(services.actions[one.action], one.title, one.hint) for one in self._job])
-        add_bar(services.window, "steps", "Steps", self.guide)
+        services.docks.put("steps", self.guide)
 
     def refresh(self) -> None:
         state, running = self._state, self._state.jobs.running

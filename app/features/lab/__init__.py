@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.places import Place, Region
+from app.shell.places import TEST, Place, Region
 
 FEATURE = Feature(
     "lab",
     "app.features.lab.presenter:LabPresenter",
-    (Place("lab", "Lab", Region.CENTRE),),
+    (Place("lab", "Lab", Region.CENTRE, workspaces=(TEST,)),),
     keys=(
         ("play A, B, X; answer what X is", "A, B, X; 1, 2"),
         ("play the first, the second of a pair; answer", "A, B; 1 to 7"),

@@ -259,7 +259,7 @@ class LabPresenter(Presenter):
 
     def _set_volume(self, session: ListeningSession) -> None:
         # Nothing else to look at, and room for the sliders.
-        self._docks.show_only("lab")
+        self._docks.go_to("lab")
         player = self._player.lend()
         target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
         built(self.lab).set_volume(target, player, lambda: built(self.lab).begin(session, player))
@@ -291,7 +291,6 @@ class LabPresenter(Presenter):
 
     def _end(self) -> None:
         built(self.lab).end()
-        self._docks.show_as_before()
         self._player.take_back()
         self._state.jobs.release()
         self.changed.emit()

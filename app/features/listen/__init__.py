@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from app.features.feature import Feature
 from app.shell.entries import MainStep
-from app.shell.places import Place, Region
+from app.shell.places import LISTEN, Place, Region
 
 FEATURE = Feature(
     "listen",
     "app.features.listen.presenter:ListenPresenter",
-    (Place("listen", "Listen", Region.BELOW),),
+    (Place("listen", "Listen", Region.CENTRE, workspaces=(LISTEN,)),),
     steps=(
         MainStep(
             "compare",

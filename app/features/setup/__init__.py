@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.places import Place, Region
+from app.shell.places import EXPLORE, INSPECT, LISTEN, TRAIN, Place, Region
 
 FEATURE = Feature(
     "setup",
     "app.features.setup.presenter:SetupPresenter",
-    (Place("setup", "Setup", Region.LEFT),),
+    (Place("setup", "Setup", Region.LEFT, workspaces=(LISTEN, INSPECT, EXPLORE, TRAIN)),),
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.places import Place, Region
+from app.shell.places import EXPLORE, Place, Region
 
 FEATURE = Feature(
     "studies",
     "app.features.studies.presenter:StudiesPresenter",
-    (Place("studies", "Studies", Region.CENTRE),),
+    (Place("studies", "Studies", Region.BELOW, workspaces=(EXPLORE,)),),
 )

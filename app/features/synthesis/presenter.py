@@ -22,7 +22,6 @@ class SynthesisPresenter(Presenter):
         actions.bind(actions.baseline, self._baseline)
         actions.bind(actions.accelerated, self._accelerated)
         actions.bind(actions.cancel, self.cancel)
-        services.status.cancel_wanted.connect(self.cancel)
 
     def _baseline(self) -> None:
         self._ask_if_long(self._state.selection.baseline_setting, self._state.synthesis.synthesise_baseline)
@@ -66,4 +65,3 @@ class SynthesisPresenter(Presenter):
             action.setEnabled(not reason and not busy)
             action.setToolTip(reason or state.jobs.why_wait or action.statusTip())
         self._actions.cancel.setEnabled(busy)
-        self._status.show_device(state.loading.device_title, state.machine.title)

@@ -34,6 +34,7 @@ from app.shell import file_dialogs
 from app.shell.theme import Colours
 from app.state.differences import difference_words, differences
 from app.widgets import build
+from app.widgets.flow_layout import Flow
 from engine.errors import PlainError
 from engine.files import write_wav
 from engine.setting.library import Library, TakeSummary
@@ -90,7 +91,7 @@ class TakesPanel(QWidget):
             self.table.setColumnWidth(number, column.width * unit)
         self.table.horizontalHeader().setMinimumSectionSize(3 * unit)
 
-        buttons = QHBoxLayout()
+        buttons = Flow()
         self._actions: list[tuple[QAction, bool, bool]] = []
         for title, tip, shortcut, slot, single, sounding in (
             ("&Play", "Play the selected take; again: stop", "Return", self.play, True, True),
@@ -118,8 +119,8 @@ class TakesPanel(QWidget):
             self._actions.append((action, single, sounding))
             button = build.button(title, action.trigger, action.toolTip())
             action.enabledChanged.connect(button.setEnabled)
-            buttons.addWidget(button)
-        buttons.addStretch(1)
+            buttons.add(button)
+        buttons.arrange()
         self._difference = build.words(name="Difference of the selected take to A", rich=True)
         top = QHBoxLayout()
         top.addWidget(self.search, 1)
@@ -128,7 +129,7 @@ class TakesPanel(QWidget):
         layout.addLayout(top)
         layout.addWidget(self.table, 1)
         layout.addWidget(self._difference)
-        layout.addLayout(buttons)
+        layout.addWidget(buttons)
         self._model.modelAboutToBeReset.connect(self._remember_selection)
         self._model.modelReset.connect(self._restore_selection)
         self.reload()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.places import Place, Region
+from app.shell.places import EXPLORE, Place, Region
 
 FEATURE = Feature(
     "tradeoff",
     "app.features.tradeoff.presenter:TradeoffPresenter",
-    (Place("tradeoff", "Trade-off", Region.CENTRE),),
+    (Place("tradeoff", "Trade-off", Region.CENTRE, workspaces=(EXPLORE,)),),
     keys=(
         ("along the front; along all points; to its ends", "Left, Right; with Shift; Home, End"),
         ("play the point, or stop; compare it; select all", "Space; A, B; Ctrl+A"),

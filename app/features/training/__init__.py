@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.places import Place, Region
+from app.shell.places import TRAIN, Place, Region
 
 FEATURE = Feature(
     "training",
     "app.features.training.presenter:TrainingPresenter",
-    (Place("training", "Training", Region.CENTRE),),
+    (Place("training", "Training", Region.CENTRE, workspaces=(TRAIN,)),),
 )

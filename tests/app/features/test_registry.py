@@ -15,7 +15,7 @@ from app.features.presenter import Presenter, Services
 from app.features.registry import FEATURES
 from app.features.takes.presenter import TakesPresenter
 from app.shell.entries import FeatureAction, MainStep, MenuPart
-from app.shell.places import Place, Region
+from app.shell.places import INSPECT, Place, Region
 from app.shell.theme import Colours, Theme
 from app.shell.window import MainWindow
 from engine.models.base import FLOW
@@ -102,7 +102,10 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     assert presenter.loads == 1 and presenter.takes is window.features["takes"]
     assert window.panels["counter"] is presenter.panel and presenter.panel.text() == "1"
     titles = [action.text() for menu in window.menuBar().findChildren(QWidget) for action in menu.actions()]
-    assert "Go to Counter" in titles and window.docks["counter"] in window.tabifiedDockWidgets(window.docks["views"])
+    inspect = window.docks.of(INSPECT)
+    assert "Go to Counter" in titles, "in the menu View"
+    assert inspect["counter"] in inspect.host.tabifiedDockWidgets(inspect["views"])
+    assert window.docks.galleries[INSPECT].cards["counter"].text() == "Counter"
     before = presenter.asked.count("refresh")
     presenter.changed.emit()
     assert presenter.asked.count("refresh") == before + 1

@@ -1,20 +1,25 @@
-"""Panels are where their places say, one entry each."""
+"""Panels of a workspace are where their places say, one entry each."""
 
 from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QMainWindow, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.features.registry import FEATURES
 from app.shell.docks import Docks
-from app.shell.places import Place, Region
+from app.shell.places import DOCKED, INSPECT, LISTEN, Place, Region, Workspace
+from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from app.widgets.shrinkable import Shrinkable
 
-PLACES = tuple(place for feature in FEATURES for place in feature.places)
+PLACES = tuple(place for feature in FEATURES for place in feature.places if place.region in DOCKED)
+
+
+def places_of(workspace: Workspace) -> tuple[Place, ...]:
+    return tuple(one for one in PLACES if workspace in one.workspaces)
 
 
 @pytest.fixture
@@ -27,53 +32,61 @@ def host(qtbot: QtBot) -> QMainWindow:
 
 
 def test_places_of_a_region_are_tabs_with_the_first_in_front(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, PLACES)
+    docks = Docks(host, LISTEN, places_of(LISTEN))
     docks.default_layout()
     first = {}
     for place, dock in docks:
         first.setdefault(place.region, dock)
         tabs = set(host.tabifiedDockWidgets(dock)) | {dock}
-        assert tabs == {docks[one.name] for one in PLACES if one.region is place.region}
+        assert tabs == {docks[one.name] for one in docks.places if one.region is place.region}
     qtbot.waitUntil(lambda: not any(dock.visibleRegion().isEmpty() for dock in first.values()))
 
     def in_their_places() -> None:
         centre, below = first[Region.CENTRE].geometry(), first[Region.BELOW].geometry()
         assert first[Region.LEFT].x() < centre.x() == below.x() < first[Region.RIGHT].x()
-        assert centre.bottom() < below.top()
+        assert centre.bottom() < below.top() and centre.height() > below.height()
 
     qtbot.waitUntil(in_their_places)
 
 
-def test_a_new_panel_is_one_more_place(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, (*PLACES, Place("another", "Another", Region.CENTRE)))
+def test_a_narrow_workspace_has_what_is_at_its_right_among_the_tabs_below(host: QMainWindow, qtbot: QtBot) -> None:
+    host.resize(950, 600)
+    docks = Docks(host, LISTEN, places_of(LISTEN))
     docks.default_layout()
-    panel = QLineEdit()
-    docks.put("another", panel)
-    docks.go_to("another")
-    assert docks.panels == {"another": panel}
-    assert docks["another"] in host.tabifiedDockWidgets(docks["strategy"])
-    host.activateWindow()
-    qtbot.waitUntil(panel.hasFocus)
+    assert docks["meters"] in host.tabifiedDockWidgets(docks["takes"])
+    qtbot.waitUntil(lambda: not docks["takes"].visibleRegion().isEmpty())
 
 
-def test_a_panel_at_the_foot_is_a_bar_below_all_docks(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, (*PLACES, Place("foot", "Foot", Region.FOOT)))
+def test_guests_are_shown_on_request(host: QMainWindow) -> None:
+    docks = Docks(host, INSPECT, places_of(INSPECT))
     docks.default_layout()
-    panel = QLineEdit()
-    docks.put("foot", panel)
-    assert docks.panels == {"foot": panel}
-    assert "foot" not in {place.name for place, _ in docks}
-    qtbot.waitUntil(lambda: panel.isVisible() and panel.width() > 0.9 * host.width())
-    top = panel.mapTo(host, QPoint(0, 0)).y()
-    assert all(dock.geometry().bottom() < top for _, dock in docks if dock.isVisible())
-    assert docks.saved() and not docks["log"].isHidden()
-    host.activateWindow()
-    docks.go_to("foot")
-    qtbot.waitUntil(panel.hasFocus)
+    shown = [place.name for place, dock in docks if not dock.isHidden()]
+    assert shown == [place.name for place in docks.places if place.home is INSPECT]
+    assert {"setup", "takes"} <= {place.name for place in docks.places} - set(shown)
+    docks.bring_forward("setup")
+    assert docks["setup"].isHidden(), "nobody asked for it"
+    docks.show("setup")
+    assert not docks["setup"].isHidden()
+
+
+def test_a_gallery_has_no_tabs_until_panels_may_be_moved(host: QMainWindow, qtbot: QtBot, theme: Theme) -> None:
+    theme.apply(Scheme.LIGHT)
+    docks = Docks(host, INSPECT, places_of(INSPECT))
+    docks.default_layout()
+
+    def tabs() -> int:
+        return max(one.sizeHint().height() for one in host.findChildren(QTabBar) if one.count())
+
+    qtbot.waitUntil(lambda: tabs() == 0)
+    assert not any(one.focusPolicy() & Qt.FocusPolicy.TabFocus for one in host.findChildren(QTabBar))
+    docks.unlock(True)
+    qtbot.waitUntil(lambda: tabs() > 10)
+    docks.unlock(False)
+    qtbot.waitUntil(lambda: tabs() == 0)
 
 
 def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> None:
-    docks = Docks(host, PLACES)
+    docks = Docks(host, LISTEN, places_of(LISTEN))
     docks.default_layout()
     docks["log"].hide()
     own = docks.saved()
@@ -81,7 +94,8 @@ def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> N
     docks.restore(own)
     assert docks["log"].isHidden()
     other = QMainWindow()
-    more = Docks(other, (*PLACES, Place("another", "Another", Region.CENTRE)))
+    another = Place("another", "Another", Region.CENTRE, workspaces=(LISTEN,))
+    more = Docks(other, LISTEN, (*places_of(LISTEN), another))
     more.default_layout()
     more["log"].hide()
     docks.restore(more.saved())
@@ -91,29 +105,31 @@ def test_a_layout_saved_with_other_panels_is_passed_over(host: QMainWindow) -> N
 
 
 def test_one_panel_alone_leaves_the_saved_layout_as_it_was(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, PLACES)
+    docks = Docks(host, INSPECT, places_of(INSPECT))
     docks.default_layout()
-    docks["log"].hide()
-    docks["layers"].raise_()
+    docks["views"].hide()
+    docks.bring_forward("layers")
+    shown = [place.name for place, dock in docks if not dock.isHidden()]
     before = docks.saved()
-    docks.show_only("lab")
-    assert [place.name for place, dock in docks if not dock.isHidden()] == ["lab"]
+    docks.show_only("roofline")
+    assert docks.alone
+    assert [place.name for place, dock in docks if not dock.isHidden()] == ["roofline"]
     assert docks.saved() == before, "what is kept between sessions is the whole layout"
     docks.show_as_before()
-    assert [place.name for place, dock in docks if dock.isHidden()] == ["log"]
+    assert [place.name for place, dock in docks if not dock.isHidden()] == shown
     qtbot.waitUntil(lambda: not docks["layers"].visibleRegion().isEmpty())
-    docks["takes"].hide()
+    docks["attention"].hide()
     docks.show_as_before()
-    assert docks["takes"].isHidden(), "nothing to bring back"
+    assert docks["attention"].isHidden(), "nothing to bring back"
 
 
 def test_one_panel_alone_stays_so_when_another_family_is_chosen(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, PLACES)
+    docks = Docks(host, INSPECT, places_of(INSPECT))
     docks.default_layout()
     docks.suit("flow")
-    docks.show_only("lab")
+    docks.show_only("roofline")
     docks.suit("language")
-    assert [place.name for place, dock in docks if not dock.isHidden()] == ["lab"]
+    assert [place.name for place, dock in docks if not dock.isHidden()] == ["roofline"]
     assert docks.family == "flow", "what is kept between sessions belongs to the kept layout"
     docks.show_as_before()
     assert docks.family == "language"
@@ -121,14 +137,15 @@ def test_one_panel_alone_stays_so_when_another_family_is_chosen(host: QMainWindo
 
 
 def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMainWindow, qtbot: QtBot) -> None:
-    docks = Docks(host, PLACES)
+    docks = Docks(host, INSPECT, places_of(INSPECT))
     docks.default_layout()
     qtbot.waitUntil(lambda: not docks["strategy"].visibleRegion().isEmpty())
     docks.suit("language")
     assert docks["strategy"].isHidden()
     assert not docks["views"].isHidden(), "what concerns all stays"
     qtbot.waitUntil(lambda: not docks["decoding"].visibleRegion().isEmpty())
-    docks.go_to("strategy")
+    assert docks.front == "decoding"
+    docks.show("strategy")
     assert not docks["strategy"].isHidden(), "it is there for whoever asks for it"
     docks.suit("flow")
     assert docks["decoding"].isHidden()
@@ -138,6 +155,17 @@ def test_panels_that_a_family_has_nothing_for_do_not_stand_in_the_way(host: QMai
     docks.default_layout()
     assert docks["layers"].isHidden()
     assert not docks["attention"].isHidden()
+
+
+def test_panels_suit_the_model_though_another_workspace_is_shown(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host, INSPECT, places_of(INSPECT))
+    docks.default_layout()
+    docks.suit("flow")
+    host.hide()
+    docks.suit("masked")
+    assert docks.front == "demasking"
+    host.show()
+    qtbot.waitUntil(lambda: not docks["demasking"].visibleRegion().isEmpty())
 
 
 def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
@@ -175,14 +203,14 @@ def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
         assert (window.width(), window.height()) == size, "the window fits a small screen"
         assert widths() == at_first
         assert docks["meters"].geometry().right() < window.width(), "nothing is off the screen"
-    separator = QPoint(docks["setup"].geometry().right() + 2, window.height() // 2)
-    _drag(window, separator, 100)
-    qtbot.waitUntil(lambda: docks._kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
+    host = docks.shown.host
+    _drag(host, QPoint(docks["setup"].geometry().right() + 2, host.height() // 2), 100)
+    qtbot.waitUntil(lambda: docks.shown._kept[docks["setup"]] == docks["setup"].width() == at_first[0] + 100)
     resize(1440, 900)
     assert widths() == (at_first[0] + 100, at_first[1]), "what the user drags stays"
     docks.default_layout()
-    resize(before.width(), before.height())
-    docks.keep_sides()
+    window.resize(before)
+    docks.default_layout()
 
 
 def test_a_panel_scrolls_where_it_has_less_room_than_it_needs(qtbot: QtBot) -> None:

@@ -20,7 +20,7 @@ MENUS = {
     "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
         Synthesise &accelerated|Ctrl+Return, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,
-        Set selected take as &A|Ctrl+1, Set selected take as &B|Ctrl+2, S&wap A and B|Ctrl+3, -, Trade-&off""",
+        Set selected take as &A|F7, Set selected take as &B|F8, S&wap A and B|F9, -, Trade-&off""",
     "&Strategy": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Import official table…|Ctrl+O,
         E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
     "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U, -,

@@ -23,7 +23,6 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.shell.mnemonics import VisibleMnemonics
-from app.shell.places import Region
 from app.shell.window import MainWindow
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
@@ -126,14 +125,18 @@ def test_no_letter_is_reached_by_two_at_the_same_time(make_window: Callable[...,
     bar = {letter(one.text()) for one in window.menuBar().actions()}
     strange = {one.text() for one in labelled(window) if letter(one.text()) in bar}
     assert strange == set(), "have a letter of the menu bar"
-    below = [place.name for place, _ in window.docks if place.region is Region.BELOW]
-    others = [place.name for place, _ in window.docks if place.region is not Region.BELOW]
     within, between = {}, {}
-    for index, name in enumerate((*others, *below)):
-        window.docks.bring_forward(below[index % len(below)])
+    for workspace, place in [(one, place) for one in window.docks.there for place in window.docks.of(one).places]:
+        name, docks = place.name, window.docks.of(workspace)
+        window.docks.switch(workspace)
+        for other in docks.places:
+            # Guests, too: whatever the user may have shown.
+            if other.region is not place.region or other.home is not workspace:
+                docks.show(other.name)
+        docks.show(name)
         window.docks.go_to(name)
         qtbot.wait(20)
-        others = window.tabifiedDockWidgets(window.docks[name])
+        others = docks.host.tabifiedDockWidgets(docks[name])
         qtbot.waitUntil(lambda others=others: all(one.visibleRegion().isEmpty() for one in others))
         panel = window.panels[name]
         within[name] = twice(one for one in labelled(window) if panel.isAncestorOf(one) and one.isVisible())

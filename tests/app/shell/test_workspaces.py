@@ -1,0 +1,269 @@
+"""Five activities share the window: each has its panels, its layout and its keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QSettings, QSize, Qt
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QToolButton, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
+
+from app.features.registry import FEATURES
+from app.shell.places import EXPLORE, INSPECT, LISTEN, TEST, TRAIN, WORKSPACES, Place, Region
+from app.shell.regions import Regions
+from app.shell.window import MainWindow
+from app.shell.workspaces import Workspaces
+
+PLACES = (
+    Place("words", "Words", Region.LEFT, workspaces=(LISTEN, INSPECT)),
+    Place("sound", "Sound", Region.CENTRE, workspaces=(LISTEN,)),
+    Place("list", "List", Region.BELOW, workspaces=(LISTEN,)),
+    Place("table", "Table", Region.CENTRE),
+    Place("curve", "Curve", Region.CENTRE, ("flow",)),
+    Place("way", "Way", Region.HEAD, workspaces=(LISTEN,)),
+    Place("player", "Player", Region.FOOT),
+)
+
+
+class Shell:
+    """A window with workspaces whose panels are a field each."""
+
+    def __init__(self, qtbot: QtBot, places: tuple[Place, ...] = PLACES) -> None:
+        self.window = QMainWindow()
+        qtbot.addWidget(self.window)
+        self.window.resize(1300, 800)
+        self.workspaces = Workspaces(self.window, places)
+        self.fields: dict[str, QLineEdit] = {}
+        for place in places:
+            self.fields[place.name] = QLineEdit()
+            panel = QWidget()
+            QVBoxLayout(panel).addWidget(self.fields[place.name])
+            self.workspaces.put(place.name, panel)
+
+    def show(self, qtbot: QtBot, settings: QSettings) -> None:
+        self.workspaces.restore(settings, QSize(1300, 800))
+        self.window.show()
+        self.window.activateWindow()
+        qtbot.waitUntil(self.window.isActiveWindow)
+
+    def seen(self) -> set[str]:
+        return {name for name, field in self.fields.items() if not field.visibleRegion().isEmpty()}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> QSettings:
+    return QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+
+
+@pytest.fixture
+def shell(qtbot: QtBot, settings: QSettings) -> Shell:
+    made = Shell(qtbot)
+    made.show(qtbot, settings)
+    return made
+
+
+def test_each_shows_its_own_panels_and_the_foot_is_below_all(shell: Shell, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: shell.seen() == {"words", "sound", "list", "way", "player"})
+    shell.workspaces.switch(INSPECT)
+    qtbot.waitUntil(lambda: shell.seen() == {"table", "player"})
+    panel = shell.workspaces.panels["player"]
+    assert panel.width() > 0.95 * shell.window.width()
+    host = shell.workspaces.shown.host
+    assert panel.mapTo(shell.window, QPoint()).y() > host.mapTo(shell.window, QPoint(0, host.height())).y() - 2
+    assert shell.workspaces.there == (LISTEN, INSPECT), "the others would be empty"
+
+
+def test_going_to_a_panel_shows_its_workspace_and_the_focus_comes_back_where_it_was(shell: Shell, qtbot: QtBot) -> None:
+    shell.workspaces.go_to("list")
+    qtbot.waitUntil(shell.fields["list"].hasFocus)
+    shell.workspaces.go_to("curve")
+    assert shell.workspaces.current is INSPECT
+    qtbot.waitUntil(shell.fields["curve"].hasFocus)
+    shell.workspaces.switch(LISTEN)
+    qtbot.waitUntil(shell.fields["list"].hasFocus)
+    shell.workspaces.go_to("player")
+    assert shell.workspaces.current is LISTEN and shell.fields["player"].hasFocus()
+    with qtbot.assertNotEmitted(shell.workspaces.changed):
+        shell.workspaces.bring_forward("table")
+        shell.workspaces.switch(LISTEN)
+
+
+def test_a_panel_of_several_is_at_home_until_it_is_wanted_elsewhere(shell: Shell, qtbot: QtBot) -> None:
+    shell.workspaces.switch(INSPECT)
+    assert "words" not in shell.seen()
+    shown = shell.workspaces.of(INSPECT)["words"].toggleViewAction()
+    shown.trigger()
+    qtbot.waitUntil(lambda: "words" in shell.seen())
+    shell.workspaces.go_to("words")
+    assert shell.workspaces.current is INSPECT, "it is here"
+    shell.workspaces.switch(LISTEN)
+    qtbot.waitUntil(lambda: "words" in shell.seen())
+    shell.workspaces.switch(INSPECT)
+    qtbot.waitUntil(lambda: "words" in shell.seen())
+    shown.trigger()
+    shell.workspaces.go_to("words")
+    assert shell.workspaces.current is LISTEN
+    qtbot.waitUntil(shell.fields["words"].hasFocus)
+
+
+def test_layouts_and_the_workspace_come_back(shell: Shell, qtbot: QtBot, settings: QSettings) -> None:
+    settings.setValue("layout", "of the time when there were no workspaces")
+    shell.workspaces.of(LISTEN)["list"].hide()
+    shell.workspaces.switch(INSPECT)
+    shell.workspaces.suit("language")
+    shell.workspaces.save(settings)
+    assert not settings.contains("layout")
+    again = Shell(qtbot)
+    again.show(qtbot, settings)
+    assert again.workspaces.current is INSPECT
+    assert again.workspaces["list"].isHidden() and again.workspaces["curve"].isHidden()
+    again.workspaces.suit("language")
+    assert again.workspaces["curve"].isHidden()
+    again.workspaces.default_layout()
+    assert not again.workspaces["list"].isHidden()
+
+
+def test_one_panel_has_the_whole_workspace_and_gives_it_back(shell: Shell, qtbot: QtBot) -> None:
+    shell.workspaces.go_to("sound")
+    shell.workspaces.maximise()
+    qtbot.waitUntil(lambda: shell.seen() == {"sound", "player"})
+    shell.workspaces.switch(INSPECT)
+    cards = shell.workspaces.galleries[INSPECT].cards["table"]
+    qtbot.waitUntil(cards.isVisible)
+    shell.workspaces.maximise()
+    qtbot.waitUntil(lambda: shell.seen() == {"table", "player"} and not cards.isVisible())
+    shell.workspaces.maximise()
+    qtbot.waitUntil(cards.isVisible)
+    shell.workspaces.switch(LISTEN)
+    shell.workspaces.maximise()
+    qtbot.waitUntil(lambda: shell.seen() == {"words", "sound", "list", "way", "player"})
+
+
+def test_cards_show_one_view_at_a_time_with_pictures_of_the_others(shell: Shell, qtbot: QtBot) -> None:
+    shell.workspaces.suit("flow")
+    shell.workspaces.switch(INSPECT)
+    gallery = shell.workspaces.galleries[INSPECT]
+    assert list(gallery.cards) == ["table", "curve"]
+    table, curve = gallery.cards.values()
+    qtbot.waitUntil(lambda: table.isChecked() and not curve.isChecked())
+    before = curve.icon().cacheKey()
+    qtbot.waitUntil(lambda: curve.icon().cacheKey() != before)
+    before = curve.icon().cacheKey()
+    qtbot.mouseClick(curve, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: shell.seen() == {"curve", "player"} and curve.isChecked())
+    qtbot.waitUntil(lambda: curve.icon().cacheKey() != before)
+    shell.workspaces.suit("language")
+    qtbot.waitUntil(lambda: not curve.isVisible() and table.isChecked())
+    assert {one.accessibleName() for one in gallery.cards.values()} == {"Show Table", "Show Curve"}
+
+
+def test_the_focus_goes_from_region_to_region_and_remembers_where_it_was(shell: Shell, qtbot: QtBot) -> None:
+    regions, names = Regions(), ("way", "words", "sound", "list", "player")
+    parts = [*shell.workspaces.parts, shell.workspaces.panels["player"]]
+    second = QLineEdit()
+    shell.workspaces.panels["sound"].layout().addWidget(second)
+    qtbot.waitUntil(second.isVisible)
+    second.setFocus()
+    for name in (*names[3:], *names[:2]):
+        regions.go_on(parts)
+        assert shell.fields[name].hasFocus(), name
+    regions.go_on(parts)
+    assert second.hasFocus(), "where it was"
+    regions.go_on(parts, backwards=True)
+    assert shell.fields["words"].hasFocus()
+    message = QLineEdit(shell.window)
+    message.setGeometry(200, 10, 100, 20)
+    message.show()
+    message.raise_()
+    regions.go_on([message, *parts], first=message)
+    assert message.hasFocus()
+    regions.go_on([message, *parts], first=message)
+    assert shell.fields["way"].hasFocus(), "the message was read"
+    second.setFocus()
+    regions.go_on(parts)
+    second.deleteLater()
+    qtbot.waitUntil(lambda: not isValid(second))
+    regions.go_on(parts, backwards=True)
+    assert shell.fields["sound"].hasFocus(), "the other one is gone"
+
+
+def test_every_panel_lives_where_its_activity_is() -> None:
+    homes: dict[str, set[str]] = {one.name: set() for one in WORKSPACES}
+    for feature in FEATURES:
+        for place in feature.places:
+            if place.region is not Region.FOOT:
+                homes[place.home.name].add(place.name)
+    assert homes[LISTEN.name] == {"setup", "listen", "takes", "log", "meters", "steps"}
+    assert homes[EXPLORE.name] == {"tradeoff", "studies"}
+    assert homes[TEST.name] == {"lab"} and homes[TRAIN.name] == {"training"}
+    inside = {"strategy", "threshold", "attention", "transfer", "decoding", "layers", "demasking", "roofline", "views"}
+    assert homes[INSPECT.name] == inside
+
+
+def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    for index, workspace in reversed(list(enumerate(window.docks.there, start=1))):
+        qtbot.keyClick(window, getattr(Qt.Key, f"Key_{index}"), Qt.KeyboardModifier.ControlModifier)
+        assert window.docks.current is workspace and window.windowTitle() == f"{workspace.title} · Paretone"
+        assert window.rail.buttons[workspace].isChecked()
+        assert window.docks.shown.host.isAncestorOf(QApplication.focusWidget()), "the focus is in it"
+        assert window.header.isVisible() and window.header.factor.isVisible() == workspace.figures
+    window.docks.go_to("studies")
+    window.docks.switch(LISTEN)
+    qtbot.mouseClick(window.rail.buttons[EXPLORE], Qt.MouseButton.LeftButton)
+    assert window.docks.current is EXPLORE
+    assert window.docks["studies"].isAncestorOf(QApplication.focusWidget()), "where it was"
+    for button in window.rail.buttons.values():
+        assert button.accessibleName().startswith("Workspace ") and "Ctrl+" in button.toolTip()
+
+
+def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window, before = borrowed_window, borrowed_window.size()
+    plot, host = window.docks["tradeoff"], window.docks.of(EXPLORE).host
+    for size in ((1440, 900), (1024, 700)):
+        window.resize(*size)
+        window.docks.default_layout()
+        window.docks.switch(EXPLORE)
+        qtbot.waitUntil(lambda: plot.width() * plot.height() >= 0.7 * host.width() * host.height(), timeout=3000)
+        window.docks.switch(LISTEN)
+    window.resize(before)
+
+
+def test_what_applies_to_the_model_alone_is_offered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    window.docks.switch(INSPECT)
+    cards = window.docks.galleries[INSPECT].cards
+
+    def shown() -> set[str]:
+        return {name for name, card in cards.items() if not card.isHidden()}
+
+    qtbot.waitUntil(lambda: shown() == {"strategy", "threshold", "attention", "views", "transfer", "roofline"})
+
+
+def test_the_header_says_what_speaks(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    header, chosen = window.header, window.state.selection
+    assert header.model.text() == chosen.entry.title == "F5 mini"
+    assert header.voice.text() == chosen.speaker.title
+    assert "DiTReducio" in header.setting.text()
+    assert not header.cancel.isEnabled(), "nothing runs"
+    assert [one.accessibleName().partition(":")[0] for one in header.findChildren(QLabel)][:3] == [
+        "Model",
+        "Voice",
+        "Setting",
+    ]
+    chosen.consider_model("lm-mini")
+    assert header.model.text().endswith("(not loaded)"), "what is shown is not what would run"
+    chosen.consider_model(chosen.model_id)
+    assert header.model.text() == "F5 mini"
+
+
+def test_a_window_of_few_features_has_few_workspaces(qtbot: QtBot, settings: QSettings) -> None:
+    shell = Shell(qtbot, (Place("only", "Only", Region.CENTRE),))
+    shell.show(qtbot, settings)
+    assert shell.workspaces.there == (INSPECT,)
+    assert shell.window.findChildren(QToolButton, "workspace") == []
