@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
     QComboBox,
+    QGroupBox,
     QLineEdit,
     QMenuBar,
     QPlainTextEdit,
@@ -93,6 +94,8 @@ def own_keys(widget: QWidget | None) -> frozenset[str]:
             own = _ALL - {"[", "]"}
         case QAbstractButton():
             own = _SPACE | (_MOVES if _is_one_of_several(widget) else frozenset())
+        case QGroupBox() if widget.isCheckable():
+            own = _SPACE
         case QAbstractSlider() | QTabBar() | QScrollArea():
             own = _MOVES
         case _:

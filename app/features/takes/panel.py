@@ -177,6 +177,10 @@ class TakesPanel(QWidget):
         """All takes of the library, newest first, shown or not."""
         return self._model.takes
 
+    def show_playing(self, take: str) -> None:
+        """Mark the take that plays, by its id; ``""``: none does."""
+        self._model.set_playing(take)
+
     def selected(self) -> list[TakeSummary]:
         """The selected takes, in the order shown."""
         return [self._model.index(row, 0).data(TAKE_ROLE) for row in self._selected_rows()]

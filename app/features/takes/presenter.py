@@ -59,6 +59,7 @@ class TakesPresenter(Presenter):
         actions.set_a.triggered.connect(self.takes.set_a)
         actions.set_b.triggered.connect(self.takes.set_b)
         state.comparison.changed.connect(self._show_comparison)
+        state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
         state.jobs.ended.connect(self._job_ended)
 
@@ -114,6 +115,11 @@ class TakesPresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         if outcome is Outcome.FAILED and isinstance(job.command, Synthesise):
             self.takes.add(FailedTake.of(job.command, sentence))
+
+    @Slot()
+    def _show_playing(self) -> None:
+        now = self._state.playing.now
+        self.takes.show_playing(now.key if now.sounding else "")
 
     @Slot()
     def _show_comparison(self) -> None:

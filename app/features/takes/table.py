@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
+from app.shell.icons import icon
 from app.state.differences import STREAMING_MEANING, setting_text, streaming_text
 from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
@@ -171,6 +172,8 @@ class TakesModel(QAbstractTableModel):
         self._failed: list[FailedTake] = []
         self._shown: list[TakeSummary] = []
         self._sides: dict[str, str] = {}
+        self._playing = ""
+        """Id of the take that plays."""
         self._words: tuple[str, ...] = ()
         self._starred = False
         self._sorted_by, self._descending = len(COLUMNS) - 1, True
@@ -237,6 +240,13 @@ class TakesModel(QAbstractTableModel):
         elif self._shown:
             self.dataChanged.emit(self.index(0, _SIDE), self.index(len(self._shown) - 1, _SIDE))
 
+    def set_playing(self, take: str) -> None:
+        """Mark the take that plays, by its id; ``""``: none does."""
+        changed = {self._playing, take}
+        self._playing = take
+        for row in self.rows_of(changed):
+            self.dataChanged.emit(self.index(row, _SIDE), self.index(row, _SIDE))
+
     # --- Which of them are shown, and in which order ------------------------------------------------------------------
     def show_only(self, words: str, starred: bool) -> None:
         """Show the takes whose label, text, model, technique or voice contain every one of ``words``; only those with
@@ -283,6 +293,10 @@ class TakesModel(QAbstractTableModel):
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return self._sides.get(take.id, "") if index.column() == _SIDE else column.text(take)
+            case Qt.ItemDataRole.DecorationRole if index.column() == _SIDE and take.id == self._playing:
+                return icon("speaker")
+            case Qt.ItemDataRole.AccessibleTextRole if index.column() == _SIDE and take.id == self._playing:
+                return f"{self._sides.get(take.id, '')} playing".strip()
             case Qt.ItemDataRole.ToolTipRole if isinstance(take, FailedTake):
                 return take.reason
             case Qt.ItemDataRole.ToolTipRole:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QCheckBox,
     QComboBox,
+    QGroupBox,
     QLineEdit,
     QPlainTextEdit,
     QSpinBox,
@@ -314,6 +315,9 @@ class TestKeys:
         for one in (QComboBox(), QSpinBox()):
             qtbot.addWidget(one)
             assert {"A", "Space", "Left", "Home"} <= own_keys(one)
+        group = QGroupBox("Technique", checkable=True)
+        qtbot.addWidget(group)
+        assert own_keys(group) == {"Space"}
         assert not own_keys(QWidget()) and not own_keys(None)
 
 

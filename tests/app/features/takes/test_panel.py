@@ -297,3 +297,18 @@ def test_figures_that_come_later_are_shown_and_kept(panel: TakesPanel, library: 
     assert (found.metrics.naturalness, found.metrics.pitch_range) == (4.25, 0.15)
     assert found.metrics.loudness == newest.metrics.loudness
     panel.replace(replace(newest, id="f" * 32))
+
+
+def test_the_take_that_plays_is_marked(panel: TakesPanel) -> None:
+    def marked() -> list[int]:
+        role = Qt.ItemDataRole.DecorationRole
+        return [row for row in range(model.rowCount()) if model.index(row, 1).data(role) is not None]
+
+    model = panel.table.model()
+    take = model.index(1, 0).data(TAKE_ROLE)
+    assert marked() == []
+    panel.show_playing(take.id)
+    assert marked() == [1]
+    assert model.index(1, 1).data(Qt.ItemDataRole.AccessibleTextRole).endswith("playing")
+    panel.show_playing("")
+    assert marked() == []
