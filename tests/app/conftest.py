@@ -15,6 +15,7 @@ from shiboken6 import isValid
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from app.features.takes import judging
 from app.shell.theme import Theme
 from app.shell.window import MainWindow
 from engine.models.base import SpeechModel
@@ -34,6 +35,15 @@ def _collected_here() -> Iterator[None]:
     collect()
     # What is left, PyTorch's two hundred thousand objects for one, is not looked through again.
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_take_is_judged() -> Iterator[None]:
+    """No test waits for what the judges say of a window's takes, which is half a second of work for each;
+    ``features/takes/test_judging.py`` does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "IDLE_MILLISECONDS", 1000 * 3600)
+        yield
 
 
 def collect() -> None:

@@ -11,10 +11,14 @@ from pytestqt.qtbot import QtBot
 from app.features.takes import judging
 from app.features.takes.judging import TakeJudging, prompt_of
 from app.state.jobs import Jobs, Kind
+from engine.audio.recording import read_recording
 from engine.models.catalogue import OWN_VOICE, voice
-from engine.session.commands import Cancel, Command, JudgeTake, LoadModel
-from engine.session.events import JobCancelled, JobFailed, JobFinished, TakeJudged
+from engine.session.commands import Cancel, Command, JudgeTake, LoadModel, ShutDown
+from engine.session.engine_thread import EngineThread
+from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
 from tests.app.features.takes.test_panel import take
+from tests.engine import small_speech
+from tests.judges import only_words  # noqa: F401
 from tests.voices import FIRST
 
 SUBMITTED = list[Command]
@@ -94,6 +98,33 @@ def test_what_fails_once_is_not_tried_with_every_take(judged: TakeJudging, submi
     judged.follow(JobFailed(submitted[0].job, "The file of weights is damaged."))
     qtbot.wait(50)
     assert len(submitted) == 1
+
+
+def test_the_engine_judges_takes_of_any_model(
+    only_words: None,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    qtbot: QtBot,
+) -> None:
+    monkeypatch.setattr(judging, "IDLE_MILLISECONDS", 10)
+    events: list[Event] = []
+    engine = EngineThread(events.append, small_speech.load)
+    engine.start()
+    judged, said = TakeJudging(Jobs(engine.submit)), []
+    judged.judged.connect(lambda one, figures: said.append((one, figures)))
+    heard = read_recording(voice(FIRST).audio)
+    spoken = replace(take(0), samples=heard.samples, sample_rate=heard.sample_rate)
+    try:
+        judged.add(spoken)
+        qtbot.waitUntil(lambda: any(isinstance(one, JobFinished | JobFailed) for one in events))
+    finally:
+        judged.shut_down()
+        engine.submit(ShutDown(99))
+        engine.join()
+    for event in events:
+        judged.follow(event)
+    ((one, figures),) = said
+    assert one == spoken.id
+    assert 0 < figures["pitch_range"] < 1
 
 
 def test_the_prompt_is_the_voices_recording() -> None:
