@@ -1,7 +1,7 @@
 """Durations of phones: the means of a voice, and phones laid out over mel frames.
 
-One token per mel frame is how the bundled models read: the phone that sounds at the middle of the frame. The durations
-are means over the training speech of a voice, by phone, by whether one of the next three positions is a pause or the
+One token per mel frame is how the bundled models read (:mod:`engine.front_end.frame_phones`). The durations are
+means over the training speech of a voice, by phone, by whether one of the next three positions is a pause or the
 end, and by the classes of the neighbours (vowel, consonant, pause).
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import CheckpointError, SettingError
+from engine.front_end.frame_phones import labels as labels
 from engine.front_end.phones import PAUSE, VOWELS, PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
 
@@ -86,17 +87,6 @@ def timed(phones: Sequence[str], seconds: np.ndarray) -> tuple[TimedPhone, ...]:
     """``phones`` with start and end, and the tail as a last pause."""
     ends = np.cumsum([*seconds, TAIL_SECONDS]).tolist()
     return tuple(zip((*phones, PAUSE), [0.0, *ends[:-1]], ends, strict=True))
-
-
-def labels(
-    phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary, rate: int = 24000, hop: int = 256
-) -> np.ndarray:
-    """(frames,) int64 indices of the phones that sound at the middles of mel frames, ``(i + 0.5) · hop / rate``
-    seconds. Frames after the last phone get the last phone."""
-    ends = np.array([end for _, _, end in phones])
-    middles = (np.arange(frames) + 0.5) * hop / rate
-    sounding = np.searchsorted(ends, middles, side="right").clip(max=len(phones) - 1)
-    return vocabulary.ids(phone for phone, _, _ in phones)[sounding]
 
 
 def frames(

@@ -23,7 +23,8 @@ from engine.audio.recording import read_recording
 from engine.errors import PlainError, TextError, TrainingError
 from engine.files import reason
 from engine.front_end.alignment import align
-from engine.front_end.durations import DurationTable, labels
+from engine.front_end.durations import DurationTable
+from engine.front_end.frame_phones import labels
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PhoneVocabulary

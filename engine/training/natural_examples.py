@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.phones import PhoneVocabulary
 from engine.training.features import Example, Examples
 from engine.training.natural_corpus import CorpusOptions, NaturalClip, known_options, make_corpus

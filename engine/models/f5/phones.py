@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 from engine.front_end.alignment import ESTIMATED, TABLE, Aligner, Alignment
-from engine.front_end.durations import DurationTable, frames, labels
+from engine.front_end.durations import DurationTable, frames
+from engine.front_end.frame_phones import labels
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.reading import PhoneReader

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.base import Voice

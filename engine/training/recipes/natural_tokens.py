@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.files import write_atomically
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.minis.frames import token_phones

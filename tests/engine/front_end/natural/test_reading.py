@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import SettingError, TextError
 from engine.front_end.chunking import FIRST_PIECE_SECONDS, PIECE_SECONDS
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import EDGE, PHONES, words
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary

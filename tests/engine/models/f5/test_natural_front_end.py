@@ -8,7 +8,7 @@ import pytest
 import soundfile
 import torch
 
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from engine.errors import CheckpointError, TextError
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
