@@ -25,6 +25,7 @@ from engine.models.catalogue import entry, harvard_sentences, voice
 from engine.models.vocoders import load_vocoder
 from engine.setting.setting import Setting
 from engine.training.originals import original_speech
+from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
 from tests.workload import workload
 
@@ -89,6 +90,7 @@ def test_the_original_its_copy_and_every_way_of_the_model_are_judged() -> None:
         assert 1 < means["naturalness"] < 5
 
 
+@pytest.mark.usefixtures("only_words")
 def test_a_language_model_is_judged_with_its_tokenizer() -> None:
     pytest.importorskip("pocketsphinx")
     ways = [Way("generated", Setting("lm-mini", entry("lm-mini").options_with()))]
@@ -109,6 +111,7 @@ class Original:
         return Synthesis(resample(original_speech(text, voice), 24_000, self.rate), self.rate)
 
 
+@pytest.mark.usefixtures("only_words")
 def test_a_take_is_judged_at_its_own_rate() -> None:
     pytest.importorskip("pocketsphinx")
     ways = [Way("original", Setting("original"))]
@@ -118,6 +121,7 @@ def test_a_take_is_judged_at_its_own_rate() -> None:
     assert Judge(SENTENCES).word_errors(SENTENCES, wrong).rate > 0.5
 
 
+@pytest.mark.usefixtures("only_words")
 def test_errors_of_the_model_pass_through() -> None:
     pytest.importorskip("pocketsphinx")
     model = load_model("f5-mini", device="cpu")
