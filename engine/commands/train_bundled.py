@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from engine.training.session import Milestone
 
 SUMMARIES = {
-    "vocos-mini": "Make the bundled vocoder from flite's speech.",
-    "f5-mini": "Make the bundled F5-TTS from flite's speech.",
+    "vocos-mini": "Make the vocoder of the bundled models of tokens from flite's speech.",
     "speech-tokenizer": "Make the tokenizer of the bundled language model from flite's speech.",
     "lm-mini": "Make the bundled speech language model from flite's speech, through a speech-tokenizer.",
     "codec-mini": "Make the codec of the bundled masked-diffusion model from flite's speech.",
     "omni-mini": "Make the bundled masked-diffusion model from flite's speech, through a codec-mini.",
-    "voice-vocoder": "Make the vocoder of natural speech from a voice-corpus.",
-    "voice-f5": "Make an F5-TTS that speaks naturally from a voice-corpus.",
+    "voice-vocoder": "Make the bundled vocoder of natural speech from a voice-corpus.",
+    "voice-f5": "Make the bundled F5-TTS from a voice-corpus.",
     "voice-megatts3": "Make the bundled MegaTTS 3 from a voice-corpus.",
     "voice-tokenizer": "Make the tokenizer of a language model that speaks naturally from a voice-corpus.",
     "voice-codec": "Make the codec of a masked-diffusion model that speaks naturally from a voice-corpus.",

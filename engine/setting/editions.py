@@ -21,7 +21,11 @@ class ReplacedModel:
     """Ids of the voices that it came with."""
 
 
+_F5 = ReplacedModel("f5-mini", "F5 mini", ("slt", "rms"))
 REPLACED: Mapping[str, ReplacedModel] = {
+    "256eebe2fe40d06c56f950e791860c7f95e9f9ce440ec0e5235ba4d2e9e91c3c": _F5,
+    "43da26e451992d2a92a918303b3741c4cdd41f368e69b932eef09ce8abf36144": _F5,
+    "9d0c5cae7744fc421fc89f86c549742cc91220084495033b688d64cba4a527aa": _F5,
     "69182defcf9370efb631e40b3d7f7c64b1c7a7bec09c0244619245ba2e655c0a": ReplacedModel(
         "megatts3-mini", "MegaTTS 3 mini", ("slt", "rms")
     ),

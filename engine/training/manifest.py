@@ -105,8 +105,8 @@ def write_manifest(path: Path, rows: Sequence[ManifestRow]) -> None:
 def write_clips(
     path: Path, training: Sequence[Clip], held_out: Sequence[Clip], check: Callable[[], None] = lambda: None
 ) -> None:
-    """Write a corpus as a manifest, its recordings next to it as 24-bit FLAC (16 bits would fill its empty bands with
-    noise; see :mod:`engine.training.recipes.export_f5`). Recordings that are there already are kept. ``check`` may
+    """Write a corpus as a manifest, its recordings next to it as 24-bit FLAC (16 bits would lift the silent bands
+    above 8 kHz far above where models know them). Recordings that are there already are kept. ``check`` may
     raise to cancel."""
     import soundfile
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from engine.cli import main
+from engine.setting.editions import is_replaced
 from engine.setting.library import Library
 from engine.setting.profile import Profile
 from engine.studies import results
@@ -41,7 +42,9 @@ def test_takes_are_listed_and_loaded_with_their_sound_and_what_was_seen(tmp_path
     assert engaged == {"ditreducio", "speculative", "blockwise"}
 
 
-def test_a_study_is_read_and_has_nothing_left_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_is_read_and_is_not_continued_with_other_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = Path(shutil.copy(WRITTEN / "small.toml", tmp_path))
     folder = shutil.copytree(WRITTEN / "small.study", tmp_path / "small.study")
     found = results.read(folder)
@@ -49,16 +52,22 @@ def test_a_study_is_read_and_has_nothing_left_to_do(tmp_path: Path, capsys: pyte
     ratios = [one.value("ops_ratio") for one in found.settings]
     assert ratios[0] == 1
     assert ratios == sorted(ratios, reverse=True)
-    assert main(["study", "run", str(file)]) == 0
-    assert "0 takes were made" in capsys.readouterr().out
+    assert main(["study", "run", str(file)]) != 0
+    assert "no voice named 'slt' any more: it was one of the earlier F5 mini" in capsys.readouterr().err
     assert main(["study", "status", "--json", str(folder)]) == 0
     again = json.loads(capsys.readouterr().out)
     assert [one["takes"] for one in again["settings"]] == [1, 1, 1]
 
 
-def test_a_profile_with_a_strategy_table_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_takes_are_known_for_those_of_the_earlier_model() -> None:
+    with Library(WRITTEN / "takes", read_only=True) as library:
+        earlier = {one.setting.model for one in library.summaries() if is_replaced(one.setting.model, "", one.voice)}
+    assert earlier == {"f5-mini"}
+
+
+def test_a_profile_of_the_earlier_model_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "speech.wav"
-    command = ["speak", "--json", "--quiet", "--profile", str(WRITTEN / "ditreducio.json"), "--text", "Hi there."]
-    assert main([*command, "--voice", "slt", "--out", str(out)]) == 0
-    assert json.loads(capsys.readouterr().out)["ops_ratio"] < 0.95
-    assert out.stat().st_size > 10_000
+    command = ["speak", "--quiet", "--profile", str(WRITTEN / "ditreducio.json"), "--text", "Hi there."]
+    assert main([*command, "--voice", "anna", "--out", str(out)]) != 0
+    assert "(the earlier F5 mini), but" in capsys.readouterr().err
+    assert not out.exists()

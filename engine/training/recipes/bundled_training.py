@@ -20,8 +20,6 @@ from engine.training.follower import Follower
 from engine.training.natural_corpus import NATURAL_CORPUS, open_corpus
 from engine.training.recipe import Recipe
 from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
-from engine.training.recipes.f5_mini import F5Mini
-from engine.training.recipes.f5_recipe import F5Options
 from engine.training.recipes.lm_mini import LmMini
 from engine.training.recipes.lm_recipe import LmOptions
 from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
@@ -96,10 +94,6 @@ def _corpus(job: BundledTraining, follower: Follower) -> Corpus:
     return flite_corpus(job.corpus or job.work.parent / CORPUS, job.sentences, follower.progress)
 
 
-def _f5_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return F5Mini(corpus, device, F5Options(**job.common))
-
-
 def _vocos_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
     return VocosMini(corpus, device, VocosOptions(**job.common), job.initial)
 
@@ -154,7 +148,6 @@ def _natural_omni(job: BundledTraining, corpus: Corpus, device: torch.device) ->
 
 RECIPES: Mapping[str, Make] = {
     "vocos-mini": _vocos_mini,
-    "f5-mini": _f5_mini,
     "speech-tokenizer": _speech_tokenizer,
     "lm-mini": _lm_mini,
     "codec-mini": _codec_mini,

@@ -36,6 +36,8 @@ from engine.training.recipes.f5_layout import export_layout
 from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
 from engine.training.recipes.normalised_mel import MelNormalisation
 
+MODEL = "f5-mini"
+"""The architecture that exports are of, which profiles and tables name."""
 VOCABULARY = PhoneVocabulary(PHONES)
 ARCHITECTURE = replace(SMALL_F5, text_num_embeds=len(PHONES))
 
@@ -143,7 +145,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     def export(self, folder: Path) -> None:
         """The official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""
         plain = self._normalisation.folded(self.average.module)
-        export_layout(folder, self.name, plain, VOCABULARY, self.steps, NATURAL_PHONES)
+        export_layout(folder, MODEL, plain, VOCABULARY, self.steps, NATURAL_PHONES)
 
 
 def _labels(phones: Sequence[TimedPhone], clip: NaturalClip) -> np.ndarray:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from engine import cli
+from engine.training.natural_teacher import NaturalTeacher
 from tests.engine.studies import small
 
 TEXTS = "The birch canoe slid on the smooth planks.\nGlue the sheet to the dark blue background.\n"
 
 
-@pytest.mark.skipif(shutil.which("flite") is None, reason="flite speaks the reference")
+@pytest.mark.skipif(find_spec("hibari") is None, reason="hibari-tts speaks the reference")
 def test_noise_is_judged_worse_than_the_reference_speech(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -73,7 +75,8 @@ def test_without_reference_speech_it_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("engine.models.load_model", small.load)
-    monkeypatch.setattr("engine.training.corpora.shutil.which", lambda program: None)
+    monkeypatch.setitem(sys.modules, "hibari", None)
+    monkeypatch.setattr("engine.training.originals._teacher", NaturalTeacher)
     side = "steps=4,cross_fade=0,technique=steps:steps=2"
     assert cli.main(["compare", "baseline", side, "--text", "One word.", "--repeats", "1", "--judge", "words"]) == 0
     assert "no reference speech to show the judge's floor" in capsys.readouterr().out

@@ -49,7 +49,7 @@ def _command(job: Job, *more: str) -> list[str]:
         (("cfg-free", "--w", "0.5", "--resume"), 1, "to resume from; start afresh."),
         (("cfg-free", "--w", "0.5", "--model", "megatts3-mini"), 9, "MegaTTS 3 mini cannot be trained here"),
         (("spade", "--depth", "6", "--resume"), 1, "to resume from; start afresh."),
-        (("f5-mini", "--resume"), 1, "to resume from; start afresh."),
+        (("voice-f5", "--resume"), 1, "to resume from; start afresh."),
     ],
 )
 def test_what_cannot_begin_is_said_before_any_work(

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.errors import Cancelled, CheckpointError
 from engine.models import load_model
+from engine.models.catalogue import entry
 from engine.paths import resource
 
 Damage = Callable[[Path], None]
@@ -23,7 +24,7 @@ Weights = dict[str, Tensor]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The bundled models, with the vocoder, in a place where they can be damaged."""
-    for name in ("f5-mini", "vocos-mini"):
+    for name in ("f5-mini", entry("f5-mini").vocoder):
         shutil.copytree(resource("models", name), tmp_path / "models" / name)
     return tmp_path / "models" / "f5-mini"
 
@@ -43,10 +44,10 @@ def changed_vocoder(change: Callable[[Weights], object]) -> Damage:
     """Damage done to the vocoder's weights."""
 
     def damage(folder: Path) -> None:
-        path = folder.parent / "vocos-mini" / "pytorch_model.bin"
-        weights = torch.load(path, weights_only=True)
+        path = folder.parent / entry("f5-mini").vocoder / "model.safetensors"
+        weights = load_file(path)
         change(weights)
-        torch.save(weights, path)
+        save_file(weights, path)
 
     return damage
 
@@ -102,16 +103,13 @@ VOCODER_KEY = "backbone.embed.weight"
         (with_code("model.pt"), r"model\.pt was refused: it holds code \(\S+mkdir\)"),
         (without("model.safetensors"), "holds no checkpoint"),
         (without("vocab.txt"), r"vocab\.txt"),
-        (without("durations.json"), r"durations\.json"),
-        (truncated("durations.json"), r"durations\.json"),
-        (changed_vocoder(lambda weights: weights.pop(VOCODER_KEY)), r"vocos-mini.*missing: backbone\.embed\.weight"),
+        (changed_vocoder(lambda weights: weights.pop(VOCODER_KEY)), r"vocoder.*missing: backbone\.embed\.weight"),
         (
             changed_vocoder(lambda weights: weights.update({VOCODER_KEY: torch.zeros(2)})),
-            r"vocos-mini.*backbone\.embed\.weight is 2 instead of",
+            r"vocoder.*backbone\.embed\.weight is 2 instead of",
         ),
-        (changed_vocoder(lambda weights: weights.update(a=MakesFolder(Path("ran")))), r"vocos-mini.*holds code"),
-        (truncated("../vocos-mini/pytorch_model.bin"), r"vocos-mini.*download it again"),
-        (without("../vocos-mini/config.yaml"), r"config\.yaml is missing"),
+        (truncated("../natural-vocoder/model.safetensors"), r"vocoder.*download it again"),
+        (without("../natural-vocoder/model.safetensors"), r"vocoder.*model\.safetensors"),
     ],
 )
 def test_what_is_wrong_with_a_model_is_said(folder: Path, damage: Damage, words: str) -> None:

@@ -15,7 +15,7 @@ from engine.front_end.durations import labels
 from engine.front_end.phones import PAUSE
 from engine.training import corpora
 from engine.training.corpora import HOP, LEVEL, SAMPLE_RATE, prepare_corpus, speak
-from engine.training.recipes.f5_mini import VOCABULARY
+from tests.engine.front_end.arctic import VOCABULARY
 
 needs_flite = pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
 

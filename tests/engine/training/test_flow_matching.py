@@ -1,27 +1,45 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from engine.front_end.durations import labels
 from engine.models.f5.dit import DiT
+from engine.training.corpora import Clip
 from engine.training.flow_matching import (
     FlowMatchingOptions,
+    SpeechBatch,
     draw_problem,
     predicted_velocity,
     span_error,
     synthesis_problem,
 )
-from engine.training.recipes.f5_mini import ARCHITECTURE, collate
+from engine.training.recipes.f5_recipe import SMALL_F5, laid_out
+from tests.engine.front_end.arctic import VOCABULARY
 from tests.engine.training.toy_corpus import toy_clip
 
-SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
+SMALL = replace(
+    SMALL_F5,
+    dim=64,
+    depth=2,
+    heads=2,
+    dim_head=32,
+    text_dim=32,
+    conv_layers=1,
+    text_num_embeds=len(VOCABULARY.phones),
+)
 
 
 def _generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+def collate(items: Sequence[Sequence[Clip]]) -> SpeechBatch:
+    return laid_out(items, [[labels(one.phones, one.frames, VOCABULARY) for one in item] for item in items])
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from engine.errors import Cancelled, PlainError
 from engine.models.networks.vocos import VocosConfig
 from engine.training import session as session_module
 from engine.training.recipe import Diverged, Recipe, require_finite
-from engine.training.recipes.f5_mini import ARCHITECTURE, F5Mini
-from engine.training.recipes.f5_recipe import F5Options
+from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
 from engine.training.session import CHECKPOINT, LOG, Budget, Intervals, Milestone, TrainingSession
 from tests.engine.training.toy_corpus import toy_corpus
+from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")
 SMALL_DIT = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
@@ -29,8 +29,9 @@ SMALL_VOCOS = VocosConfig(width=32, inner_width=64, layers=2)
 INTERVALS = Intervals(log_steps=2, validation_steps=4)
 
 
-def f5() -> F5Mini:
-    return F5Mini(toy_corpus(), CPU, F5Options(frames=400, warm_up=5, validation_items=4), SMALL_DIT)
+def f5() -> NaturalF5:
+    options = NaturalF5Options(frames=400, warm_up=5, validation_items=4, shortest_prompt=10, longest_prompt=40)
+    return NaturalF5(toy_natural_corpus(), CPU, options, SMALL_DIT)
 
 
 def vocos() -> VocosMini:
@@ -38,7 +39,7 @@ def vocos() -> VocosMini:
     return VocosMini(toy_corpus(), CPU, options, architecture=SMALL_VOCOS)
 
 
-@pytest.fixture(params=[f5, vocos], ids=["f5-mini", "vocos-mini"])
+@pytest.fixture(params=[f5, vocos], ids=["voice-f5", "vocos-mini"])
 def make(request: pytest.FixtureRequest) -> Callable[[], Recipe]:
     return request.param
 
@@ -300,7 +301,7 @@ def test_what_cannot_be_begun_is_said(tmp_path: Path):
     _run(f5(), tmp_path, steps=2)
     with pytest.raises(PlainError, match="resume it, or choose another work folder"):
         _run(f5(), tmp_path, steps=2)
-    with pytest.raises(PlainError, match="belongs to f5-mini"):
+    with pytest.raises(PlainError, match="belongs to voice-f5"):
         _run(vocos(), tmp_path, steps=2, resume=True)
 
 

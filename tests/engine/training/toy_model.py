@@ -15,12 +15,11 @@ from engine.models.f5.saving import save_official
 from engine.training.manifest import write_clips
 from engine.training.recipes import natural_f5
 from engine.training.recipes.f5_layout import export_layout
-from engine.training.recipes.f5_mini import ARCHITECTURE, VOCABULARY
-from engine.training.recipes.f5_recipe import initialise
-from tests.engine.front_end.arctic import DURATION_FILE
+from engine.training.recipes.f5_recipe import SMALL_F5, initialise
+from tests.engine.front_end.arctic import DURATION_FILE, VOCABULARY
 from tests.engine.training.toy_corpus import toy_corpus
 
-SMALL = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
+SMALL = replace(SMALL_F5, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 
 
 def toy_model(folder: Path, metadata: dict[str, str] | None = None, front_end: str = PHONES) -> Path:

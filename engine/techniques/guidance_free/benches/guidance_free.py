@@ -1,10 +1,10 @@
 """CFG-free weights next to the guidance that they replace: how much faster, and whether they speak as well.
 
 For every weight w: the model under guidance w / (1 - w), its CFG-free weights in one branch, and for comparison the
-model without guidance, which is no way to speak; word error rates of the same sentences, and distances of takes from
-the same noise. The difference of the word error rates is paired sentence by sentence. What distance equally good takes
-have is seen where the strongest guidance speaks from another noise. How good they are shows in the distance to the
-original speech, frames paired by time warping: also of this, the difference is paired.
+model without guidance; word error rates of the same sentences, and distances of takes from the same noise. The
+difference of the word error rates is paired sentence by sentence. What distance equally good takes have is seen where
+the strongest guidance speaks from another noise, at another pace: frames are paired by time warping. How good they are
+shows in the distance to the original speech, frames paired likewise: also of this, the difference is paired.
 """
 
 from __future__ import annotations
@@ -171,15 +171,18 @@ def _row(title: str, heard: Sequence[VoiceVerdict]) -> dict[str, object]:
 
 
 def _compared(reference: Sequence[VoiceVerdict], other: Sequence[VoiceVerdict]) -> dict[str, object]:
-    """Paired with the takes of ``reference``: sentence by sentence, voice by voice."""
+    """Paired with the takes of ``reference``: sentence by sentence, voice by voice. Frames are paired by time warping,
+    and also one by one where all pairs are equally long: another seed speaks at another pace."""
     more, low, high = paired_difference([one.errors for one in reference], [one.errors for one in other])
     pairs = [
         (first.trace.drawn_mel, second.trace.drawn_mel)
         for one, two in zip(reference, other, strict=True)
         for first, second in zip(one.syntheses, two.syntheses, strict=True)
     ]
-    distance = float(np.mean([log_mel_distance(first, second) for first, second in pairs]))
-    return {"more errors per word": more, "low": low, "high": high, "log-mel distance": distance}
+    found: dict[str, object] = {"more errors per word": more, "low": low, "high": high}
+    if all(len(first) == len(second) for first, second in pairs):
+        found["log-mel distance"] = float(np.mean([log_mel_distance(*pair) for pair in pairs]))
+    return found | {"log-mel distance, warped": float(np.mean([warped_log_mel_distance(*pair) for pair in pairs]))}
 
 
 def _guided_title(weights: WeightSet) -> str:

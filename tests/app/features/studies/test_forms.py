@@ -136,7 +136,7 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
     audio = tmp_path / "me.wav"
     audio.write_bytes(b"RIFF")
     own = Voice(f"own:{audio}", "me", str(audio), "What I say.")
-    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=12))
+    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=11))
     knobs = {knob.name: knob.default for knob in technique("first_block").knobs}
     selected = setting.with_technique(Engaged("first_block", {**knobs, "threshold": 0.2}))
     made = definition(replace(FORM, voices=(own,), selected=selected, varied=()))
@@ -144,7 +144,7 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
     study = parse(tomllib.loads(to_toml(made)))
     (candidate,) = [one for one in study.candidates if one.origin == "list"]
     assert candidate.name == "as in Setup"
-    assert candidate.setting.options["steps"] == 12
+    assert candidate.setting.options["steps"] == 11
     assert candidate.setting.engaged("first_block").knobs["threshold"] == 0.2
 
 
@@ -154,7 +154,9 @@ def loaded(family: str, layers: int) -> ModelInfo:
 
 def test_leaving_out_layers_is_what_the_engine_reads_and_brings_its_judge() -> None:
     (offered,) = offered_kinds(loaded("language", 12), "", "")
-    form = replace(FORM, model="lm-mini", offered=offered, judges=(), options={})
+    form = replace(
+        FORM, model="lm-mini", voices=catalogue.voices("lm-mini")[:1], offered=offered, judges=(), options={}
+    )
     study = parse(tomllib.loads(to_toml(definition(form))))
     assert study.judges == ("words",)
     assert [one.name for one in study.candidates] == ["baseline", *(f"without layer {one}" for one in range(12))]

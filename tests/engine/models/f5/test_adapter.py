@@ -112,7 +112,7 @@ def test_a_table_that_skips_nothing_changes_nothing(model: SpeechModel) -> None:
     [
         ({"steps": 8}, "number of steps"),
         ({"sway": 0.0}, "sway"),
-        ({"guidance": 1.0}, "guidance"),
+        ({"guidance": 3.0}, "guidance"),
         ({"steps": 7, "spacing": "epss"}, "number of steps"),
     ],
 )

@@ -49,7 +49,7 @@ def checkpoint(tmp_path: Path) -> F5Checkpoint:
 @pytest.fixture(scope="module")
 def examples() -> Examples:
     from engine.front_end.durations import labels
-    from engine.training.recipes.f5_mini import VOCABULARY
+    from tests.engine.front_end.arctic import VOCABULARY
 
     corpus = toy_corpus()
 

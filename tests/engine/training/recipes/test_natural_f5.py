@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,9 +8,13 @@ import numpy as np
 import torch
 import yaml
 
-from engine.front_end.natural.phones import PHONES
-from engine.models.files.checkpoints import read_weights
-from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from engine.front_end.phones import PhoneVocabulary
+from engine.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
+from engine.models.f5.dit import DiT
+from engine.models.files.checkpoints import load_strictly, read_weights
+from engine.paths import resource
+from engine.training.natural_alignment import AlignmentOptions
+from engine.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
@@ -58,10 +63,52 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path):
     assert same_weights(resumed.model, whole.model)
 
 
-def test_the_export_has_the_official_layout(tmp_path: Path):
+def test_all_parameters_learn():
+    run = recipe(replace(QUICK, warm_up=0))
+    before = {name: value.clone() for name, value in run.model.named_parameters()}
+    for number in range(1, 4):
+        run.step(number, 0.1)
+    assert [name for name, value in run.model.named_parameters() if torch.equal(value, before[name])] == []
+
+
+def test_the_export_is_an_official_folder_laid_out_like_the_bundled_one(tmp_path: Path):
     run = recipe()
     run.step(1, 0.1)
     run.export(tmp_path)
-    assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == list(PHONES)
-    assert yaml.safe_load((tmp_path / "model.yaml").read_text(encoding="utf-8"))["model"]["arch"]["dim"] == 64
-    assert any(name.endswith("text_embed.text_embed.weight") for name in read_weights(tmp_path / "model.safetensors"))
+    weights = read_weights(tmp_path / "model.safetensors")
+    assert int(weights.pop("step")) == 1
+    assert bool(weights.pop("initted")) is True
+    prefix = "ema_model.transformer."
+    assert all(name.startswith(prefix) for name in weights)
+    assert weights[prefix + "rotary_embed.inv_freq"].dtype == torch.float32
+    assert weights[prefix + "proj_out.weight"].dtype == torch.float16
+    load_strictly(DiT(SMALL), {name.removeprefix(prefix): value.float() for name, value in weights.items()}, "export")
+    assert (tmp_path / "vocab.txt").read_bytes() == resource("models", "f5-mini", "vocab.txt").read_bytes()
+    ours, bundled = (
+        yaml.safe_load((folder / "model.yaml").read_text(encoding="utf-8"))["model"]
+        for folder in (tmp_path, resource("models", "f5-mini"))
+    )
+    assert ours["arch"].pop("dim") == SMALL.dim
+    for sizes in ("dim", "depth", "heads", "text_dim", "conv_layers"):
+        ours["arch"].pop(sizes, None), bundled["arch"].pop(sizes)
+    assert ours == bundled
+
+
+def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
+    folder = resource("models", "f5-mini")
+    checkpoint = read_f5_checkpoint(folder)
+    assert checkpoint.config == ARCHITECTURE
+    assert checkpoint.text_front_end == NATURAL_PHONES
+    assert PhoneVocabulary.load(folder / "vocab.txt") == VOCABULARY
+    assert {one.name for one in folder.iterdir()} == {
+        "cfg_free",
+        "model.safetensors",
+        "model.yaml",
+        "training.jsonl",
+        "vocab.txt",
+    }
+    header = json.loads((folder / "training.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert header["recipe"] == NaturalF5.name
+    # Options of the alignment were the recipe's own when this one was made.
+    known = NaturalF5Options.__dataclass_fields__.keys() | AlignmentOptions.__dataclass_fields__.keys()
+    assert header["options"].keys() == known - {"alignment"}

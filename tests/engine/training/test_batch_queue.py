@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from engine.training.batch_queue import BatchQueue
+from tests.engine.training.toy_corpus import toy_corpus
+
+
+def test_batches_hold_no_more_frames_than_asked_and_join_one_voice_only():
+    clips = toy_corpus(20).training
+    queue = BatchQueue(clips, frames=600, joined_share=0.5, seed=0)
+    joined = total = 0
+    for _ in range(200):
+        batch = queue.next()
+        lengths = [sum(clips[number].frames for number in item) for item in batch]
+        assert max(lengths) * len(batch) <= 600
+        assert all(len({clips[number].voice for number in item}) == 1 for item in batch)
+        joined += sum(len(item) == 2 for item in batch)
+        total += len(batch)
+    assert 0.4 < joined / total < 0.6
