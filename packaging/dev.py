@@ -32,7 +32,10 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 CONSTRAINTS = ROOT / "packaging" / "constraints.txt"
 OLDEST, NEWEST = (3, 11), (3, 13)
-EXTRAS = {"run": ("chinese", "download", "judge"), "test": ("chinese", "dev", "download", "judge")}
+EXTRAS = {
+    "run": ("chinese", "download", "judge", "search", "train"),
+    "test": ("chinese", "dev", "download", "judge", "search", "train"),
+}
 JUDGES = ("distillmos", "resemblyzer")
 """Packages whose weights the extra ``judge`` reads. They are installed without what they ask for: none of their code is
 imported."""

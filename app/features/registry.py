@@ -11,6 +11,7 @@ from app.features import (
     decoding,
     demasking,
     export,
+    extras,
     guidance,
     guide,
     lab,
@@ -56,4 +57,5 @@ FEATURES = (
     tradeoff.FEATURE,
     export.FEATURE,
     guide.FEATURE,
+    extras.FEATURE,
 )

@@ -16,6 +16,7 @@ from app.state.coming import Coming
 from app.state.comparison import Comparison
 from app.state.cost import Cost
 from app.state.gains import Gains
+from app.state.installing import Installing
 from app.state.jobs import Jobs
 from app.state.loading import Loading
 from app.state.machine import Machine
@@ -45,6 +46,7 @@ class AppState(QObject):
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)
         self.open_studies = OpenStudies(self)
         self.playing = Playing(self)
+        self.installing = Installing(jobs, self)
 
     def follow(self, event: Event) -> None:
         """Take in what an event of the engine brought. Those that end jobs go to :class:`app.state.jobs.Jobs`."""

@@ -18,6 +18,7 @@ class Kind(Enum):
 
     LOAD = "Loading the model"
     DOWNLOAD = "Downloading"
+    INSTALL = "Installing packages"
     BASELINE = "Synthesising the baseline"
     ACCELERATED = "Synthesising with techniques"
     CALIBRATE = "Calibrating"
@@ -129,6 +130,10 @@ class Jobs(QObject):
         """Ask the engine to cancel everything that has not ended, the newest first so that nothing waiting starts."""
         for job in reversed(self.running):
             self._submit(Cancel(0, job.number))
+
+    def cancel(self, job: Job) -> None:
+        """Ask the engine to cancel ``job``."""
+        self._submit(Cancel(0, job.number))
 
     def pause(self, job: Job) -> None:
         """Ask the engine to end the study that ``job`` runs once the takes under way are finished."""

@@ -14,6 +14,7 @@ from engine.commands.output import folder as made_folder
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.errors import Cancelled, StudyError
+from engine.paths import data_folder
 from engine.session.commands import RunStudy
 from engine.session.events import Event, Progress
 from engine.studies.study import results_folder
@@ -23,21 +24,25 @@ if TYPE_CHECKING:
 
 NAME = "study"
 SET_ASIDE = "set-aside"
+EXAMPLE = "example"
 SUMMARY = "Run a study of many settings on many sentences, show its status, export a report."
 EPILOGUE = (
     "run does the remaining takes of the study in FILE and keeps every finished take in a folder next to it, "
     "FILE without its ending plus .study; Ctrl-C stops it, and the same command resumes. status prints the "
     "results so far; export writes report.html, results.csv, takes.csv and results.tex; set-aside moves damaged "
-    "results into another folder, so that the study can run again. These three also accept the folder."
+    "results into another folder, so that the study can run again. These three also accept the folder. example runs "
+    "the example study and puts its results where the window's 'Open example' finds them; it takes no FILE."
 )
-ACTIONS = ("run", "status", "export", SET_ASIDE)
+ACTIONS = ("run", "status", "export", SET_ASIDE, EXAMPLE)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     parser.epilog = EPILOGUE
     parser.add_argument("action", choices=ACTIONS, help="action")
-    parser.add_argument("study", metavar="FILE", help="the study (TOML or JSON), or the folder with its results")
+    parser.add_argument(
+        "study", nargs="?", metavar="FILE", help="the study (TOML or JSON), or the folder with its results"
+    )
     parser.add_argument("--results", metavar="FOLDER", help="folder of the results (default: FILE.study)")
     parser.add_argument("--out", metavar="FOLDER", help="output folder of export (default: 'report' in the results)")
     parser.add_argument(
@@ -62,6 +67,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     from engine.studies import results as found
     from engine.studies.store import StudyDamaged
 
+    if options.action == EXAMPLE:
+        return _example(options, session)
+    if not options.study:
+        raise StudyError(f"Which study? Give its file: paretone study {options.action} FILE")
     if options.action == SET_ASIDE:
         return _set_aside(_folder(options))
     if options.listening is not None and not options.listening.is_dir():
@@ -135,6 +144,20 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
     summary |= ended.fields
     made = f"{ended.made} takes were made; the results are in {results.folder}."
     return Result({**answered.data, **summary}, "\n".join([made, *ended.log, *ended.found, "", answered.text]))
+
+
+def _example(options: argparse.Namespace, session: Session) -> Result:
+    """Run the example study, and put its results where they ship."""
+    from engine.studies import example
+
+    if options.study:
+        raise StudyError("'paretone study example' takes no file; it runs the example that comes with Paretone.")
+    options.study = str(example.FILE)
+    options.results = options.results or str(data_folder() / "studies" / "example-to-ship.study")
+    ran = _run(options, session)
+    target = Path(options.out) if options.out else results_folder(example.FILE)
+    example.pack(Path(options.results), target, example.FILE)
+    return Result({**ran.data, "folder": str(target)}, f"{ran.text}\n\nWrote {target}")
 
 
 # --- Showing ----------------------------------------------------------------------------------------------------------

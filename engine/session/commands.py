@@ -69,6 +69,17 @@ class DownloadModel(Command):
 
 
 @dataclass(frozen=True)
+class InstallExtra(Command):
+    """Install the optional packages of ``extra`` (see :mod:`engine.extras`) into the running environment. Ends with
+    :class:`~engine.session.events.ExtraInstalled`."""
+
+    activity = "installing packages"
+    carried_out_by = "engine.session.jobs.installing:install_extra"
+
+    extra: str
+
+
+@dataclass(frozen=True)
 class Synthesise(Command):
     """Speak ``text`` in ``voice`` under ``setting``. ``artefacts`` are those that the setting names by fingerprint."""
 

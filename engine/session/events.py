@@ -64,6 +64,15 @@ class ModelDownloaded(Event):
 
 
 @dataclass(frozen=True)
+class ExtraInstalled(Event):
+    """The optional packages of ``extra`` are there."""
+
+    extra: str
+    ready: bool
+    """Whether they can be used at once, without a restart."""
+
+
+@dataclass(frozen=True)
 class Progress(Event):
     """``done`` of ``total`` units; ``seconds_left`` is ``None`` until it can be estimated."""
 

@@ -14,6 +14,7 @@ import torch
 
 from engine import device as devices
 from engine.errors import DeviceError, TrainingError
+from engine.extras import NO_TRAINING
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -75,9 +76,7 @@ def join_processes(device: str, half_precision: bool) -> Processes:
         from accelerate import Accelerator
         from accelerate.state import AcceleratorState
     except ImportError:
-        raise TrainingError(
-            'Training needs the package accelerate, which is not installed; run: pip install "paretone[train]"'
-        ) from None
+        raise TrainingError(NO_TRAINING) from None
     chosen = devices.choose(device)
     # It remembers device and precision of the first run in this process, and the application may start others.
     AcceleratorState._reset_state(reset_partial_state=not torch.distributed.is_initialized())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
@@ -27,19 +27,23 @@ from PySide6.QtWidgets import (
 from app.features.studies.axes import AxesEditor
 from app.features.studies.forms import StudyForm, Varied, definition, file_name
 from app.features.studies.goals import GoalsEditor
+from app.features.studies.judge_boxes import USUAL_JUDGES, JudgeBoxes
 from app.features.studies.kinds import OfferedKind
 from app.shell import file_dialogs
 from app.shell.theme import set_look
 from app.state.differences import changed_options
+from app.state.installing import Installing
 from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
+from app.widgets.install_offer import InstallOffer
 from app.widgets.tick_list import TickList
 from engine.errors import PlainError
 from engine.measure.evaluation.judges import JUDGES
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.setting.setting import Setting
+from engine.studies.extras import why_no_search
 from engine.techniques import applying_to
 
 EVERY, SEARCH = "every", "search"
@@ -48,8 +52,6 @@ _LISTS = (("Harvard sentences", "harvard"), ("Everyday sentences", "unseen"), ("
 _OWN = "own"
 _TEXT = "Text (*.txt)"
 TOML = "Study (*.toml)"
-USUAL_JUDGES = ("words", "naturalness", "voice", "melody")
-"""Ticked at first, where installed."""
 _PAUSE_MILLISECONDS = 250
 """Pause after the last key before takes are counted."""
 
@@ -67,15 +69,13 @@ class StudyMaker(QDialog):
         setting: Setting,
         own_voices: Sequence[Voice],
         folder: Path,
-        no_search: str,
         kinds: Sequence[OfferedKind] = (),
         parent: QWidget | None = None,
     ) -> None:
-        """``setting`` is what is selected in Setup; ``folder`` is where files are proposed; ``no_search`` says why
-        nothing can be searched for, as a sentence, or ``""``; ``kinds`` are further kinds of studies, with what they
-        take for the model in ``setting``."""
+        """``setting`` is what is selected in Setup; ``folder`` is where files are proposed; ``kinds`` are
+        further kinds of studies, with what they take for the model in ``setting``."""
         super().__init__(parent)
-        self._setting, self._own, self._folder, self._no_search = setting, tuple(own_voices), folder, no_search
+        self._setting, self._own, self._folder = setting, tuple(own_voices), folder
         self._kinds = {one.kind.name: one for one in kinds}
         self.definition: dict[str, object] | None = None
         """The definition as far as the form is filled in; ``None`` before the first check."""
@@ -153,15 +153,10 @@ class StudyMaker(QDialog):
         self.seeds = build.named(QLineEdit("0"), tip="Example: 0, 1, 2 or 0..4; “paper” for 42, 3407, 666, 3954, 3962")
         self.rounds = SpinBox(minimum=1, maximum=100, value=1)
         self.rounds.setToolTip("Speed measurements per take, interleaved with the others")
-        self.judges: dict[str, QCheckBox] = {}
-        judges = QVBoxLayout()
-        for one in JUDGES:
-            box = QCheckBox(one.title)
-            reason = one.problem()
-            build.allow(box, reason, f"Adds {', '.join(one.metrics)}")
-            box.toggled.connect(self._changed)
-            judges.addWidget(box)
-            self.judges[one.name] = box
+        judges = self._judge_boxes = JudgeBoxes()
+        judges.changed.connect(self._changed)
+        self.judges = judges.boxes
+        self.install_search = InstallOffer()
         form = QFormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._own_row = own
@@ -194,15 +189,8 @@ class StudyMaker(QDialog):
         further = ((one.kind.title, name) for name, one in self._kinds.items())
         kinds = ("Try every combination", EVERY), ("Search for the best", SEARCH), *further
         self.kind = build.combo("Choice of settings", kinds)
-        entry(self.kind, 1).setEnabled(not self._no_search)
-        self.kind.setItemData(
-            1,
-            self._no_search or "Each setting is proposed from the results so far",
-            Qt.ItemDataRole.ToolTipRole,
-        )
         self.kind.currentIndexChanged.connect(self._show_kind)
-        self.no_search = build.label(self._no_search, "muted", wrapped=True)
-        self.no_search.setVisible(bool(self._no_search))
+        self.no_search = build.label("", "muted", wrapped=True)
         self.goals = GoalsEditor()
         self.goals.changed.connect(self._changed)
         self.axes = AxesEditor(self._setting.model)
@@ -232,6 +220,7 @@ class StudyMaker(QDialog):
         column = QVBoxLayout()
         column.addWidget(self.kind)
         column.addWidget(self.no_search)
+        column.addWidget(self.install_search)
         column.addWidget(self.goals)
         varied = QLabel("Varied")
         self._varying = varied, area, hint, self.selected
@@ -243,8 +232,28 @@ class StudyMaker(QDialog):
         column.addWidget(self.options)
         return column
 
+    def follow(self, installing: Installing) -> None:
+        """Offer to install what judges and searches lack."""
+        self._judge_boxes.follow(installing)
+        self.install_search.follow(installing)
+        installing.changed.connect(self.show_missing)
+        self.show_missing()
+
+    @Slot()
+    def show_missing(self) -> None:
+        """Enable judges and searches that are there now; say why there are no others."""
+        self._judge_boxes.show_missing()
+        no_search = why_no_search()
+        entry(self.kind, 1).setEnabled(not no_search)
+        tip = no_search or "Each setting is proposed from the results so far"
+        self.kind.setItemData(1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.no_search.setText(no_search)
+        self.no_search.setVisible(bool(no_search))
+        self.install_search.offer(no_search)
+
     def _fill_in(self) -> None:
         """Begin with something that can be started as it is."""
+        self.show_missing()
         there = {name for name, box in self.judges.items() if box.isEnabled()}
         for name in USUAL_JUDGES:
             self.judges[name].setChecked(name in there)

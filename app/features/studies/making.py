@@ -15,7 +15,6 @@ from app.shell.notices import Notices
 from app.state.app_state import AppState
 from engine import files
 from engine.errors import PlainError
-from engine.studies.extras import why_no_search
 
 if TYPE_CHECKING:
     from app.features.studies.maker import StudyMaker
@@ -64,10 +63,9 @@ class StudyMaking(QObject):
         state = self._state
         info = state.selection.info if state.selection.ready else None
         kinds = offered_kinds(info, state.selection.model_folder, state.selection.model_variant)
-        maker = StudyMaker(
-            state.selection.setting, state.selection.own_voices, self._folder, why_no_search(), kinds, self._window
-        )
+        maker = StudyMaker(state.selection.setting, state.selection.own_voices, self._folder, kinds, self._window)
         maker.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        maker.follow(state.installing)
         maker.check_wanted.connect(self._check)
         maker.save_wanted.connect(self._keep)
         self.maker = maker

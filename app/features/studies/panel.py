@@ -32,6 +32,7 @@ from app.shell.theme import Colours, set_look
 from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
+from app.widgets.install_offer import InstallOffer
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress
 from engine.studies.study import duration
@@ -41,7 +42,7 @@ MOST_RECENT = 12
 """Studies that were open before, of which the panel knows."""
 _INVITATION = (
     "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\n\nCreate one "
-    "with New, or open a study file. Finished takes are kept: after a pause, a crash or a restart "
+    "with New, open a study file, or look at the example. Finished takes are kept: after a pause, a crash or a restart "
     "the study resumes."
 )
 
@@ -65,6 +66,7 @@ class StudiesPanel(QWidget):
     new_wanted = Signal()
     open_wanted = Signal()
     folder_wanted = Signal()
+    example_wanted = Signal()
     recent_wanted = Signal(str)
     report_wanted = Signal()
     reveal_wanted = Signal()
@@ -167,7 +169,13 @@ class StudiesPanel(QWidget):
 
         outer = QVBoxLayout(self)
         outer.addLayout(top)
-        self._pages = Invited(build.column(run, self._state, (self.tabs, 1), buttons), _INVITATION)
+        self.install = InstallOffer()
+        self.example_button = build.button(
+            "Open &example", self.example_wanted, "A finished study to look at, hear and use", look="primary"
+        )
+        self._pages = Invited(
+            build.column(run, self._state, self.install, (self.tabs, 1), buttons), _INVITATION, self.example_button
+        )
         outer.addWidget(self._pages, 1)
         self.setFocusProxy(self.new_button)
 
@@ -241,6 +249,7 @@ class StudiesPanel(QWidget):
     def set_reasons(self, run: str, use: str, cluster: str) -> None:
         """Why the study cannot be run, its settings not be used, and no cluster be used, as sentences, or ``""``."""
         self._reason, self._no_use = run, use
+        self.install.offer(run)
         index = self.where.findData(CLUSTER)
         entry(self.where, index).setEnabled(not cluster)
         self.where.setItemData(index, cluster or None, Qt.ItemDataRole.ToolTipRole)

@@ -43,6 +43,7 @@ class StudiesPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._trials = services.folder / trials.FOLDER
+        self._studies = services.folder / "studies"
         self._background = Background("studies", self)
         takes = services.features.find(TakesPresenter)
         self.opened = OpenedStudies(
@@ -61,7 +62,7 @@ class StudiesPresenter(Presenter):
             self._notices,
             self._background,
             self.opened.pace,
-            services.folder / "studies",
+            self._studies,
             self,
         )
         self._making.made.connect(self._made)
@@ -72,6 +73,7 @@ class StudiesPresenter(Presenter):
             (actions.new_study, self._making.begin),
             (actions.open_study, self._ask_for_file),
             (actions.open_study_folder, self._ask_for_folder),
+            (actions["open_example"], self.open_example),
             (actions.run_study, lambda: self.run(*built(self.studies).cluster)),
             (actions.pause_study, self.pause),
             (actions.use_study_setting, lambda: self.use(built(self.studies).table.current)),
@@ -92,6 +94,7 @@ class StudiesPresenter(Presenter):
             (actions.new_study, ""),
             (actions.open_study, ""),
             (actions.open_study_folder, ""),
+            (actions["open_example"], ""),
             (actions.run_study, run),
             (actions.pause_study, "" if self._running else "No study is running."),
             (actions.use_study_setting, nothing or use),
@@ -147,6 +150,12 @@ class StudiesPresenter(Presenter):
     def open(self, place: Path) -> None:
         """Show the study that the file ``place`` describes, or whose results are in the folder ``place``."""
         self.opened.open(place)
+
+    def open_example(self) -> None:
+        """Show a copy of the example study. Raises :class:`PlainError`."""
+        from engine.studies.example import copy_for_user
+
+        self.open(copy_for_user(self._studies))
 
     @Slot(object)
     def _go_to(self, found: StudySummary) -> None:
@@ -346,6 +355,7 @@ class StudiesPresenter(Presenter):
         from app.features.studies.panel import StudiesPanel
 
         self.studies = panel = StudiesPanel(self._theme.colours)
+        panel.install.follow(self._state.installing)
         attempt, actions = self._actions.attempt, self._actions
         panel.study_chosen.connect(self.opened.choose)
         panel.run_wanted.connect(lambda ray, workers: attempt(lambda: self.run(ray, workers)))
@@ -357,6 +367,7 @@ class StudiesPresenter(Presenter):
         panel.new_wanted.connect(actions.new_study.trigger)
         panel.open_wanted.connect(actions.open_study.trigger)
         panel.folder_wanted.connect(actions.open_study_folder.trigger)
+        panel.example_wanted.connect(actions["open_example"].trigger)
         panel.recent_wanted.connect(lambda place: self.open(Path(place)))
         panel.report_wanted.connect(lambda: attempt(self.report))
         panel.reveal_wanted.connect(self._reveal)

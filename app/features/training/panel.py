@@ -26,6 +26,7 @@ from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
 from app.widgets import build
 from app.widgets.boxes import ComboBox, DoubleSpinBox
+from app.widgets.install_offer import InstallOffer
 from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
@@ -141,6 +142,8 @@ class TrainingPanel(QWidget):
         column.addWidget(self.chooser)
         column.addWidget(self._intro)
         column.addWidget(self._state)
+        self.install = InstallOffer()
+        column.addWidget(self.install)
         column.addLayout(form)
         column.addStretch(1)
         self._area = Scrolled(content)
@@ -161,6 +164,7 @@ class TrainingPanel(QWidget):
     def set_reason(self, reason: str) -> None:
         """Why nothing can be trained now, as a sentence, or ``""``."""
         self._reason = reason
+        self.install.offer(reason)
         self._show()
 
     def offer(self, family: str) -> None:

@@ -14,6 +14,7 @@ from app.features.training.model import Place, TrainingPlan, training, trainings
 from app.shell import file_dialogs
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import SettingError
+from engine.extras import why_no_training
 from engine.models.base import ModelInfo, TrainedWeights
 from engine.session.commands import Prepare
 from engine.session.events import Event, PreparationReport, Prepared
@@ -60,7 +61,7 @@ class TrainingPresenter(Presenter):
         chosen = self.training.training if self.training is not None else trainings()[0]
         if info.family not in chosen.families:
             return f"{info.title} cannot be trained here; load another model."
-        return chosen.why_not(info)
+        return chosen.why_not(info) or why_no_training()
 
     def show_reports(self, events: Sequence[Event]) -> None:
         """Show the curves of a training."""
@@ -143,6 +144,7 @@ class TrainingPresenter(Presenter):
         from app.features.training.panel import TrainingPanel
 
         self.training = TrainingPanel(self._theme.colours)
+        self.training.install.follow(self._state.installing)
         self.training.start_wanted.connect(lambda plan: self._actions.attempt(lambda: self.start(plan)))
         self.training.cancel_wanted.connect(self._actions.cancel.trigger)
         self.training.manifest_wanted.connect(self._ask_for_manifest)

@@ -191,7 +191,7 @@ def test_studies_that_were_open_are_offered(panel: StudiesPanel, qtbot: QtBot) -
 
 def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
     setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
-    maker = StudyMaker(setting, (), tmp_path, "")
+    maker = StudyMaker(setting, (), tmp_path)
     qtbot.addWidget(maker)
     wanted: list[object] = []
     maker.check_wanted.connect(wanted.append)
@@ -211,7 +211,7 @@ def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot, tmp_path: Path) -> None:
-    maker = StudyMaker(Setting("f5-mini", catalogue.entry("f5-mini").options_with()), (), tmp_path, "")
+    maker = StudyMaker(Setting("f5-mini", catalogue.entry("f5-mini").options_with()), (), tmp_path)
     qtbot.addWidget(maker)
     maker.kind.setCurrentIndex(1)
     bounds = [maker.goals.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]

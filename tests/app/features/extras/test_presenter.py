@@ -1,0 +1,133 @@
+"""Optional packages in the window: what is missing disables with the reason, and one click installs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.features.training.panel import TrainingPanel
+from app.shell.window import MainWindow
+from app.state.installing import Installing
+from app.state.jobs import Job, Jobs, Kind, Outcome
+from app.widgets.install_offer import InstallOffer
+from engine import extras, installing
+from engine.extras import Extra
+from engine.session.commands import Cancel, Command, InstallExtra
+from engine.session.events import JobCancelled, JobFailed, Progress
+from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.tiny_package import MODULE, REQUIREMENT, tiny_package
+
+TRAIN = Extra("train", "Training", (MODULE,))
+needs_pip = pytest.mark.skipif(not installing._installer(), reason="neither pip nor uv is installed")
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Training lacks a package, which pip finds without the network."""
+    monkeypatch.setattr(extras, "EXTRAS", (TRAIN,))
+    monkeypatch.setattr(installing, "requirements", lambda name: (REQUIREMENT,))
+    with tiny_package(tmp_path / "tiny", monkeypatch):
+        yield
+
+
+@needs_pip
+def test_training_is_disabled_until_one_click_has_installed_what_it_lacks(
+    borrowed_window: MainWindow, tiny: None, qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = borrowed_window
+    panel: TrainingPanel = window.panels["training"]
+    panel.work.setText(str(tmp_path / "work"))
+    window.features["training"].refresh()
+    assert not panel.start_button.isEnabled()
+    assert "pip install 'paretone[train]'" in panel.start_button.toolTip()
+    assert panel.install.button.text() == f"Install {MODULE}" and panel.install.button.isEnabled()
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
+        qtbot.mouseClick(panel.install.button, Qt.MouseButton.LeftButton)
+        assert panel.install.button.text() == "Cancel installing"
+    assert ended.args[1:] == [Outcome.FINISHED, ""]
+    qtbot.waitUntil(lambda: panel.start_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
+    assert panel.install.isHidden()
+    assert window.notices.banner.text == "Installed: Training. It can be used now."
+    window.notices.clear()
+
+
+def test_the_list_of_optional_packages_says_which_are_there(
+    borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = Extra("search", "Searches", ("json",))
+    for place in ("engine.extras.EXTRAS", "app.features.extras.dialog.EXTRAS"):
+        monkeypatch.setattr(place, (there, replace(TRAIN, modules=("nowhere_to_be_found",))))
+    borrowed_window.action["extras"].trigger()
+    dialog = borrowed_window.features["extras"].dialog
+    offers = dialog.offers
+    assert offers["search"].isHidden() and not offers["train"].isHidden()
+    assert offers["train"].button.text() == "Install nowhere_to_be_found"
+    dialog.reject()
+
+
+def test_what_fails_for_want_of_a_package_offers_it(
+    borrowed_window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = borrowed_window
+    monkeypatch.setattr(extras, "EXTRAS", (replace(TRAIN, modules=("nowhere_to_be_found",)),))
+    monkeypatch.setattr(installing, "why_not", lambda: "")
+    job = Job(1_000_000, Kind.EXPORT, InstallExtra(1_000_000, "train"))
+    window.features["extras"]._job_ended(job, Outcome.FAILED, extras.NO_TRAINING)
+    assert window.notices.banner.text == extras.NO_TRAINING
+    assert [one.text().replace("&", "") for one in window.notices.banner.answers] == ["Install nowhere_to_be_found"]
+    window.notices.clear()
+
+
+@pytest.fixture
+def sent() -> list[Command]:
+    return []
+
+
+@pytest.fixture
+def offer(sent: list[Command], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> InstallOffer:
+    """A button without any engine."""
+    monkeypatch.setattr(installing, "why_not", lambda: "")
+    monkeypatch.setattr(extras, "EXTRAS", (replace(TRAIN, modules=("nowhere_to_be_found",)),))
+    jobs = Jobs(sent.append)
+    made = InstallOffer()
+    qtbot.addWidget(made)
+    made.installing = Installing(jobs, made)
+    made.jobs = jobs
+    made.follow(made.installing)
+    return made
+
+
+def test_the_button_cancels_while_it_installs_and_says_what_is_done(
+    offer: InstallOffer, sent: list[Command], qtbot: QtBot
+) -> None:
+    offer.offer("Nothing is missing.")
+    assert offer.isHidden()
+    offer.offer(extras.NO_TRAINING)
+    assert not offer.isHidden()
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    assert sent == [InstallExtra(1, "train")]
+    offer.installing.show_progress(Progress(1, 1, 3, None, "Downloading one.whl (2 MB)"))
+    assert offer.said.text() == "Downloading one.whl (2 MB)"
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    assert sent[1] == Cancel(0, 1)
+    offer.jobs.handle(JobCancelled(1))
+    assert offer.button.text() == "Install nowhere_to_be_found" and offer.said.text() == ""
+
+
+def test_the_button_waits_for_other_jobs_and_offers_again_after_a_failure(
+    offer: InstallOffer, sent: list[Command], qtbot: QtBot
+) -> None:
+    offer.jobs.start(Kind.EXPORT, lambda job: InstallExtra(job, "other"))
+    offer.offer(extras.NO_TRAINING)
+    assert not offer.button.isEnabled() and "Wait for the running job" in offer.button.toolTip()
+    offer.jobs.handle(JobCancelled(1))
+    offer.refresh()
+    assert offer.button.isEnabled()
+    qtbot.mouseClick(offer.button, Qt.MouseButton.LeftButton)
+    offer.jobs.handle(JobFailed(2, "It could not be installed."))
+    assert offer.button.text() == "Install nowhere_to_be_found" and offer.button.isEnabled()
