@@ -70,6 +70,7 @@ class Loading(QObject):
                 chosen.options,
                 chosen.voice,
             )
+        chosen.loading = True  # Choosing announces it.
         self._choose(model, folder, variant, device or chosen.device_wanted)
         command = (model, folder, variant, chosen.device_wanted)
         self._jobs.start(Kind.LOAD, lambda job: LoadModel(job, *command))
@@ -107,6 +108,8 @@ class Loading(QObject):
     def _load_ended(self, job: Job, outcome: Outcome) -> None:
         """The engine keeps the model it has when another cannot be loaded, so that one is chosen again."""
         another = any(one.kind is Kind.LOAD for one in self._jobs.running)
+        if job.kind is Kind.LOAD and not another:
+            self._selection.loading_ended()
         if job.kind is not Kind.LOAD or outcome is Outcome.FINISHED or another or self._kept is None:
             return
         kept = self._kept

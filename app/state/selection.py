@@ -50,6 +50,8 @@ class Selection(QObject):
         self.candidate = ""
         """Id of another model that is shown, but was not loaded yet; ``""`` if there is none."""
         self.info: ModelInfo | None = None
+        self.loading = False
+        """Whether the chosen model is being loaded."""
         self.text = next(iter(catalogue.sentences()), "")
         self.own_voices: list[Voice] = []
         self.voice: Voice | None = next(iter(catalogue.voices()), None)
@@ -107,6 +109,12 @@ class Selection(QObject):
             self.candidate = candidate
             self.changed.emit()
 
+    def loading_ended(self) -> None:
+        """The chosen model is not being loaded any more, whether that went well or not."""
+        if self.loading:
+            self.loading = False
+            self.changed.emit()
+
     def set_info(self, info: ModelInfo) -> None:
         """The chosen model was loaded, or has new weights."""
         self.info = info
@@ -124,6 +132,8 @@ class Selection(QObject):
 
     def why_not_ready(self) -> str:
         """Why the model that is shown cannot be used yet, as a sentence, or ``""``."""
+        if not self.candidate and self.loading and not self.ready:
+            return f"{self.entry.title} is being loaded, which takes some seconds."
         if not self.candidate:
             return "" if self.ready else "The model is not loaded yet. Choose one under Model in Setup, and press Load."
         shown = catalogue.entry(self.candidate)

@@ -84,6 +84,8 @@ class ModelChoice(QWidget):
                 f"{entry.title} does not come with Paretone (licence of the weights: {entry.licence}). "
                 "Choose the folder of its checkpoint, or download it."
             )
+        elif info is None and chosen.loading and not other:
+            note = f"Loading {entry.title}…"
         elif other or info is None:
             note = entry.summary
         else:

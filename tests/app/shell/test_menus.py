@@ -23,10 +23,10 @@ MENUS = {
         Set selected take as &A|F7, Set selected take as &B|F8, S&wap A and B|F9, -, Trade-&off""",
     "&Strategy": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Import official table…|Ctrl+O,
         E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
-    "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U, -,
-        &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -, &Use setting|Ctrl+J, &Write report|Ctrl+F5,
+    "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U,
+        Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -, &Use setting|Ctrl+J, &Write report|Ctrl+F5,
         &Close study|Ctrl+W""",
-    "&Help": "&First steps|Shift+F1, &Keyboard|F1, -, &About Paretone",
+    "&Help": "&First steps|Shift+F1, &Keyboard|F1, &Optional packages…, -, &About Paretone",
 }
 """Entries by menu, with their shortcuts; a dash is a separator."""
 

@@ -12,6 +12,8 @@ from pytestqt.qtbot import QtBot
 from app.features.setup.panel import SetupPanel
 from app.shell.theme import LIGHT
 from engine.models import catalogue
+from engine.session.events import JobFailed, JobFinished, ModelLoaded
+from engine.techniques.resolving import known
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 from tests.app.widgets.resets import reset_of
@@ -217,3 +219,22 @@ def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) ->
     expected += [panel.seed.accessibleName(), panel.seed_lock.text()]
     start = found.index(expected[0])
     assert [name for name in found[start:] if not name.startswith("Reset ")] == expected
+
+
+@pytest.mark.parametrize("outcome", [JobFinished, JobFailed])
+def test_a_model_that_is_being_loaded_is_said_to_be(
+    panel: SetupPanel, presenter: Presenter, outcome: type[JobFinished | JobFailed]
+) -> None:
+    state, title = presenter.state, catalogue.entry("megatts3-mini").title
+    state.jobs.handle(JobFinished(1))
+    state.loading.load_model("megatts3-mini")
+    assert panel.model_choice.note.text() == f"Loading {title}…"
+    assert state.availability.why_not_synthesise() == f"{title} is being loaded, which takes some seconds."
+    if outcome is JobFailed:
+        state.jobs.handle(JobFailed(2, "It is damaged."))
+        assert state.selection.model_id == "f5-mini" and state.availability.why_not_synthesise() == ""
+    else:
+        state.follow(ModelLoaded(2, known("megatts3-mini"), 0.1))
+        state.jobs.handle(JobFinished(2))
+    assert not state.selection.loading
+    assert "Loading" not in panel.model_choice.note.text()
