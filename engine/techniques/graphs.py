@@ -67,11 +67,11 @@ TECHNIQUE = Technique(
         ),
         Number(
             "share",
-            "Memory for graphs",
-            "Memory of all graphs together. Each graph is measured when it is recorded; one that takes more than "
-            "this alone is not kept, and its forward passes run without.",
+            "GPU memory for graphs",
+            "Share of the GPU's memory for all graphs together. Each graph is measured when it is recorded; one that "
+            "takes more than this alone is not kept, and its forward passes run without.",
             default=20,
-            unit="% of GPU memory",
+            unit="%",
             minimum=1,
             maximum=90,
             whole=True,

@@ -24,8 +24,8 @@ MENUS = {
     "&Strategy": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Import official table…|Ctrl+O,
         E&xport official table…|Ctrl+Shift+O, Skip &nothing|Ctrl+Shift+N""",
     "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U,
-        Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -, &Use setting|Ctrl+J, &Write report|Ctrl+F5,
-        &Close study|Ctrl+W""",
+        Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -,
+        &Use setting|Ctrl+J, &Write report|Ctrl+F5, &Close study|Ctrl+W""",
     "&Help": "&First steps|Shift+F1, &Keyboard|F1, &Optional packages…, -, &About Paretone",
 }
 """Entries by menu, with their shortcuts; a dash is a separator."""

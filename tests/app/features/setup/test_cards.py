@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
 from app.features.setup.panel import SetupPanel
-from app.shell.theme import LIGHT
+from app.shell.theme import LIGHT, style_sheet
 from engine.models import catalogue
 from engine.session.events import EngineReady, ModelLoaded
 from engine.setting.knobs import Choice
@@ -170,6 +170,7 @@ def test_a_click_on_the_head_of_a_card_engages_it(panel: SetupPanel, presenter: 
 
 @pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
 def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Presenter, model: str) -> None:
+    panel.setStyleSheet(style_sheet(LIGHT))  # With the margins that it has in the window.
     load(presenter, model)
     panel.techniques.experiments.setChecked(True)
     for one in presenter.state.selection.techniques:
