@@ -15,5 +15,6 @@ FEATURE = Feature(
         ("back and forth; by smaller steps", "Left, Right; with Shift"),
         ("to the start", "Home"),
         ("loop on or off; its start, its end here", "L; [, ]"),
+        ("match loudness; look for an audio device again", "M; N"),
     ),
 )

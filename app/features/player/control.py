@@ -26,7 +26,7 @@ class PlayerControl(QObject):
         self.playback = Playback(Player(), playing, self)
         self.deck = self.playback.deck
         self.bar = PlayerPanel(colours)
-        self.keys = PlayerKeys(window, self.deck)
+        self.keys = PlayerKeys(window, self.deck, {"M": self.bar.toggle_matching, "N": self.bar.reconnect})
         self.announcements = PlayerAnnouncements(playing, self.bar)
         bar, deck, playback = self.bar, self.deck, self.playback
         bar.start_wanted.connect(deck.go_to_start)

@@ -32,16 +32,20 @@ STEP_SECONDS = 0.25
 SMALL_STEP_SECONDS = 0.02
 _MOVES = frozenset({"Left", "Right", "Shift+Left", "Shift+Right", "Home"})
 _SPACE = frozenset({"Space"})
-_ALL = frozenset({"A", "B", "X", "S", "L", "[", "]"}) | _MOVES | _SPACE
+_ALL = frozenset({"A", "B", "X", "S", "L", "M", "N", "[", "]"}) | _MOVES | _SPACE
 
 
 class PlayerKeys(QObject):
     """Shortcuts of ``window``. Text fields, lists and whatever else uses a key keep it while they have the focus."""
 
-    def __init__(self, window: QWidget, deck: Deck, parent: QObject | None = None) -> None:
+    def __init__(
+        self, window: QWidget, deck: Deck, others: Mapping[str, Callable[[], object]], parent: QObject | None = None
+    ) -> None:
+        """``others`` are keys, M and N, with what they do."""
         super().__init__(parent or window)
         self._deck = deck
-        self._shortcuts = {key: self._shortcut(window, key, do) for key, do in _actions(deck).items()}
+        actions = {**_actions(deck), **others}
+        self._shortcuts = {key: self._shortcut(window, key, do) for key, do in actions.items()}
         deck.lent_changed.connect(lambda _: self._leave_keys(None, QApplication.focusWidget()))
         application = QApplication.instance()
         if isinstance(application, QApplication):

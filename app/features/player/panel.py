@@ -74,16 +74,16 @@ class PlayerPanel(QWidget):
         """The waveform."""
         self._problem_icon = QLabel()
         self._problem = build.label(look="warning", name="Audio device", yielding=True)
-        self._retry = build.named(QToolButton(), "Reconnect", "Look for an audio device again")
-        self._retry.setText("Reco&nnect")
+        self._retry = build.named(QToolButton(), "Reconnect", "Look for an audio device again (N)")
+        self._retry.setText("Reconnect")
         self._retry.setProperty("look", "quiet")
         self._retry.clicked.connect(self.retry_wanted)
         self._time = build.label(name="Position")
         self._time.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._time.setMinimumWidth(self.fontMetrics().horizontalAdvance("000.00 / 000.00 s"))
-        self._match = QCheckBox("Match &loudness")
+        self._match = QCheckBox("Match loudness")
         self._match.setChecked(True)
-        self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better")
+        self._match.setToolTip("Equal loudness for A and B (ITU-R BS.1770), because louder always sounds better (M)")
         self._match.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._match.toggled.connect(self.matching_changed)
         self._gains = build.label(name="Gains")
@@ -173,6 +173,15 @@ class PlayerPanel(QWidget):
         if self._time.text() != text:
             self._time.setText(text)
         self.strip.set_position(seconds)
+
+    def toggle_matching(self) -> None:
+        """Make both sides equally loud, or no longer."""
+        self._match.toggle()
+
+    def reconnect(self) -> None:
+        """Look for an audio device again, if that can be done now."""
+        if self._cannot and self._retry.isEnabled():
+            self.retry_wanted.emit()
 
     def show_name(self, side: str, name: str | None) -> None:
         """Show what is on ``side``; ``None`` for nothing."""

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
+from app.state.playing import Heard, Origin
 from engine.errors import PlainError
 from engine.listening import results, trials
 from engine.models.base import Utterance
@@ -53,6 +55,9 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     begin(window, qtbot)
     assert not window.panels["listen"].isEnabled()
     assert not window.action.compare.isEnabled()
+    labels = window.panels["player"].findChildren(QLabel)
+    assert [one.text() for one in labels if one.isVisible()] == ["A listening test is using the player."]
+    assert window.state.playing.now == Heard(Origin.TEST)
     assert "listening test is on" in window.features["guide"].guide.hint
     assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
     ended: list[tuple] = []
@@ -76,6 +81,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     assert "listening test" not in window.features["guide"].guide.hint
     assert not window.docks["setup"].isHidden()
     assert window.panels["listen"].isEnabled()
+    qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED, timeout=PATIENCE_MILLISECONDS)
 
 
 def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(

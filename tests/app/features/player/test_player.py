@@ -286,6 +286,16 @@ class TestKeys:
         assert typed == "a bxls[]"
         assert (panel.deck.heard, panel.deck.loop, panel.player.position) == ("A", None, 0.0)
 
+    def test_loudness_is_matched_by_a_key(self, panel: Host) -> None:
+        assert panel.deck.gains != (1.0, 1.0)
+        press(panel, "m")
+        assert panel.deck.gains == (1.0, 1.0)
+
+    def test_a_device_is_looked_for_by_a_key(self, panel: Host, qtbot) -> None:
+        with qtbot.waitSignal(panel.playback.probing_changed):
+            press(panel, "n")
+        qtbot.waitUntil(lambda: not panel.playback.probing)
+
     def test_a_button_is_pressed_by_space_and_leaves_the_rest_to_the_player(self, panel: Host, qtbot) -> None:
         box = QCheckBox("Here")
         self.pressed(panel, box, " b")
