@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.audio.deck import Sound
+from app.audio.sound import Sound
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
 from app.state.jobs import Kind

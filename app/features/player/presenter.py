@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
 
-from app.audio.deck import Sound
 from app.audio.player import Player
+from app.audio.sound import Sound
 from app.features.player.control import PlayerControl
 from app.features.presenter import Presenter, Services
 from app.shell.notices import Level

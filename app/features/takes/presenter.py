@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from app.audio.deck import Sound
+from app.audio.sound import Sound
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
 from app.features.takes.judging import TakeJudging

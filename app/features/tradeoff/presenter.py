@@ -12,7 +12,7 @@ import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.audio.deck import Sound as PlayerSound
+from app.audio.sound import Sound as PlayerSound
 from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.audio.deck import Sound
+from app.audio.sound import Sound
 from app.audio.switching import Mode
 from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome

@@ -9,7 +9,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
-from app.audio.deck import Sound
+from app.audio.sound import Sound
 from app.audio.switching import Mode
 from app.shell.theme import DARK, LIGHT
 from engine.audio.spectrogram import HOP

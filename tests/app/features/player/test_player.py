@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.audio.deck import Sound
+from app.audio.sound import Sound
 from app.features.player.keys import STEP_SECONDS, own_keys
 from app.state.playing import Origin
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text

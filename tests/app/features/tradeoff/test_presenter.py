@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QMenu
 from pytestqt.qtbot import QtBot
 from shiboken6 import isValid
 
-from app.audio.deck import Sound
+from app.audio.sound import Sound
 from app.audio.switching import Mode
 from app.features.tradeoff.model.points import Scores
 from app.features.tradeoff.model.scene import Filter, PlotOptions
