@@ -51,7 +51,9 @@ class TechniqueList(QWidget):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 6, 0, 0)
         self._column.setSpacing(5)
-        self._column.addWidget(build.label("Techniques", "title"))
+        heading = build.label("Techniques", "title")
+        heading.setContentsMargins(6, 0, 0, 0)  # As the headings of the groups are.
+        self._column.addWidget(heading)
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:

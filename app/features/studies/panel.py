@@ -41,7 +41,7 @@ HERE, CLUSTER = "here", "cluster"
 MOST_RECENT = 12
 """Studies that were open before, of which the panel knows."""
 _INVITATION = (
-    "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\n\nCreate one "
+    "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\nCreate one "
     "with New, open a study file, or look at the example. Finished takes are kept: after a pause, a crash or a restart "
     "the study resumes."
 )
@@ -101,9 +101,12 @@ class StudiesPanel(QWidget):
         self.recent_menu.addActions(self._recent)
         self.recent_menu.triggered.connect(lambda action: self.recent_wanted.emit(action.data()))
         self.recent_button.setMenu(self.recent_menu)
+        self.example_button = build.button(
+            "Open example", self.example_wanted, "A finished study to look at, hear and use"
+        )
         top = QHBoxLayout()
         top.addWidget(self.chooser, 1)
-        for one in (self.new_button, self.open_button, self.folder_button, self.recent_button):
+        for one in (self.new_button, self.open_button, self.folder_button, self.recent_button, self.example_button):
             top.addWidget(one)
 
         self.run_button = build.button("Ru&n", self._want_run)
@@ -170,12 +173,7 @@ class StudiesPanel(QWidget):
         outer = QVBoxLayout(self)
         outer.addLayout(top)
         self.install = InstallOffer()
-        self.example_button = build.button(
-            "Open &example", self.example_wanted, "A finished study to look at, hear and use", look="primary"
-        )
-        self._pages = Invited(
-            build.column(run, self._state, self.install, (self.tabs, 1), buttons), _INVITATION, self.example_button
-        )
+        self._pages = Invited(build.column(run, self._state, self.install, (self.tabs, 1), buttons), _INVITATION)
         outer.addWidget(self._pages, 1)
         self.setFocusProxy(self.new_button)
 
