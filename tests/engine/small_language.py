@@ -21,7 +21,7 @@ from engine.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRec
 from engine.models.files.pruning import pruned
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
 from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.paths import resource
+from tests.engine.front_end.arctic import DURATION_FILE
 from tests.voices import voice_names
 
 LAYERS = 3
@@ -66,7 +66,7 @@ def write_model(root: Path, end_score: float = -100.0, seed: int = 0) -> Path:
     save_file(tokenizer.state_dict(), root / "tokenizer" / "model.safetensors")
     voices = {name: [-2.0] * TOKENIZER.bands for name in voice_names("lm-mini")}
     (root / "tokenizer" / "config.json").write_text(json.dumps({**TOKENIZER.as_dict(), "voices": voices}))
-    shutil.copyfile(resource("models", "lm-mini", "durations.json"), root / "durations.json")
+    shutil.copyfile(DURATION_FILE, root / "durations.json")
     return root
 
 

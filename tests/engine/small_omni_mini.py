@@ -16,7 +16,7 @@ from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from engine.paths import resource
+from tests.engine.front_end.arctic import DURATION_FILE
 from tests.voices import voice_names
 
 LAYOUT = Layout(PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS))))
@@ -54,7 +54,7 @@ def write_model(root: Path, seed: int = 0, layers: int = 2) -> Path:
     (root / "config.json").write_text(json.dumps(declared))
     (root / "layout.json").write_text(json.dumps(LAYOUT.as_dict()))
     write_codec(root / "codec", CODEC)
-    shutil.copyfile(resource("models", "lm-mini", "durations.json"), root / "durations.json")
+    shutil.copyfile(DURATION_FILE, root / "durations.json")
     return root
 
 
