@@ -61,7 +61,7 @@ def test_a_pair_differs_in_one_technique_only() -> None:
         {"checkpoint": "b" * 64},
         {"checkpoint": ""},
         {"machine": MACHINE.replace("2 cores", "4 cores")},
-        {"setting": replace(PLAIN, options=PLAIN.options.replace(steps=12))},
+        {"setting": replace(PLAIN, options=PLAIN.options.replace(steps=11))},
         {"measurements": Measurements(seconds=2.0, audio_seconds=2.0, device="NVIDIA H200")},
         {"measurements": Measurements(device="CPU: 2 cores")},
     ],
