@@ -6,7 +6,7 @@ Menus, the guide and panels share these objects, so an action is enabled, explai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence, QUndoStack
@@ -30,7 +30,7 @@ class Actions(QObject):
     device_wanted = Signal(str)
     """The device that was chosen in the menu, ``auto`` for the best one."""
 
-    def __init__(self, window: QWidget, undo_stack: QUndoStack, declared: Iterable[FeatureAction] = ()) -> None:
+    def __init__(self, window: QWidget, undo_stack: QUndoStack, declared: Sequence[FeatureAction] = ()) -> None:
         super().__init__(window)
         self._window = window
         make = self.make
@@ -43,45 +43,6 @@ class Actions(QObject):
         )
         self.compare = make("&Play and switch A/B", "Play; while playing, switch between A and B", "Ctrl+Space")
         self.play = make("Play or pa&use", "Play or pause the current take", "Ctrl+P")
-        self.set_a = make("Set selected take as &A", "Compare with this take as A", "F7")
-        self.set_b = make("Set selected take as &B", "Compare with this take as B", "F8")
-        self.swap = make("S&wap A and B", "Swap A and B", "F9")
-        self.listening_test = make("Listening &test…", "Test blindly whether a difference is audible", "Ctrl+L")
-        self.save_wav = make("Save A and B as &WAV…", "Save both takes in a folder", "Ctrl+Shift+S")
-        self.new_study = make("&New study…", "Choose settings, sentences, voices and judges", "Ctrl+N")
-        self.open_study = make("&Open study…", "Open a study file", "Ctrl+Shift+U")
-        self.open_study_folder = make("Open study &folder…", "Open a folder with results", "Ctrl+Alt+U")
-        self.run_study = make("&Run or resume study", "Run the remaining takes of this study", "F5")
-        self.pause_study = make("&Pause study", "Finish the current takes, then stop", "Shift+F5")
-        self.use_study_setting = make("&Use setting", "Load the selected setting into Setup", "Ctrl+J")
-        self.report_study = make("&Write report", "Write a page and tables, and open the page", "Ctrl+F5")
-        self.close_study = make("&Close study", "Close this study; its files stay", "Ctrl+W")
-        self.point_hear = make("&Hear point", "Play the point selected in Trade-off", "Ctrl+H")
-        self.point_a = make("Set point as &A", "Compare the point selected in Trade-off as A", "Shift+F7")
-        self.point_b = make("Set point as &B", "Compare the point selected in Trade-off as B", "Shift+F8")
-        self.point_keep = make("Add point to &Takes", "Copy the study's take into Takes", "Ctrl+6")
-        self.point_use = make("&Use point in Setup", "Load the point's setting, with its strategy table", "Ctrl+7")
-        self.front_back = make("Bac&k along the front", "Select the next point to the left on the front", "Ctrl+[")
-        self.front_on = make("&On along the front", "Select the next point to the right on the front", "Ctrl+]")
-        self.point_looks = tuple(
-            make(title, tip)
-            for title, tip in (
-                ("Show &dominated points", "Also show points beaten on both axes"),
-                ("Show &intervals", "95 % bootstrap intervals over sentences"),
-                ("Show &ratios", "Divide figures by those of each point's baseline"),
-                ("Show &published results", "Results of five papers, as ratios to their baselines"),
-                ("&Logarithmic X axis", "Logarithmic X axis, for figures above 0"),
-                ("Lo&garithmic Y axis", "Logarithmic Y axis, for figures above 0"),
-            )
-        )
-        for one in self.point_looks:
-            one.setCheckable(True)
-        self.point_nearer = make("&Zoom in", "Zoom Trade-off in around the selected point")
-        self.point_farther = make("Zoo&m out", "Zoom Trade-off out")
-        self.point_everything = make("Show &everything", "Show all points of Trade-off")
-        self.point_files = tuple(
-            make(f"Export as {ending}…", f"Save the Trade-off view as {ending}") for ending in ("SVG", "PNG", "CSV")
-        )
         self.undo = undo_action(undo_stack, "&Undo", window)
         self.undo.setShortcut(QKeySequence.StandardKey.Undo)
         self.redo = redo_action(undo_stack, "&Redo", window)
@@ -103,11 +64,11 @@ class Actions(QObject):
         self.keys = make("&Keyboard", "All shortcuts", "F1")
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")
         self.about = make("&About Paretone", "Version, machine and licences")
-        self.data_folder = make("Open data &folder", "Open the folder of takes and calibrations", "Ctrl+Shift+D")
-        self.choose_data_folder = make("&Choose data folder…", "Keep takes and calibrations in another folder")
         self.quit = make("&Quit", "Cancel all jobs and quit", "Ctrl+Q")
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
         self._declared = {one.name: make(one.text, one.tip, one.shortcut) for one in declared}
+        for one in declared:
+            self._declared[one.name].setCheckable(one.checkable)
 
     def __getitem__(self, name: str) -> QAction:
         """The action called ``name``, of a feature or of the window. Raises :class:`LookupError` if there is none."""

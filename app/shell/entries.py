@@ -15,6 +15,8 @@ class FeatureAction:
     """Wording, with its mnemonic."""
     tip: str
     shortcut: str = ""
+    checkable: bool = False
+    """Whether it is on or off."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,13 @@ class MenuPart:
     """Entries of one menu."""
 
     menu: str
-    """Title of the menu, with its mnemonic. A title that no menu has yet makes a new one, before *Studies*."""
+    """Title of the menu, with its mnemonic. A title that no menu has yet makes a new one, before *View*."""
     actions: tuple[str | None, ...]
     """Names of actions, of features or of the window; a separator for each ``None``."""
     after: str = ""
     """The action that they follow; the end of the menu by default."""
+    inside: str = ""
+    """Title of the menu that a new one is in; the menu bar by default."""
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,6 @@ class Menus:
             (
                 actions.export_profile,
                 actions.export_weights,
-                actions.save_wav,
-                actions.data_folder,
-                actions.choose_data_folder,
                 None,
                 actions.quit,
             ),
@@ -55,65 +52,16 @@ class Menus:
                 actions.cancel,
             ),
         )
-        compare = bar.addMenu("&Compare")
-        _fill(
-            compare,
-            (
-                actions.compare,
-                actions.play,
-                actions.listening_test,
-                None,
-                actions.set_a,
-                actions.set_b,
-                actions.swap,
-                None,
-            ),
-        )
-        _fill(
-            compare.addMenu("Trade-&off"),
-            (
-                actions.point_hear,
-                actions.point_a,
-                actions.point_b,
-                actions.point_keep,
-                actions.point_use,
-                None,
-                actions.front_back,
-                actions.front_on,
-                None,
-                *actions.point_looks,
-                None,
-                actions.point_nearer,
-                actions.point_farther,
-                actions.point_everything,
-                None,
-                *actions.point_files,
-            ),
-        )
-        studies = bar.addMenu("St&udies")
-        _fill(
-            studies,
-            (
-                actions.new_study,
-                actions.open_study,
-                actions.open_study_folder,
-                None,
-                actions.run_study,
-                actions.pause_study,
-                actions.cancel,
-                None,
-                actions.use_study_setting,
-                actions.report_study,
-                actions.close_study,
-            ),
-        )
-        self._fill_view(bar.addMenu("&View"), actions, docks)
+        _fill(bar.addMenu("&Compare"), (actions.compare, actions.play))
+        view = bar.addMenu("&View")
+        self._fill_view(view, actions, docks)
         _fill(bar.addMenu("&Help"), (actions.first_steps, actions.keys, None, actions.about))
         for part in parts:
             menu = next((one for one in bar.findChildren(QMenu) if one.title() == part.menu), None)
             if menu is None:
                 menu = QMenu(part.menu, bar)
-                bar.insertMenu(studies.menuAction(), menu)
+                around = next((one for one in bar.findChildren(QMenu) if one.title() == part.inside), None)
+                bar.insertMenu(view.menuAction(), menu) if around is None else around.addMenu(menu)
             _insert(menu, part, actions)
 
     def _fill_model(self, menu: QMenu, actions: Actions) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
+from app.shell.entries import FeatureAction, MenuPart
 from app.shell.places import TEST, Place, Region
 
 FEATURE = Feature(
     "lab",
     "app.features.lab.presenter:LabPresenter",
     (Place("lab", "Lab", Region.CENTRE, workspaces=(TEST,)),),
+    actions=(
+        FeatureAction("listening_test", "Listening &test…", "Test blindly whether a difference is audible", "Ctrl+L"),
+    ),
+    menus=(MenuPart("&Compare", ("listening_test",), after="play"),),
     keys=(
         ("play A, B, X; answer what X is", "A, B, X; 1, 2"),
         ("play the first, the second of a pair; answer", "A, B; 1 to 7"),

@@ -67,13 +67,13 @@ class LabPresenter(Presenter):
         self._background = Background("lab", self)
         self.lab: LabPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"lab": self._build_lab}
-        self._actions.bind(self._actions.listening_test, self._open)
+        self._actions.bind(self._actions["listening_test"], self._open)
         self._state.jobs.began.connect(self._job_began)
         self._state.jobs.paused.connect(self._engine_held)
 
     # --- As every presenter ------------------------------------------------------------------------------------------
     def refresh(self) -> None:
-        self._actions.listening_test.setEnabled(self.lab is not None)
+        self._actions["listening_test"].setEnabled(self.lab is not None)
         if self.lab is not None and self.lab.trial is None:
             self._show_plan()
 

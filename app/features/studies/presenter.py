@@ -70,15 +70,15 @@ class StudiesPresenter(Presenter):
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         actions = self._actions
         for action, do in (
-            (actions.new_study, self._making.begin),
-            (actions.open_study, self._ask_for_file),
-            (actions.open_study_folder, self._ask_for_folder),
+            (actions["new_study"], self._making.begin),
+            (actions["open_study"], self._ask_for_file),
+            (actions["open_study_folder"], self._ask_for_folder),
             (actions["open_example"], self.open_example),
-            (actions.run_study, lambda: self.run(*built(self.studies).cluster)),
-            (actions.pause_study, self.pause),
-            (actions.use_study_setting, lambda: self.use(built(self.studies).table.current)),
-            (actions.report_study, self.report),
-            (actions.close_study, self.close),
+            (actions["run_study"], lambda: self.run(*built(self.studies).cluster)),
+            (actions["pause_study"], self.pause),
+            (actions["use_study_setting"], lambda: self.use(built(self.studies).table.current)),
+            (actions["report_study"], self.report),
+            (actions["close_study"], self.close),
         ):
             actions.bind(action, do)
         self._state.jobs.ended.connect(self._job_ended)
@@ -91,15 +91,15 @@ class StudiesPresenter(Presenter):
         nothing = "" if shown is not None else "Open or create a study first."
         unmade = "" if shown is not None and shown.made else nothing or "No takes yet; run the study first."
         for action, reason in (
-            (actions.new_study, ""),
-            (actions.open_study, ""),
-            (actions.open_study_folder, ""),
+            (actions["new_study"], ""),
+            (actions["open_study"], ""),
+            (actions["open_study_folder"], ""),
             (actions["open_example"], ""),
-            (actions.run_study, run),
-            (actions.pause_study, "" if self._running else "No study is running."),
-            (actions.use_study_setting, nothing or use),
-            (actions.report_study, unmade),
-            (actions.close_study, nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else "")),
+            (actions["run_study"], run),
+            (actions["pause_study"], "" if self._running else "No study is running."),
+            (actions["use_study_setting"], nothing or use),
+            (actions["report_study"], unmade),
+            (actions["close_study"], nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else "")),
         ):
             action.setEnabled(there and not reason)
             action.setToolTip(reason or action.statusTip())
@@ -364,9 +364,9 @@ class StudiesPresenter(Presenter):
         panel.aside_wanted.connect(lambda: attempt(self.set_aside))
         panel.use_wanted.connect(lambda key: attempt(lambda: self.use(key)))
         panel.export_wanted.connect(lambda key: attempt(lambda: self.export(key)))
-        panel.new_wanted.connect(actions.new_study.trigger)
-        panel.open_wanted.connect(actions.open_study.trigger)
-        panel.folder_wanted.connect(actions.open_study_folder.trigger)
+        panel.new_wanted.connect(actions["new_study"].trigger)
+        panel.open_wanted.connect(actions["open_study"].trigger)
+        panel.folder_wanted.connect(actions["open_study_folder"].trigger)
         panel.example_wanted.connect(actions["open_example"].trigger)
         panel.recent_wanted.connect(lambda place: self.open(Path(place)))
         panel.report_wanted.connect(lambda: attempt(self.report))

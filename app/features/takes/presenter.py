@@ -52,12 +52,12 @@ class TakesPresenter(Presenter):
         self.judging = TakeJudging(state.jobs, self)
         self.judging.judged.connect(self._keep_figures)
         services.docks.put("takes", self.takes)
-        actions.bind(actions.swap, self._swap)
-        actions.bind(actions.save_wav, self._ask_where_to_save)
-        actions.bind(actions.data_folder, self._open_data_folder)
-        actions.bind(actions.choose_data_folder, self._ask_for_data_folder)
-        actions.set_a.triggered.connect(self.takes.set_a)
-        actions.set_b.triggered.connect(self.takes.set_b)
+        actions.bind(actions["swap"], self._swap)
+        actions.bind(actions["save_wav"], self._ask_where_to_save)
+        actions.bind(actions["data_folder"], self._open_data_folder)
+        actions.bind(actions["choose_data_folder"], self._ask_for_data_folder)
+        actions["set_a"].triggered.connect(self.takes.set_a)
+        actions["set_b"].triggered.connect(self.takes.set_b)
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
@@ -76,8 +76,8 @@ class TakesPresenter(Presenter):
 
     def refresh(self) -> None:
         sides = self._state.comparison.take_a, self._state.comparison.take_b
-        self._actions.swap.setEnabled(all(take is not None for take in sides))
-        self._actions.save_wav.setEnabled(any(take is not None for take in sides))
+        self._actions["swap"].setEnabled(all(take is not None for take in sides))
+        self._actions["save_wav"].setEnabled(any(take is not None for take in sides))
 
     def shut_down(self) -> None:
         """Close the library."""

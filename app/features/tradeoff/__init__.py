@@ -3,12 +3,61 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
+from app.shell.entries import FeatureAction, MenuPart
 from app.shell.places import EXPLORE, Place, Region
 
 FEATURE = Feature(
     "tradeoff",
     "app.features.tradeoff.presenter:TradeoffPresenter",
     (Place("tradeoff", "Trade-off", Region.CENTRE, workspaces=(EXPLORE,)),),
+    actions=(
+        FeatureAction("point_hear", "&Hear point", "Play the point selected in Trade-off", "Ctrl+H"),
+        FeatureAction("point_a", "Set point as &A", "Compare the point selected in Trade-off as A", "Shift+F7"),
+        FeatureAction("point_b", "Set point as &B", "Compare the point selected in Trade-off as B", "Shift+F8"),
+        FeatureAction("point_keep", "Add point to &Takes", "Copy the study's take into Takes", "Ctrl+6"),
+        FeatureAction(
+            "point_use", "&Use point in Setup", "Load the point's setting, with its strategy table", "Ctrl+7"
+        ),
+        FeatureAction(
+            "front_back", "Bac&k along the front", "Select the next point to the left on the front", "Ctrl+["
+        ),
+        FeatureAction("front_on", "&On along the front", "Select the next point to the right on the front", "Ctrl+]"),
+        FeatureAction(
+            "point_dominated", "Show &dominated points", "Also show points beaten on both axes", checkable=True
+        ),
+        FeatureAction("point_intervals", "Show &intervals", "95 % bootstrap intervals over sentences", checkable=True),
+        FeatureAction(
+            "point_ratios", "Show &ratios", "Divide figures by those of each point's baseline", checkable=True
+        ),
+        FeatureAction(
+            "point_published",
+            "Show &published results",
+            "Results of five papers, as ratios to their baselines",
+            checkable=True,
+        ),
+        FeatureAction("point_log_x", "&Logarithmic X axis", "Logarithmic X axis, for figures above 0", checkable=True),
+        FeatureAction("point_log_y", "Lo&garithmic Y axis", "Logarithmic Y axis, for figures above 0", checkable=True),
+        FeatureAction("point_nearer", "&Zoom in", "Zoom Trade-off in around the selected point"),
+        FeatureAction("point_farther", "Zoo&m out", "Zoom Trade-off out"),
+        FeatureAction("point_everything", "Show &everything", "Show all points of Trade-off"),
+        FeatureAction("point_svg", "Export as SVG…", "Save the Trade-off view as SVG"),
+        FeatureAction("point_png", "Export as PNG…", "Save the Trade-off view as PNG"),
+        FeatureAction("point_csv", "Export as CSV…", "Save the Trade-off view as CSV"),
+    ),
+    menus=(
+        MenuPart(
+            "Trade-&off",
+            (
+                *("point_hear", "point_a", "point_b", "point_keep", "point_use", None),
+                *("front_back", "front_on", None),
+                *("point_dominated", "point_intervals", "point_ratios", "point_published"),
+                *("point_log_x", "point_log_y", None),
+                *("point_nearer", "point_farther", "point_everything", None),
+                *("point_svg", "point_png", "point_csv"),
+            ),
+            inside="&Compare",
+        ),
+    ),
     keys=(
         ("along the front; along all points; to its ends", "Left, Right; with Shift; Home, End"),
         ("play the point, or stop; compare it; select all", "Space; A, B; Ctrl+A"),

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
+_LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
+"""Names of the switches of what is shown, in the order of the menu and of the panel's boxes."""
 
 
 class TradeoffPresenter(Presenter):
@@ -60,24 +62,26 @@ class TradeoffPresenter(Presenter):
         self._takes.takes_changed.connect(self._takes_changed)
         self._lab.carried_through.connect(self._forget_all)
         self._lab.shown.connect(self._read_what_is_stale)
+        self._looks = tuple(self._actions[f"point_{name}"] for name in _LOOKS)
+        self._files = tuple(self._actions[f"point_{ending}"] for ending in file_dialogs.PLOTS)
         self._bind()
 
     def _bind(self) -> None:
         actions = self._actions
         for action, button in (
-            (actions.point_hear, "hear_button"),
-            (actions.point_a, "a_button"),
-            (actions.point_b, "b_button"),
-            (actions.point_keep, "keep_button"),
-            (actions.point_use, "use_button"),
+            (actions["point_hear"], "hear_button"),
+            (actions["point_a"], "a_button"),
+            (actions["point_b"], "b_button"),
+            (actions["point_keep"], "keep_button"),
+            (actions["point_use"], "use_button"),
         ):
             actions.bind(action, partial(self._click, button))
-        actions.bind(actions.front_back, lambda: built(self.tradeoff).plot.walk(-1))
-        actions.bind(actions.front_on, lambda: built(self.tradeoff).plot.walk(1))
-        actions.bind(actions.point_nearer, lambda: built(self.tradeoff).plot.zoom_in())
-        actions.bind(actions.point_farther, lambda: built(self.tradeoff).plot.zoom_out())
-        actions.bind(actions.point_everything, lambda: built(self.tradeoff).plot.show_everything())
-        for ending, action in zip(file_dialogs.PLOTS, actions.point_files, strict=True):
+        actions.bind(actions["front_back"], lambda: built(self.tradeoff).plot.walk(-1))
+        actions.bind(actions["front_on"], lambda: built(self.tradeoff).plot.walk(1))
+        actions.bind(actions["point_nearer"], lambda: built(self.tradeoff).plot.zoom_in())
+        actions.bind(actions["point_farther"], lambda: built(self.tradeoff).plot.zoom_out())
+        actions.bind(actions["point_everything"], lambda: built(self.tradeoff).plot.show_everything())
+        for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
             actions.bind(action, partial(self._ask_for_sheet, ending))
 
     def _click(self, button: str) -> None:
@@ -88,9 +92,15 @@ class TradeoffPresenter(Presenter):
         panel, actions = self.tradeoff, self._actions
         if panel is None:
             for action in (
-                *(actions.point_hear, actions.point_a, actions.point_b, actions.point_keep, actions.point_use),
-                *(actions.front_back, actions.front_on, *actions.point_looks, *actions.point_files),
-                *(actions.point_nearer, actions.point_farther, actions.point_everything),
+                *(
+                    actions["point_hear"],
+                    actions["point_a"],
+                    actions["point_b"],
+                    actions["point_keep"],
+                    actions["point_use"],
+                ),
+                *(actions["front_back"], actions["front_on"], *self._looks, *self._files),
+                *(actions["point_nearer"], actions["point_farther"], actions["point_everything"]),
             ):
                 action.setEnabled(False)
             return
@@ -102,19 +112,19 @@ class TradeoffPresenter(Presenter):
         panel, actions = built(self.tradeoff), self._actions
         details = panel.details
         for action, button in (
-            (actions.point_hear, details.hear_button),
-            (actions.point_a, details.a_button),
-            (actions.point_b, details.b_button),
-            (actions.point_keep, details.keep_button),
-            (actions.point_use, details.use_button),
+            (actions["point_hear"], details.hear_button),
+            (actions["point_a"], details.a_button),
+            (actions["point_b"], details.b_button),
+            (actions["point_keep"], details.keep_button),
+            (actions["point_use"], details.use_button),
         ):
             action.setEnabled(button.isEnabled() and button.isVisibleTo(details))
         there = bool(panel.scene.points)
-        for action in (actions.front_back, actions.front_on, *actions.point_files):
+        for action in (actions["front_back"], actions["front_on"], *self._files):
             action.setEnabled(there)
-        for action in (actions.point_nearer, actions.point_farther, actions.point_everything):
+        for action in (actions["point_nearer"], actions["point_farther"], actions["point_everything"]):
             action.setEnabled(there)
-        for action, box in zip(actions.point_looks, panel.options_line.boxes.values(), strict=True):
+        for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.setEnabled(True)
             action.setChecked(box.isChecked())
 
@@ -165,7 +175,7 @@ class TradeoffPresenter(Presenter):
         panel.scene_changed.connect(self._enable)
         panel.scene_changed.connect(self._remember)
         # The menu has the switches in the same order.
-        for action, box in zip(self._actions.point_looks, panel.options_line.boxes.values(), strict=True):
+        for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
         self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):

@@ -239,7 +239,7 @@ def test_only_models_with_layers_to_leave_out_are_studied_without_them(own_windo
     button = own_window.panels["layers"].study_button
     assert not button.isEnabled()
     assert "decodes no tokens" in button.toolTip()
-    own_window.action.new_study.trigger()
+    own_window.action["new_study"].trigger()
     maker = own_window.features["studies"].maker
     assert not maker.kind.model().item(maker.kind.findData(KIND.name)).isEnabled()
     maker.reject()

@@ -89,7 +89,7 @@ def test_another_folder_can_be_chosen_where_the_usual_one_cannot_be_written(
     window.state.synthesis.take_added.emit(take(1))
     meanwhile = window.features["takes"].library.folder
     assert banner.text, "the notice stays"
-    assert window.action.choose_data_folder.isEnabled()
+    assert window.action["choose_data_folder"].isEnabled()
     (tmp_path / "mine").mkdir()
     window.features["takes"].move_data(tmp_path / "mine")
     library = window.features["takes"].library

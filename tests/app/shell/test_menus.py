@@ -81,6 +81,7 @@ def test_actions_of_features_are_found_by_name_and_those_of_the_window_too(qtbot
     actions = Actions(window, QUndoStack(window), declared)
     assert {actions[one.name].text() for one in declared} == {one.text for one in declared}
     assert actions["baseline"] is actions.baseline
+    assert actions["point_ratios"].isCheckable() and not actions["point_hear"].isCheckable()
     for name in ("unheard", "bind"):
         with pytest.raises(LookupError, match="no action named"):
             actions[name]

@@ -242,7 +242,7 @@ def test_closing_in_the_middle_of_a_test_leaves_its_trials(
     window.activateWindow()
     qtbot.waitUntil(lambda: window.is_built and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: window.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
-    window.action.listening_test.trigger()
+    window.action["listening_test"].trigger()
     qtbot.waitUntil(window.panels["lab"].isVisible)
     compare(window)
     begin(window, qtbot, 5)

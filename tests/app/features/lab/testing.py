@@ -41,7 +41,7 @@ def at_the_lab(window: MainWindow, qtbot: QtBot) -> Iterator[None]:
     for one in TAKES:
         takes.takes.add(takes.library.add(one))
     window.activateWindow()
-    window.action.listening_test.trigger()
+    window.action["listening_test"].trigger()
     qtbot.waitUntil(window.panels["lab"].isVisible)
     first = setup.choice
     yield

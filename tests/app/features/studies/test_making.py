@@ -65,7 +65,7 @@ def test_a_study_is_made_counted_saved_and_started(
 def test_ten_million_combinations_are_refused_with_count_and_estimate(
     panel: StudiesPanel, window: MainWindow, qtbot: QtBot
 ) -> None:
-    window.action.new_study.trigger()
+    window.action["new_study"].trigger()
     maker = window.features["studies"].maker
     maker.axes.lines[0].choose(Varied("first_block", "threshold", "0.0001..0.9999 by 0.0001"))
     maker.axes.add(Varied("ditreducio", "threshold", "0.001..1 by 0.001"))
@@ -83,7 +83,7 @@ def test_how_long_it_takes_is_known_from_studies_as_well(
 ) -> None:
     opened(window, run_once(tmp_path), qtbot)
     assert window.state.comparison.take_a is None
-    window.action.new_study.trigger()
+    window.action["new_study"].trigger()
     assert "judging by takes without techniques" in verdict(window, "20 takes: 4 settings", qtbot)
     window.features["studies"].maker.reject()
 
@@ -91,7 +91,7 @@ def test_how_long_it_takes_is_known_from_studies_as_well(
 def test_a_file_that_is_there_is_not_replaced_unasked(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    window.action.new_study.trigger()
+    window.action["new_study"].trigger()
     maker = window.features["studies"].maker
     path = write(tmp_path)
     before = path.read_bytes()
@@ -113,7 +113,7 @@ def test_a_search_is_set_up_run_and_its_answer_used(
 ) -> None:
     pytest.importorskip("optuna")
     window.state.selection.set_option("steps", 4)
-    window.action.new_study.trigger()
+    window.action["new_study"].trigger()
     maker = window.features["studies"].maker
     maker.kind.setCurrentIndex(1)
     for line in list(maker.goals.bounds):
@@ -172,7 +172,7 @@ def test_what_is_not_installed_is_said_where_it_would_be_used(
     item = panel.where.model().item(panel.where.findData(CLUSTER))
     assert not item.isEnabled()
     assert "pip install 'paretone[cluster]'" in panel.where.toolTip()
-    window.action.new_study.trigger()
+    window.action["new_study"].trigger()
     assert not window.features["studies"].maker.kind.model().item(1).isEnabled()
     assert "paretone[search]" in window.features["studies"].maker.no_search.text()
     window.features["studies"].maker.reject()

@@ -170,13 +170,13 @@ def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -
 def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None:
     panel, library = window.panels["tradeoff"], window.features["takes"].library
     go(window, key_of(panel, ("steps",)))
-    window.action.point_keep.trigger()
+    window.action["point_keep"].trigger()
     qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
     kept = library.load(panel.details.sound.take)
     assert kept.label and kept.setting.engaged("steps") and len(library) == 3
     assert not panel.details.keep_button.isEnabled()
     assert panel.details.keep_button.toolTip() == "This take is already in Takes."
-    assert not window.action.point_keep.isEnabled()
+    assert not window.action["point_keep"].isEnabled()
 
 
 def test_what_is_selected_in_takes_is_selected_here_and_the_other_way_round(window: MainWindow, qtbot: QtBot) -> None:
@@ -238,7 +238,7 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     assert key not in panel.plot.marks.letters, "with another table it is another setting"
     state.undo_stack.undo()
     assert panel.plot.marks.letters[key] == "Setup"
-    window.docks._docks["tradeoff"].close()
+    window.docks["tradeoff"].close()
     assert not panel.isVisible()
     state.selection.engage("ditreducio", False)
     window.docks.go_to("tradeoff")
@@ -271,7 +271,7 @@ def test_a_click_lets_a_point_be_heard(sounding: MainWindow, null_sink: NullSink
     qtbot.waitUntil(lambda: not player.playing, timeout=PATIENCE_MILLISECONDS)
     go(sounding, key_of(panel, (), of_study=False))
     with null_sink.recording() as recording:
-        sounding.action.point_hear.trigger()
+        sounding.action["point_hear"].trigger()
         assert sounding.features["player"].sounds(panel.plot.current.key)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
 
@@ -282,7 +282,7 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     go(sounding, key_of(panel, ()))
     panel.details.a_button.click()
     qtbot.waitUntil(lambda: listen.deck._loaded != (), timeout=PATIENCE_MILLISECONDS)
-    take, action = panel.details.sound.take, sounding.action.point_hear
+    take, action = panel.details.sound.take, sounding.action["point_hear"]
     action.trigger()
     assert sounding.features["player"].sounds(take) and listen.player.busy
     listen.deck.set_loop((0.0, 0.1))  # It plays on until it is stopped.
@@ -376,32 +376,34 @@ def test_a_study_that_grows_is_read_again(
 def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     panel, action = window.panels["tradeoff"], window.action
     menus = {one.text() for menu in window.menuBar().findChildren(QMenu) for one in menu.actions()}
-    for one in (action.point_hear, action.point_a, *action.point_looks, *action.point_files, action.front_on):
+    for one in (action["point_hear"], action["point_a"], action["point_svg"], action["point_csv"], action["front_on"]):
         assert one.text() in menus
-    for one in (action.point_nearer, action.point_farther, action.point_everything):
+    for one in (action["point_nearer"], action["point_farther"], action["point_everything"]):
         assert one.text() in menus
     assert "Go to Trade-off" in menus
-    action.front_on.trigger()
+    action["front_on"].trigger()
     first = panel.plot.current.key
     assert panel.scene.points[panel.scene.walk[0]].key == first
-    action.point_looks[0].trigger()
+    action["point_dominated"].trigger()
     assert not panel.options.dominated and not panel.options_line.dominated_box.isChecked()
     panel.options_line.intervals_box.click()
-    assert not action.point_looks[1].isChecked(), "menu and panel agree"
-    action.point_looks[4].trigger()
+    assert not action["point_intervals"].isChecked(), "menu and panel agree"
+    action["point_log_x"].trigger()
     assert panel.options.log_x and panel.scene.logarithmic == (True, False)
     names = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
-    for one, name in zip(action.point_looks, names, strict=True):
+    for name in names:
+        one = action[f"point_{name}"]
+        assert one.text() in menus
         before = getattr(panel.options, name)
         one.trigger()
         assert getattr(panel.options, name) is not before, f"{one.text()} switches {name}"
         one.trigger()
         assert getattr(panel.options, name) is before
-    action.point_nearer.trigger()
-    action.point_nearer.trigger()
-    action.point_farther.trigger()
+    action["point_nearer"].trigger()
+    action["point_nearer"].trigger()
+    action["point_farther"].trigger()
     assert panel.plot.sections != EVERYTHING
-    action.point_everything.trigger()
+    action["point_everything"].trigger()
     assert panel.plot.sections == EVERYTHING
     window.features["tradeoff"].write(tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("title,kind")
@@ -430,4 +432,4 @@ def test_what_is_shown_is_there_again_after_a_restart(
     assert {one.source for one in shown.scene.points if not one.published} == {"Four settings"}
     recent = [one.data() for one in again.panels["studies"].recent_menu.actions() if one.isVisible()]
     assert recent == [str(results)]
-    assert again.action.point_looks[5].isChecked() and not again.action.point_looks[0].isChecked()
+    assert again.action["point_log_y"].isChecked() and not again.action["point_dominated"].isChecked()
