@@ -92,7 +92,9 @@ class Menus:
         for action in (actions.next_region, actions.previous_region, actions.message):
             menu.addAction(action)
         menu.addSeparator()
-        self._shown = menu.addMenu("Shown &panels")
+        # Made here: wrappers of menus that Qt makes do not last (see :mod:`app.state.undo`).
+        self._shown = QMenu("Shown &panels", menu)
+        menu.addMenu(self._shown)
         self._docks = docks
         docks.changed.connect(self._offer_panels)
         self._offer_panels()

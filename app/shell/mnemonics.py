@@ -3,14 +3,15 @@
 Qt takes a panel under other tabs for visible, so that its Alt keys would clash with those of the panel in front, and a
 press would only move the focus from one to the other. While Alt is held, panels under other tabs hence have none, and
 visible panels other than the one with the focus have none of its keys; of the others the first in the window has what
-several want. No panel has a letter of the menu bar, whose letters hence always open menus.
+several want, and fixed bars have what panels leave. No panel has a letter of the menu bar, whose letters hence always
+open menus.
 """
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QDockWidget, QLabel, QMainWindow, QWidget
+from PySide6.QtWidgets import QAbstractButton, QDockWidget, QLabel, QMainWindow, QToolBar, QWidget
 from shiboken6 import isValid
 
 _ENDS = (QEvent.Type.WindowDeactivate, QEvent.Type.Close)
@@ -41,7 +42,8 @@ class VisibleMnemonics(QObject):
         """Take the Alt keys of all but one of those that share them."""
         self._give_back()
         focus = self._window.focusWidget()
-        docks = [one for one in self._window.findChildren(QDockWidget) if one.isVisible()]
+        found: list[QWidget] = [*self._window.findChildren(QDockWidget), *self._window.findChildren(QToolBar)]
+        docks = [one for one in found if one.isVisible()]
         seen = [one for one in docks if not one.visibleRegion().isEmpty()]
         seen.sort(key=lambda one: focus is None or not one.isAncestorOf(focus))
         reserved: set[QKeySequence] = set()
@@ -68,8 +70,8 @@ class VisibleMnemonics(QObject):
         self._buttons, self._labels = [], []
 
 
-def _labelled(dock: QDockWidget) -> list[QAbstractButton | QLabel]:
-    """Widgets of ``dock`` with an Alt key."""
+def _labelled(dock: QWidget) -> list[QAbstractButton | QLabel]:
+    """Widgets of a dock or a bar with an Alt key."""
     labels = [one for one in dock.findChildren(QLabel) if one.buddy() is not None]
     labelled: list[QAbstractButton | QLabel] = [*dock.findChildren(QAbstractButton), *labels]
     return [one for one in labelled if not _key(one).isEmpty()]

@@ -31,17 +31,7 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     folder.mkdir(parents=True, exist_ok=True)
     window.resize(*PICTURE_SIZE)
     window.docks.default_layout()
-    await until(lambda: window.is_built, window)
-    await until(lambda: window.state.selection.ready or not window.jobs.busy, window)
-    if not window.state.selection.ready:
-        raise PlainError(window.notices.banner.text or "The bundled model could not be loaded.")
-    say(f"Device: {window.state.selection.loaded.device} · {window.state.machine.title}")
-    if steps:
-        window.state.selection.set_option("steps", steps)
-    for step in takewhile(lambda one: one.action != "compare", main_job(window.declared)):
-        action = window.action[step.action]
-        say(f"{action.text().replace('&', '')}…")
-        await perform(window, action)
+    await make_takes(window, steps, say)
     take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b
     if take_a is None or take_b is None:
         raise PlainError("No takes were made.")
@@ -66,6 +56,21 @@ async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str]
     for path in (*wavs, profile, picture):
         say(f"Wrote {path}")
     say(f"Everything is in {folder.resolve()}")
+
+
+async def make_takes(window: MainWindow, steps: int, say: Callable[[str], None]) -> None:
+    """Do the steps of the main job that make A and B. Raises :class:`PlainError` with the reason when a job fails."""
+    await until(lambda: window.is_built, window)
+    await until(lambda: window.state.selection.ready or not window.jobs.busy, window)
+    if not window.state.selection.ready:
+        raise PlainError(window.notices.banner.text or "The bundled model could not be loaded.")
+    say(f"Device: {window.state.selection.loaded.device} · {window.state.machine.title}")
+    if steps:
+        window.state.selection.set_option("steps", steps)
+    for step in takewhile(lambda one: one.action != "compare", main_job(window.declared)):
+        action = window.action[step.action]
+        say(f"{action.text().replace('&', '')}…")
+        await perform(window, action)
 
 
 async def listen(window: MainWindow) -> None:

@@ -99,7 +99,10 @@ class StudiesPresenter(Presenter):
             (actions["pause_study"], "" if self._running else "No study is running."),
             (actions["use_study_setting"], nothing or use),
             (actions["report_study"], unmade),
-            (actions["close_study"], nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else "")),
+            (
+                actions["close_study"],
+                nothing or ("Wait for it to finish, or cancel it." if self._is_running_here else ""),
+            ),
         ):
             action.setEnabled(there and not reason)
             action.setToolTip(reason or action.statusTip())

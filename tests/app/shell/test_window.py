@@ -229,6 +229,7 @@ def test_every_action_that_is_kept_was_made_by_python(borrowed_window: MainWindo
     """See :mod:`app.state.undo`."""
     holders = (borrowed_window, borrowed_window.action, borrowed_window.notices, *borrowed_window.panels.values())
     kept = [(type(one).__name__, name, value) for one in holders for name, value in vars(one).items()]
+    kept += [(owner, key, one) for owner, _, held in kept if isinstance(held, dict) for key, one in held.items()]
     actions = [one for one in kept if isinstance(one[2], QAction)]
     assert len(actions) > 40
     assert [one for one in actions if not createdByPython(one[2])] == []

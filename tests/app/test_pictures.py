@@ -1,0 +1,23 @@
+"""Pictures of the real window: every workspace in every size and in both schemes."""
+
+from __future__ import annotations
+
+from app.pictures import _parse, arranged
+from app.shell.theme import Scheme
+from app.shell.window import MainWindow
+
+
+def test_every_workspace_is_brought_into_view_once_for_each_size_and_scheme(borrowed_window: MainWindow) -> None:
+    window, before = borrowed_window, borrowed_window.size()
+    names = []
+    for name in arranged(window, [(1100, 720)], [Scheme.DARK, Scheme.LIGHT]):
+        names.append(name)
+        assert window.size().toTuple() == (1100, 720) and not window.grab().isNull()
+        assert name.startswith(window.docks.current.name) and name.endswith(window.theme.scheme.value)
+    assert len(names) == len(set(names)) == 2 * len(window.docks.there) == 10
+    window.theme.apply(Scheme.SYSTEM)
+    window.resize(before)
+
+
+def test_sizes_are_read_as_people_write_them() -> None:
+    assert _parse(["here", "--sizes", "1024x768", "1440x900", "--scale", "1.5"]).sizes == [(1024, 768), (1440, 900)]
