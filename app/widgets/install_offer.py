@@ -18,7 +18,7 @@ class InstallOffer(QWidget):
         super().__init__(parent)
         self._installing: Installing | None = None
         self._extra: Extra | None = None
-        self.button = QPushButton()
+        self.button = QPushButton("Install")
         self.button.clicked.connect(self._press)
         self.said = QLabel()
         self.said.setProperty("look", "muted")
