@@ -52,8 +52,7 @@ def fresh_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
     # all the same, so it does without.
     plain = [one for one in processors.supported_vec_isa_list if type(one).__bool__ is processors.VecISA.__bool__]
     monkeypatch.setattr(processors, "supported_vec_isa_list", plain)
-    # Headers that are compiled beforehand pay with many programs, not with one.
-    with inductor.patch({"compile_threads": 1, "cpp.vec_isa_ok": True, "cpp_cache_precompile_headers": False}):
+    with inductor.patch({"compile_threads": 1, "cpp.vec_isa_ok": True}):
         yield
     torch._dynamo.reset()
 
