@@ -17,8 +17,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from importlib.metadata import distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 from engine.errors import PlainError
@@ -67,7 +67,8 @@ def install(extra: Extra, tell: Callable[[int, int, str], None], check: Callable
 
 def _installer() -> list[str]:
     """The command that installs into this environment; empty without one."""
-    if find_spec("pip") is not None:
+    # Not by find_spec: setuptools takes that for pip at work, and then cannot be imported any more, nor can compilers.
+    if PathFinder.find_spec("pip") is not None:
         command = [sys.executable, "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
         return [*command, "--progress-bar", "off"]
     uv = shutil.which("uv")

@@ -82,6 +82,7 @@ class Banner(QFrame):
             button.hide()
             button.deleteLater()
         self.answers = tuple(QPushButton(choice) for choice in choices)
+        self.setFocusProxy(self.answers[0] if self.answers else self._text)
         for button, choice in zip(self.answers, choices, strict=True):
             button.setAccessibleName(f"Choose {choice}")
             button.clicked.connect(lambda _=False, one=choice: self._answer(one))
@@ -102,7 +103,7 @@ class Banner(QFrame):
 
     def focus(self) -> None:
         """Put the focus on the first answer, or on the sentence."""
-        (self.answers[0] if self.answers else self._text).setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Be as high as the wrapped sentence needs."""

@@ -31,7 +31,8 @@ EPILOGUE = (
     "FILE without its ending plus .study; Ctrl-C stops it, and the same command resumes. status prints the "
     "results so far; export writes report.html, results.csv, takes.csv and results.tex; set-aside moves damaged "
     "results into another folder, so that the study can run again. These three also accept the folder. example runs "
-    "the example study and puts its results where the window's 'Open example' finds them; it takes no FILE."
+    "the study in FILE and packs its results, without folders of this machine, next to FILE or in --out: what the "
+    "window's 'Open example' opens is the packed resources/studies/example.toml."
 )
 ACTIONS = ("run", "status", "export", SET_ASIDE, EXAMPLE)
 
@@ -40,9 +41,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
     parser.epilog = EPILOGUE
     parser.add_argument("action", choices=ACTIONS, help="action")
-    parser.add_argument(
-        "study", nargs="?", metavar="FILE", help="the study (TOML or JSON), or the folder with its results"
-    )
+    parser.add_argument("study", metavar="FILE", help="the study (TOML or JSON), or the folder with its results")
     parser.add_argument("--results", metavar="FOLDER", help="folder of the results (default: FILE.study)")
     parser.add_argument("--out", metavar="FOLDER", help="output folder of export (default: 'report' in the results)")
     parser.add_argument(
@@ -69,8 +68,6 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
     if options.action == EXAMPLE:
         return _example(options, session)
-    if not options.study:
-        raise StudyError(f"Which study? Give its file: paretone study {options.action} FILE")
     if options.action == SET_ASIDE:
         return _set_aside(_folder(options))
     if options.listening is not None and not options.listening.is_dir():
@@ -147,16 +144,14 @@ def _run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _example(options: argparse.Namespace, session: Session) -> Result:
-    """Run the example study, and put its results where they ship."""
+    """Run the study, and pack its results so that they can ship."""
     from engine.studies import example
 
-    if options.study:
-        raise StudyError("'paretone study example' takes no file; it runs the example that comes with Paretone.")
-    options.study = str(example.FILE)
-    options.results = options.results or str(data_folder() / "studies" / "example-to-ship.study")
+    file = Path(options.study)
+    options.results = options.results or str(data_folder() / "studies" / f"{file.stem}-to-pack.study")
     ran = _run(options, session)
-    target = Path(options.out) if options.out else results_folder(example.FILE)
-    example.pack(Path(options.results), target, example.FILE)
+    target = Path(options.out) if options.out else results_folder(file)
+    example.pack(Path(options.results), target, file)
     return Result({**ran.data, "folder": str(target)}, f"{ran.text}\n\nWrote {target}")
 
 

@@ -1,7 +1,8 @@
 """The example study: its file ships, and so do its finished results if they were made for the present models.
 
-``paretone study example`` makes the results anew. The window opens a copy in the user's folder, which can be run, added
-to and reported like any study; before there are results, the copy is of the file alone. Torch-free.
+``paretone study example resources/studies/example.toml`` makes the results anew. The window opens a copy in the user's
+folder, which can be run, added to and reported like any study; before there are results, the copy is of the file alone.
+Torch-free.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ def test_the_studies_that_ship_can_be_run(path: Path) -> None:
     found = read(path)
     everything = ("words", "naturalness", "voice", "melody")
     assert found.judges == (everything if path.stem.endswith("-curves") else ("words",))
-    fewest = {"f5-mini-product": 5, "lm-mini-layers": 13}.get(path.stem, 20)
+    fewest = {"example": 7, "f5-mini-product": 5, "lm-mini-layers": 13}.get(path.stem, 20)
     assert len(found.candidates) >= fewest or found.search is not None
     if path.stem.endswith("trade-off"):
         assert len(found.candidates) >= 60
