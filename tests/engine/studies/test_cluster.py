@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ from tests.engine.studies.small import Follower, finished, study
 from tests.workload import workload
 
 ray = pytest.importorskip("ray", reason="the extra [cluster] is not installed")
+psutil = pytest.importorskip("psutil", reason="it comes with the extra [train]")
+from ray._private.node import Node  # noqa: E402
 from ray.cluster_utils import Cluster as Nodes  # noqa: E402
 
 from engine.studies.cluster import LOCAL, Cluster  # noqa: E402
@@ -84,16 +87,23 @@ class Both(Cluster):
 
 
 class Killer(Follower):
-    """Kills a node once some takes are there."""
+    """Kills a node once some takes are there, with its workers: these would otherwise go on for a second or so, in
+    which they may do all that is left."""
 
-    def __init__(self, cluster: Nodes, node: object, after: int) -> None:
+    def __init__(self, cluster: Nodes, node: Node, after: int) -> None:
         super().__init__()
         self._cluster, self._node, self._after = cluster, node, after
 
     def take(self, take: StoredTake) -> None:
         super().take(take)
         if len(self.takes) == self._after:
+            (raylet,) = self._node.all_processes["raylet"]
+            workers = psutil.Process(raylet.process.pid).children(recursive=True)
             self._cluster.remove_node(self._node, allow_graceful=False)
+            for worker in workers:
+                with suppress(psutil.NoSuchProcess):
+                    worker.kill()
+            psutil.wait_procs(workers, PATIENCE_SECONDS)
 
 
 def test_a_cluster_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +149,7 @@ def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
     nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     second = started(lambda: nodes.add_node(num_cpus=1, object_store_memory=STORE))
+    assert isinstance(second, Node)
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
     chosen = many()
     executor, killer = Both(nodes.address, load=small.load), Killer(nodes, second, after=workload(40, 16))
