@@ -40,6 +40,8 @@ class Deck(QObject):
         self.seen: tuple[float, float] | None = None
         """The part of A and B that is in view, in seconds: what a loop repeats first."""
         self._envelope: Envelope | None = None
+        self._waited_before = (0, 0.0)
+        """How often and how long streams before the last one waited."""
         self._aligned = True
         self._matching = True
         self._heard = "A"
@@ -197,6 +199,7 @@ class Deck(QObject):
         self._leave_takes()
         self._load_pending = True
         self._envelope = Envelope(rate)
+        self._waited_before = self.player.starvations, self.player.starved_seconds
         self.player.begin_stream(rate)
         self.changed.emit()
 
@@ -209,6 +212,12 @@ class Deck(QObject):
     def end_stream(self) -> None:
         """The stream is complete."""
         self.player.end_stream()
+
+    @property
+    def waits(self) -> tuple[int, float]:
+        """How often the last stream waited for more audio, and for how many seconds in all."""
+        times, seconds = self._waited_before
+        return self.player.starvations - times, self.player.starved_seconds - seconds
 
     def hear_sound(self, sound: Sound) -> None:
         """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""

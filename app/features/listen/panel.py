@@ -174,8 +174,7 @@ class ListenPanel(QWidget):
             # Of a sound that is neither A nor B nor a part of them, there is nothing to see here.
             there = bool(now.letter) or now.origin is not Origin.SOUND
             self.plots.set_position(now.start + seconds if there else None)
-        player = self._deck.player
-        self._facts.show_underruns(player.underruns, player.starvations)
+        self._facts.show_underruns(self._deck.player.underruns, self._deck.waits[0])
 
     @Slot()
     def _show_heard(self) -> None:

@@ -33,7 +33,7 @@ class MetersPresenter(Presenter):
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the live figures of a running job; those of one that has ended are passed over."""
         if self.meters is not None and self._state.jobs.find(event.job) is not None:
-            self.meters.show_telemetry(event, self._features.find(PlayerPresenter).waits_heard)
+            self.meters.show_telemetry(event, self._features.find(PlayerPresenter).deck.waits)
 
     def refresh(self) -> None:
         if self.meters is not None:
@@ -50,7 +50,7 @@ class MetersPresenter(Presenter):
     @Slot(object)
     def _show_take(self, take: Take) -> None:
         if self.meters is not None:
-            self.meters.show_take(take, self._features.find(PlayerPresenter).waits_heard)
+            self.meters.show_take(take, self._features.find(PlayerPresenter).deck.waits)
 
     @Slot(object, object)
     def _job_ended(self, job: Job, outcome: Outcome) -> None:

@@ -33,8 +33,6 @@ class PlayerPresenter(Presenter):
         self._left = 0
         """The job whose take is not heard while it is made: another sound was wanted."""
         self._sounding = False
-        self._waited_before = (0, 0.0)
-        """What :attr:`_waited` was when the last stream began."""
         self.control = PlayerControl(services.window, state.playing, services.theme.colours, self)
         self.playback, self.deck = self.control.playback, self.control.deck
         self.playback.problem_changed.connect(self._tell_audio_problem)
@@ -122,18 +120,6 @@ class PlayerPresenter(Presenter):
         """Whether the sound that ``key`` names plays, rather than A, B or another one."""
         return self.deck.sound is not None and self.deck.sound.key == key and self.player.busy
 
-    @property
-    def waits_heard(self) -> tuple[int, float]:
-        """How often playback of the last synthesis waited for more audio, and for how many seconds in all."""
-        times, seconds = self._waited
-        before = self._waited_before
-        return times - before[0], seconds - before[1]
-
-    @property
-    def _waited(self) -> tuple[int, float]:
-        """The same since the window was opened."""
-        return self.player.starvations, self.player.starved_seconds
-
     def why_not_hear(self) -> str:
         """Why nothing can be heard now, as a sentence, or ``""``."""
         return "A listening test is using the player." if self.deck.lent else self.player.problem
@@ -158,7 +144,6 @@ class PlayerPresenter(Presenter):
         if self._streaming != event.job:
             self._end_stream()
             self._streaming = event.job
-            self._waited_before = self._waited
             self._begin_stream(event)
         self.deck.append(event.samples)
         self.playback.follow()

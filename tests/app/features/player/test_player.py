@@ -246,6 +246,19 @@ def test_other_takes_wait_for_a_sound_that_plays(panel: Host, speech: np.ndarray
     assert panel.playing.now.key == "other"
 
 
+def test_waits_are_those_of_the_last_stream(empty: Host, speech: np.ndarray) -> None:
+    deck = empty.deck
+    for number in (1, 2):
+        deck.begin_stream(RATE)
+        deck.player.mixer.play()
+        for piece in (speech[:2400], speech[2400:4800]):
+            deck.append(piece)
+            deck.player.mixer.render(np.zeros(deck.player.rate // 4, np.float32))
+        deck.end_stream()
+        assert deck.player.starvations == 2 * number
+        assert deck.waits == (2, pytest.approx(0.3, abs=0.04))
+
+
 def test_the_waveform_grows_with_a_stream_and_takes_clicks_and_drags(empty: Host, speech: np.ndarray, qtbot) -> None:
     strip = empty.bar.strip
     nothing = strip.grab().toImage()
