@@ -44,9 +44,8 @@ class TechniqueCard(QGroupBox):
         paper = f"<i>{technique.paper.title}</i>, {technique.paper.reference}"
         self.setToolTip(f"<b>{technique.title}</b><br>{technique.summary}<br>{paper}")
         self.setAccessibleName(f"Engage {technique.title}")
-        self.benefit = build.words(
-            "plain"
-        )  # As plain as in a chosen card, though Qt disables what an unticked one has.
+        # As plain as in a chosen card, though Qt disables what an unticked one has.
+        self.benefit = build.words("plain")
         self.benefit.setText(technique.benefit or technique.summary)
         self.state = build.words("muted")
         """Whether the technique applies, and what it gained."""
