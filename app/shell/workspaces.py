@@ -1,6 +1,6 @@
 """The workspaces: which one is shown, what is where in them, and their layouts between sessions.
 
-Each has its docks in a window of its own inside the application's (:mod:`app.shell.docks`), so that switching moves no
+Each has its docks in a separate window inside the application's (:mod:`app.shell.docks`), so that switching moves no
 panel of the others. A panel that lives in several moves to the one that is shown.
 """
 

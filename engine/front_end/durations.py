@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import CheckpointError, SettingError
-from engine.front_end.frame_phones import labels as labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.phones import PAUSE, VOWELS, PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
 

@@ -7,6 +7,7 @@ techniques, on the same device and machine. Settings of studies have gains too, 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -122,10 +123,10 @@ def _pair(found: _Found, entry: Engaged, mine: Sequence[TakeSummary], others: Se
     of = metric(improved(entry.technique)).of
     if of is None:
         return
+    in_order = sorted(others, key=lambda one: one.created)
     for take in sorted(mine, key=lambda one: one.created, reverse=True)[: MOST_PAIRS - len(found.ratios)]:
-        later = sorted(others, key=lambda one: one.created)
-        after = next((index for index, one in enumerate(later) if one.created > take.created), len(later))
-        other = later[max(0, after - 1)]
+        before = bisect_right(in_order, take.created, key=lambda one: one.created)
+        other = in_order[max(0, before - 1)]
         values = [of(one.measurements, one.metrics, one.log_mel_distance) for one in (other, take)]
         if values[0] and values[1]:
             found.ratios.append(values[0] / values[1])

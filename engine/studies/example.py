@@ -36,7 +36,7 @@ def shipped() -> Path | None:
 
 def copy_for_user(studies: Path) -> Path:
     """The user's copy of the example in the folder ``studies``, made if it is not there yet: its results, or its file
-    if none come with Paretone. Another edition of the example gets a copy of its own. Raises :class:`StudyError`."""
+    if none come with Paretone. Another edition of the example gets another copy. Raises :class:`StudyError`."""
     finished = shipped()
     content = FILE.read_bytes() + ((finished / DATABASE).read_bytes() if finished is not None else b"")
     file = studies / f"example-{hashlib.sha256(content).hexdigest()[:8]}.toml"

@@ -7,8 +7,8 @@ What a model's front end uses::
     ids = labels(pieces[0].phones, pieces[0].mel_frames, vocabulary)            # a phone a mel frame, 93.75 a second
     ids = labels(pieces[0].phones, pieces[0].latent_frames, vocabulary, hop=300)  # a phone a latent frame, 80 a second
 
-(:func:`engine.front_end.durations.labels`; ``vocabulary`` is the model's ``PhoneVocabulary``.) Words are between blanks
-and punctuation: :func:`engine.front_end.natural.phones.words`.
+(:func:`engine.front_end.frame_phones.labels`; ``vocabulary`` is the model's ``PhoneVocabulary``.) Words are between
+blanks and punctuation: :func:`engine.front_end.natural.phones.words`.
 """
 
 from __future__ import annotations

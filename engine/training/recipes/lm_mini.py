@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.models.minis.folder import DURATIONS
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer

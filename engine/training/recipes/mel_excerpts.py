@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
 from engine.models.networks.mel_statistics import MelStatistics
 from engine.training.corpora import Clip

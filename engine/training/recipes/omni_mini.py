@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.models.minis.folder import DURATIONS
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout

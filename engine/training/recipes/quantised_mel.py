@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.files import write_atomically
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.models.minis.frames import token_phones
 from engine.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
 from engine.training.corpora import Clip

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from engine.errors import CheckpointError, SettingError
-from engine.front_end.durations import TAIL_SECONDS, DurationTable, frames, labels, timed
+from engine.front_end.durations import TAIL_SECONDS, DurationTable, frames, timed
+from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PhoneVocabulary

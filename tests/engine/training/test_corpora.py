@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.errors import PlainError
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.front_end.phones import PAUSE
 from engine.training import corpora
 from engine.training.corpora import HOP, LEVEL, SAMPLE_RATE, prepare_corpus, speak

@@ -35,7 +35,7 @@ def phones(tmp_path: Path) -> PhoneReader:
 
 
 def test_prepared_speech_is_what_the_corpus_holds(tmp_path: Path, manifest: Path, phones: PhoneReader):
-    from engine.front_end.durations import labels
+    from engine.front_end.frame_phones import labels
 
     examples = prepare(manifest, read_manifest(manifest), phones, tmp_path / "work")
     corpus = toy_corpus()

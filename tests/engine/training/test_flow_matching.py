@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.models.f5.dit import DiT
 from engine.training.corpora import Clip
 from engine.training.flow_matching import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.front_end.durations import labels
+from engine.front_end.frame_phones import labels
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.networks.quantised_mel import read_quantised_mel
