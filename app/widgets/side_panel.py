@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.shell.theme import Colours
+from app.state.coming import Coming
+from app.state.playing import Playing
 from app.widgets.side_buttons import SIDES, SideButtons
 from engine.setting.take import Take, Trace
 
@@ -51,6 +54,33 @@ class TakePanel(SidePanel):
         self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
         self._coming: tuple[str, Trace] | None = None
         """The side of a take that is being made, and what was seen inside of it."""
+        self._follows: Coming | None = None
+
+    def follow(self, playing: Playing, coming: Coming) -> None:
+        """Show which part of the take is heard, and what is seen inside of one that is being made."""
+        self._follows = coming
+        playing.heard_at.connect(self._show_heard)
+        playing.streamed_at.connect(self._show_streamed)
+        coming.changed.connect(self._follow_coming)
+
+    @Slot(str, float)
+    def _show_heard(self, side: str, seconds: float) -> None:
+        if not self.is_coming(self._side):
+            self.set_position(side, seconds)
+
+    @Slot(str, float)
+    def _show_streamed(self, side: str, seconds: float) -> None:
+        if self.is_coming(side):
+            self.set_position(side, seconds)
+
+    @Slot()
+    def _follow_coming(self) -> None:
+        if self._follows is not None:
+            self.show_coming(self._follows.side, self._follows.trace)
+
+    def set_position(self, side: str, seconds: float | None) -> None:
+        """Take ``side`` is heard, ``seconds`` from its beginning; ``None`` if nothing is."""
+        raise NotImplementedError
 
     def in_trace(self, trace: Trace) -> object | None:
         """What the panel shows of a trace; ``None`` if there is nothing of it."""

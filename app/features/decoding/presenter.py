@@ -9,7 +9,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.player.presenter import PlayerPresenter
-from app.features.presenter import Presenter, Services, built
+from app.features.presenter import Presenter, Services
 from app.features.views.presenter import ViewsPresenter
 from engine.techniques.speculative.views import speculation
 
@@ -34,29 +34,9 @@ class DecodingPresenter(Presenter):
         self.decoding = DecodingPanel(self._theme.colours)
         self.decoding.hear_wanted.connect(self._player.hear)
         self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(speculation.VIEW.name))
-        self._state.playing.heard_at.connect(self._show_position)
-        self._state.playing.streamed_at.connect(self._show_streamed)
-        self._state.coming.changed.connect(self._show_coming)
+        self.decoding.follow(self._state.playing, self._state.coming)
         self._show_takes()
         return self.decoding
-
-    @Slot(str, float)
-    def _show_position(self, side: str, seconds: float) -> None:
-        panel = built(self.decoding)
-        if not panel.is_coming(panel.side):
-            panel.set_position(side, seconds)
-
-    @Slot(str, float)
-    def _show_streamed(self, side: str, seconds: float) -> None:
-        panel = built(self.decoding)
-        if panel.is_coming(side):
-            panel.set_position(side, seconds)
-
-    @Slot()
-    def _show_coming(self) -> None:
-        """Show what was seen inside of a take that is being made."""
-        coming = self._state.coming
-        built(self.decoding).show_coming(coming.side, coming.trace)
 
     @Slot()
     def _show_takes(self) -> None:

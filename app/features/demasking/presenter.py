@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.audio.sound import Sound
 from app.features.player.presenter import PlayerPresenter
-from app.features.presenter import Presenter, Services, built
+from app.features.presenter import Presenter, Services
 from app.state.jobs import Kind
 from app.state.playing import take_title
 from engine.errors import SettingError
@@ -81,30 +81,10 @@ class DemaskingPresenter(Presenter):
         self.demasking.partial_wanted.connect(
             lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
         )
-        self._state.playing.heard_at.connect(self._show_position)
-        self._state.playing.streamed_at.connect(self._show_streamed)
-        self._state.coming.changed.connect(self._show_coming)
+        self.demasking.follow(self._state.playing, self._state.coming)
         self._show_takes()
         self.refresh()
         return self.demasking
-
-    @Slot(str, float)
-    def _show_position(self, side: str, seconds: float) -> None:
-        panel = built(self.demasking)
-        if not panel.is_coming(panel.side):
-            panel.set_position(side, seconds)
-
-    @Slot(str, float)
-    def _show_streamed(self, side: str, seconds: float) -> None:
-        panel = built(self.demasking)
-        if panel.is_coming(side):
-            panel.set_position(side, seconds)
-
-    @Slot()
-    def _show_coming(self) -> None:
-        """Show what was seen inside of a take that is being made."""
-        coming = self._state.coming
-        built(self.demasking).show_coming(coming.side, coming.trace)
 
     @Slot()
     def _show_takes(self) -> None:
