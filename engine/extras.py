@@ -14,6 +14,10 @@ from engine.errors import PlainError
 
 OURS = "paretone"
 NO_TRAINING = "Training needs the package accelerate, which is not installed; run: pip install 'paretone[train]'"
+NO_SEARCH = "A search needs optuna, which is not installed; run: pip install 'paretone[search]'"
+NO_CLUSTER = "Running on a cluster needs ray, which is not installed; run: pip install 'paretone[cluster]'"
+DISTILLMOS, RESEMBLYZER = "distillmos==0.9.1", "resemblyzer==0.1.4"
+"""Packages that hold the weights of the judges of naturalness and of voices."""
 _PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 _NAMED = re.compile(rf"pip install\b.*?\b{OURS}\[([a-z0-9]+)")
 _MARKED = re.compile(r"""(?P<what>[^;]+);.*extra\s*==\s*["'](?P<extra>[^"']+)["']""")
@@ -45,7 +49,7 @@ EXTRAS = (
         "judge",
         "Judges: word errors, naturalness, voice similarity",
         ("jiwer", "pocketsphinx"),
-        ("distillmos==0.9.1", "resemblyzer==0.1.4"),
+        (DISTILLMOS, RESEMBLYZER),
     ),
     Extra("download", "Downloads of official checkpoints", ("huggingface_hub",)),
     Extra("chinese", "Chinese text for F5-TTS", ("pypinyin", "rjieba")),
@@ -84,6 +88,16 @@ def named_in(sentence: str) -> Extra | None:
 def why_no_training() -> str:
     """Why nothing can be trained here, as a sentence, or ``""``."""
     return NO_TRAINING if extra("train").missing else ""
+
+
+def why_no_search() -> str:
+    """Why nothing can be searched for here, as a sentence, or ``""``."""
+    return "" if find_spec("optuna") else NO_SEARCH
+
+
+def why_no_cluster() -> str:
+    """Why no cluster can be used from here, as a sentence, or ``""``."""
+    return "" if find_spec("ray") else NO_CLUSTER
 
 
 def requirements(name: str) -> tuple[str, ...]:

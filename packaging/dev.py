@@ -99,7 +99,8 @@ _SOUND = (
 )
 _FONTS = (Need("fonts-dejavu-core", "/usr/share/fonts/*/*/DejaVuSans.ttf"),)
 _FOR_TESTS = (
-    Need("flite", "flite"),
+    Need("at-spi2-core", "/usr/share/dbus-1/services/org.a11y.Bus.service"),
+    Need("dbus", "dbus-daemon"),
     Need("fonts-noto-cjk", "/usr/share/fonts/*/*/NotoSansCJK-Regular.ttc"),
     Need("g++", "g++"),
     Need("git", "git"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.measure.evaluation import installed, judges
+from engine.measure.evaluation import judges
 from tests.workload import is_thorough
 
 WEIGHTS = ("distillmos", "resemblyzer")
@@ -23,12 +23,4 @@ def only_words() -> Iterator[None]:
     there = judges.find_spec
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judges, "find_spec", lambda name: None if name in WEIGHTS else there(name))
-        forget()
         yield
-    forget()
-
-
-def forget() -> None:
-    """Let the judges be looked for anew."""
-    installed.naturalness_judge.cache_clear()
-    installed.voice_judge.cache_clear()

@@ -12,12 +12,11 @@ import pytest
 import soundfile
 
 from engine.models import shipped_voices
-from engine.models.catalogue import MODELS
-from engine.models.shipped_voices import INDEX, SETS, names_of
+from engine.models.shipped_voices import INDEX, PLACE, shipped_names
 from tests.workload import is_thorough
 
-TEXT, FOLLOWING = "We will meet at the old", ("hh", "h")
-"""The beginning of what all voices say, and the first phone of what follows, by whoever transcribes it."""
+TEXT, FOLLOWING = "We will meet at the old", "h"
+"""The beginning of what all voices say, and the first phone of what follows."""
 
 
 @pytest.fixture(scope="module")
@@ -28,23 +27,19 @@ def short_prompts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
         return
     resource = shipped_voices.resource
-    shortened: dict[tuple[str, ...], Path] = {}
-    for name in {one.voice_set for one in MODELS}:
-        whole, folder = resource(SETS, name), tmp_path_factory.mktemp("voices") / name
-        folder.mkdir()
-        shutil.copyfile(whole / INDEX, folder / INDEX)
-        for voice in names_of(name):
-            shorten(whole, folder, voice)
-        shortened[SETS, name] = folder
+    whole, folder = resource(*PLACE), tmp_path_factory.mktemp("voices")
+    shutil.copyfile(whole / INDEX, folder / INDEX)
+    for voice in shipped_names():
+        shorten(whole, folder, voice)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shipped_voices, "resource", lambda *parts: shortened.get(parts) or resource(*parts))
+        patch.setattr(shipped_voices, "resource", lambda *parts: folder if parts == PLACE else resource(*parts))
         yield
 
 
 def shorten(whole: Path, folder: Path, name: str) -> None:
     """Write the voice's beginning into ``folder``."""
     phones = json.loads((whole / f"{name}.json").read_text(encoding="utf-8"))["phones"]
-    kept = phones[: next(place for place, (phone, *_) in enumerate(phones) if phone in FOLLOWING)]
+    kept = phones[: next(place for place, (phone, *_) in enumerate(phones) if phone == FOLLOWING)]
     (folder / f"{name}.json").write_text(json.dumps({"text": TEXT, "phones": kept}), encoding="utf-8")
     samples, rate = soundfile.read(whole / f"{name}.wav")
     soundfile.write(folder / f"{name}.wav", samples[: round(kept[-1][2] * rate)], rate)

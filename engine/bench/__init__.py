@@ -27,6 +27,7 @@ BENCHES: dict[str, str] = {
     "omnivoice-exact": "engine.bench.omnivoice_exact",
     "peers": "engine.bench.peers",
     "stacked": "engine.bench.stacked",
+    "voices": "engine.bench.voices",
 }
 """Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""
 LEAST_ROUNDS = 2

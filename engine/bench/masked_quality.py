@@ -1,7 +1,7 @@
 """Quality cost of techniques for a masked model: words, timbre and codes, against plain synthesis.
 
 Timbre is measured against the original speech of the same sentence, in the voice itself and, as a ruler, in the other
-shipped voice (:mod:`engine.measure.timbre`); learned judges are asked as far as they are installed.
+shipped voices (:mod:`engine.measure.timbre`); learned judges are asked as far as they are installed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> 
     """What was heard of every one of ``ways``, of which the first is what the others are compared with, and of the
     original speech. The judge listens to ``sentences`` in every voice. Nothing if there are none.
 
-    Raises :class:`engine.errors.PlainError` if flite, pocketsphinx or jiwer is missing.
+    Raises :class:`engine.errors.PlainError` if hibari-tts, pocketsphinx or jiwer is missing.
     """
     if not sentences:
         return {}
@@ -80,7 +80,7 @@ def _columns(one: _Judged, original: _Judged, plain: _Judged) -> dict[str, objec
         ]
         columns["codes equal"] = float(np.mean(np.concatenate([cells.flatten() for cells in equal])))
         columns["first codes equal"] = float(np.mean(np.concatenate([cells[0] for cells in equal])))
-    columns["timbre to the other voice (dB)"] = _apart(one, original, same=False)
+    columns["timbre to other voices (dB)"] = _apart(one, original, same=False)
     return columns
 
 

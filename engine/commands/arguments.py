@@ -15,6 +15,7 @@ from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
+from engine.models.shipped_voices import shipped_names
 from engine.session.events import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
@@ -25,7 +26,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
 DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
 VOICES = (
-    f"shipped voice ({', '.join(catalogue.shipped_voices())}) or a recording; for MegaTTS3, a voice of its folder or a "
+    f"shipped voice ({', '.join(shipped_names())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"
 )
 

@@ -20,7 +20,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--sentences",
         type=arguments.count,
         default=600,
-        help="sentences that the model generates per voice; 0: recordings only (default: %(default)s)",
+        help="sentences that the model generates per voice; 0: none (default: %(default)s)",
+    )
+    group.add_argument(
+        "--corpus", type=Path, metavar="DIR", help="natural speech, for models that speak naturally: a voice-corpus"
     )
     group.add_argument("--manifest", type=Path, metavar="FILE", help="recordings: CSV with audio,text,phones,voice,set")
     group = arguments.add_budget(parser)
@@ -50,6 +53,7 @@ def request(options: argparse.Namespace) -> dict[str, Any]:
         "folder": options.folder,
         "manifest": arguments.path_text(options.manifest),
         "sentences": options.sentences,
+        "corpus": arguments.path_text(options.corpus),
         "positions": options.positions,
         "rate": options.rate,
         "matrix_rate": options.matrix_rate,

@@ -53,6 +53,12 @@ def _side(text: str, options: argparse.Namespace) -> Side:
     if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
         profile = Profile.load(text)
         return Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
+    return typed_side(text, options.model or arguments.DEFAULT_MODEL, options.variant)
+
+
+def typed_side(text: str, model: str, variant: str = "") -> Side:
+    """A side from options such as ``steps=16,guidance=1.5,technique=NAME``, of ``model`` unless they name another.
+    Raises :class:`PlainError`."""
     given, techniques = {}, []
     for part in filter(None, text.split(",")):
         name, found, value = part.partition("=")
@@ -65,7 +71,7 @@ def _side(text: str, options: argparse.Namespace) -> Side:
             techniques.append(engaged(value))
         else:
             given[name.strip()] = value.strip()
-    model = given.pop("model", options.model or arguments.DEFAULT_MODEL)
+    model = given.pop("model", model)
     seed = int(number(given.pop("seed", "0"), "seed"))
     files = tuple((one.option, path) for _, one in from_files() if (path := given.pop(one.option, "")))
     entry = catalogue.entry(model)
@@ -75,7 +81,7 @@ def _side(text: str, options: argparse.Namespace) -> Side:
     for one in techniques:
         setting = setting.with_technique(one)
     foreseen(setting)
-    return Side(text, setting, options.variant, files)
+    return Side(text, setting, variant, files)
 
 
 def prepare(side: Side, model: SpeechModel) -> None:

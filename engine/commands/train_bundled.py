@@ -1,4 +1,4 @@
-"""``paretone train lm-mini`` and the like: the models that ship, made only from speech of free synthesisers."""
+"""``paretone train voice-lm`` and the like: the models that ship, made only from speech of a free synthesiser."""
 
 from __future__ import annotations
 
@@ -15,50 +15,36 @@ if TYPE_CHECKING:
     from engine.training.session import Milestone
 
 SUMMARIES = {
-    "vocos-mini": "Make the vocoder of the bundled models of tokens from flite's speech.",
-    "speech-tokenizer": "Make the tokenizer of the bundled language model from flite's speech.",
-    "lm-mini": "Make the bundled speech language model from flite's speech, through a speech-tokenizer.",
-    "codec-mini": "Make the codec of the bundled masked-diffusion model from flite's speech.",
-    "omni-mini": "Make the bundled masked-diffusion model from flite's speech, through a codec-mini.",
-    "voice-vocoder": "Make the bundled vocoder of natural speech from a voice-corpus.",
+    "voice-vocoder": "Make the bundled vocoder from a voice-corpus.",
     "voice-f5": "Make the bundled F5-TTS from a voice-corpus.",
     "voice-megatts3": "Make the bundled MegaTTS 3 from a voice-corpus.",
-    "voice-tokenizer": "Make the tokenizer of a language model that speaks naturally from a voice-corpus.",
-    "voice-codec": "Make the codec of a masked-diffusion model that speaks naturally from a voice-corpus.",
-    "voice-lm": "Make a speech language model that speaks naturally from a voice-corpus, through a voice-tokenizer.",
-    "voice-omni": "Make a masked-diffusion model that speaks naturally from a voice-corpus, through a voice-codec.",
+    "voice-tokenizer": "Make the tokenizer of the bundled language model from a voice-corpus.",
+    "voice-codec": "Make the codec of the bundled masked-diffusion model from a voice-corpus.",
+    "voice-lm": "Make the bundled speech language model from a voice-corpus, through a voice-tokenizer.",
+    "voice-omni": "Make the bundled masked-diffusion model from a voice-corpus, through a voice-codec.",
 }
 """By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
-THROUGH_A_CODEC = ("lm-mini", "omni-mini", "voice-lm", "voice-omni")
-CODECS = {
-    "voice-lm": "voice-tokenizer/export next to the work folder",
-    "voice-omni": "voice-codec/export next to the work folder",
-}
-"""Where recipes look for their codec, unless it is the bundled one."""
-NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec", "voice-lm", "voice-omni")
+CODECS = {"voice-lm": "voice-tokenizer", "voice-omni": "voice-codec"}
+"""Recipes whose exports others speak through."""
 
 
 def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
     """Add the arguments of ``recipe``."""
-    parser.set_defaults(codec=None, initial=None, sentences=3_400)
+    parser.set_defaults(codec=None)
     arguments.add_run(parser, "model", "export/ in the work folder")
-    corpus = "voice-corpus" if recipe in NATURAL else "corpus"
     parser.add_argument(
-        "--corpus", type=Path, metavar="DIR", help=f"folder of the corpus (default: {corpus}/ next to the work folder)"
+        "--corpus",
+        type=Path,
+        metavar="DIR",
+        help="folder of the corpus (default: voice-corpus/ next to the work folder)",
     )
-    if recipe not in NATURAL:
-        parser.add_argument(
-            "--sentences", type=arguments.positive, help="sentences by flite per voice (default: %(default)s)"
-        )
-    if recipe in THROUGH_A_CODEC:
+    if recipe in CODECS:
         parser.add_argument(
             "--codec",
             type=Path,
             metavar="DIR",
-            help=f"exported codec to speak through (default: {CODECS.get(recipe, 'bundled')})",
+            help=f"exported codec to speak through (default: {CODECS[recipe]}/export next to the work folder)",
         )
-    if recipe == "vocos-mini":
-        parser.add_argument("--initial", type=Path, metavar="DIR", help="official folder with the initial weights")
     group = arguments.add_budget(parser, threads=1)
     group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
 
@@ -76,10 +62,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         recipe=options.recipe,
         work=options.work,
         budget=Budget(options.minutes, options.steps),
-        sentences=options.sentences,
         corpus=options.corpus,
         codec=options.codec,
-        initial=options.initial,
         half_precision=options.half,
         rate_scale=options.rate_scale,
         device=options.device,

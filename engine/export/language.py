@@ -31,7 +31,7 @@ from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.files.language_weights import find_language_weights, places
 from engine.models.files.pruning import pruned, require_layers
 from engine.models.files.shards import Shards
-from engine.models.minis.folder import DURATIONS, LAYOUT_FILE
+from engine.models.minis.folder import LAYOUT_FILE
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Engaged
@@ -41,7 +41,7 @@ from engine.techniques.base import AnyWeights
 STUDENT, DRAFT = KINDS = ("student", "draft")
 PROVENANCE, RETAINED = "provenance.json", "retained_layers"
 WEIGHTS, CONFIG, HEAD = "model.safetensors", "config.json", "lm_head.weight"
-LM_MINI_FILES = (LAYOUT_FILE, DURATIONS, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
+LM_MINI_FILES = (LAYOUT_FILE, f"{TOKENIZER}/config.json", f"{TOKENIZER}/model.safetensors")
 LLASA_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 """Files next to the weights that are exported with them, if they exist."""
 

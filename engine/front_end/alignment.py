@@ -1,8 +1,8 @@
 """When each phone of a recording sounds, for a user's own voice: from its transcript.
 
 Where pocketsphinx is installed it aligns the recording with the transcript (to about 20 ms). Without it, or when it
-does not find the transcript in the recording, the mean durations of the table are stretched to the length of the
-speech."""
+does not find the transcript in the recording, mean lengths are stretched to the length of the speech
+(:mod:`engine.front_end.natural.aligning`)."""
 
 from __future__ import annotations
 
@@ -14,32 +14,29 @@ import numpy as np
 
 from engine.audio.resampling import resample
 from engine.errors import AudioError
-from engine.front_end.durations import DurationTable
-from engine.front_end.phonemiser import PhoneText
-from engine.front_end.phones import PAUSE, to_arpabet
 from engine.front_end.timed_phone import TimedPhone
 
 if TYPE_CHECKING:
     import pocketsphinx
 
 FORCED = "pocketsphinx"
-TABLE = "duration table"
+MEAN_LENGTHS = "mean lengths"
 ESTIMATED = (
     "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well; to "
     "have it measured, install pocketsphinx and check that the transcript has exactly the words of the recording."
 )
-"""A note for the user where :data:`TABLE` was the method."""
+"""A note for the user where :data:`MEAN_LENGTHS` was the method."""
 
 ALIGNER_RATE = 16000
 ALIGNER_FRAMES_PER_SECOND = 100
 QUIET = 10 ** (-35 / 20)
 """Speech begins and ends where the level of 10 ms is this share of the loudest."""
 SLOWEST, FASTEST = 3.5, 0.3
-"""A recording longer or shorter by this factor than the table expects does not say what the transcript says."""
+"""A recording longer or shorter by this factor than expected does not say what the transcript says."""
 
 
 Segment = tuple[str, float, float]
-"""A phone of the aligner's, or :data:`PAUSE`, with start and end in seconds."""
+"""A phone of the aligner's with start and end in seconds."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Alignment:
 
     phones: tuple[TimedPhone, ...]
     method: str
-    """``pocketsphinx`` or ``duration table``."""
+    """``pocketsphinx`` or ``mean lengths``."""
 
 
 class Aligner(Protocol):
@@ -57,23 +54,6 @@ class Aligner(Protocol):
     def heard(self, samples: np.ndarray, rate: int, transcript: str) -> Alignment:
         """The phones of a recording (n,) at ``rate`` Hz. Raises :class:`AudioError` and
         :class:`engine.errors.TextError`."""
-
-
-def align(samples: np.ndarray, rate: int, transcript: PhoneText, table: DurationTable, voice: str = "") -> Alignment:
-    """Align mono ``samples`` (n,) at ``rate`` Hz. ``voice`` is the table's voice that the speaker is most like, if any.
-
-    Raises :class:`AudioError` when the recording is silent or cannot be of this transcript.
-    """
-    expected = float(table.seconds(transcript.phones, voice).sum())
-    start, end = checked_span(samples, rate, expected)
-    words = [to_arpabet(transcript.phones[word.first : word.last]) for word in transcript.words]
-    forced = _named(forced_segments(samples, rate, words), [phone for phone in transcript.phones if phone != PAUSE])
-    if forced:
-        return Alignment(_closed(forced, len(samples) / rate), FORCED)
-    seconds = table.seconds(transcript.phones, voice) * (end - start) / expected
-    ends = (start + np.cumsum(seconds)).tolist()
-    stretched = list(zip(transcript.phones, [start, *ends[:-1]], ends, strict=True))
-    return Alignment(_closed(stretched, len(samples) / rate), TABLE)
 
 
 def speech_span(samples: np.ndarray, rate: int) -> tuple[float, float]:
@@ -100,8 +80,8 @@ def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float
 
 
 def forced_segments(samples: np.ndarray, rate: int, words: Sequence[str]) -> list[Segment]:
-    """Segments of a recording as pocketsphinx finds them, for ``words`` in its phones with blanks in between; empty if
-    it is missing or does not find them."""
+    """Segments of a recording in which pocketsphinx finds ``words``, given in its phones with blanks in between; empty
+    if it is missing or does not find them."""
     try:
         import pocketsphinx
     except ImportError:
@@ -118,37 +98,21 @@ def forced_segments(samples: np.ndarray, rate: int, words: Sequence[str]) -> lis
             return []
         decoder.set_alignment()
         _run(decoder, raw)
-        return [_segment(phone) for word in decoder.get_alignment() for phone in word]
+        return [_segment(phone) for word in decoder.get_alignment() for phone in word if not _is_silence(phone)]
     except RuntimeError:
         return []
 
 
 def _segment(found: Any) -> Segment:
-    silent = found.name == "SIL" or found.name.startswith("+")
     start, end = (place / ALIGNER_FRAMES_PER_SECOND for place in (found.start, found.start + found.duration))
-    return PAUSE if silent else found.name, start, end
+    return found.name, start, end
+
+
+def _is_silence(found: Any) -> bool:
+    return found.name == "SIL" or found.name.startswith("+")
 
 
 def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
     decoder.start_utt()
     decoder.process_raw(raw, full_utt=True)
     decoder.end_utt()
-
-
-def _named(segments: Sequence[Segment], phones: Sequence[str]) -> list[TimedPhone]:
-    """Segments under our own phone names (pocketsphinx has no schwa); empty when they are not these phones."""
-    left = list(phones)[::-1]
-    named: list[TimedPhone] = []
-    for name, start, end in segments:
-        if name != PAUSE and not left:
-            return []
-        named.append((PAUSE if name == PAUSE else left.pop(), start, end))
-    return [] if left else named
-
-
-def _closed(phones: Sequence[TimedPhone], length: float) -> tuple[TimedPhone, ...]:
-    """``phones`` with pauses before the first and after the last, so that they cover ``length`` seconds."""
-    first, last = phones[0][1], phones[-1][2]
-    before = [(PAUSE, 0.0, first)] if first > 0 else []
-    after = [(PAUSE, last, length)] if last < length else []
-    return (*before, *phones, *after)

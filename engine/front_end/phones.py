@@ -1,8 +1,8 @@
-"""The phone set of the bundled models: 40 English phones and a pause.
+"""Phones: those of the pronunciation dictionary, and those that a checkpoint reads.
 
-The set is that of flite's US English voices (CMU's ARPAbet in lower case without stress), with the unstressed ``ah``
-kept apart as ``ax`` and ``axr`` merged into ``er``. A model's ``vocab.txt`` lists the same phones, one a line, in the
-order of its embedding; that file decides the order.
+The dictionary's (:mod:`engine.front_end.lexicon`) are CMU's ARPAbet in lower case without stress, with the unstressed
+``ah`` kept apart as ``ax``. The bundled models read those of natural speech (:mod:`engine.front_end.natural.phones`). A
+model's ``vocab.txt`` lists them, one a line, in the order of its embedding; that file decides the order.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from engine.errors import CheckpointError
 from engine.front_end.natural.phones import EDGE
 from engine.front_end.natural.phones import PHONES as NATURAL_PHONES
 
-PAUSE = "pau"
-
 VOWELS = frozenset("aa ae ah ao aw ax ay eh er ey ih iy ow oy uh uw".split())
 
 CONSONANTS = frozenset("b ch d dh f g hh jh k l m n ng p r s sh t th v w y z zh".split())
 
-NATURAL = frozenset(NATURAL_PHONES)
+EARLIER = "pau"
+"""A phone of the models that earlier versions made, which read the dictionary's phones and pauses."""
 
 
 def fold_arpabet(symbol: str) -> str:
-    """A phone of this set for a CMU dictionary symbol with stress: ``AH0`` is ``ax``, ``ER1`` is ``er``, ``IY1`` is
-    ``iy``."""
+    """A phone of the dictionary for a symbol with stress: ``AH0`` is ``ax``, ``ER1`` is ``er``, ``IY1`` is ``iy``."""
     if symbol == "AH0":
         return "ax"
     return symbol.rstrip("012").lower()
@@ -50,25 +48,31 @@ class PhoneVocabulary:
         object.__setattr__(self, "index", {phone: number for number, phone in enumerate(self.phones)})
 
     @classmethod
+    def read(cls, listed: str) -> PhoneVocabulary:
+        """From a list with spaces or line ends in between. Raises :class:`CheckpointError` when it is no list of
+        phones, or one of an earlier version."""
+        phones = tuple(listed.split())
+        if EARLIER in phones:
+            raise CheckpointError(
+                "The model was made with an earlier version of Paretone, whose phones this one cannot read; train it "
+                "again with paretone train, or open it with that version."
+            )
+        unknown = sorted(set(phones) - set(NATURAL_PHONES))
+        if unknown or EDGE not in phones or len(set(phones)) != len(phones):
+            what = f"{unknown[0]!r} is not a phone" if unknown else f"{EDGE!r} is missing or a phone is listed twice"
+            raise CheckpointError(f"The model's list of phones cannot be used: {what}; restore the model folder.")
+        return cls(phones)
+
+    @classmethod
     def load(cls, path: Path) -> PhoneVocabulary:
-        """Read ``vocab.txt``. Raises :class:`CheckpointError` when it is missing or is no list of phones."""
+        """Read ``vocab.txt``. Raises :class:`CheckpointError` as :meth:`read` does, and when it is missing."""
         try:
-            phones = tuple(path.read_text(encoding="utf-8").split())
+            listed = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise CheckpointError(
                 f"The phone list {path} cannot be read ({error}); restore the model folder."
             ) from error
-        alphabet, silence = (NATURAL, EDGE) if EDGE in phones else (VOWELS | CONSONANTS | {PAUSE}, PAUSE)
-        unknown = sorted(set(phones) - alphabet)
-        if unknown or silence not in phones or len(set(phones)) != len(phones):
-            what = f"{unknown[0]!r} is not a phone" if unknown else f"{silence!r} is missing or a phone is listed twice"
-            raise CheckpointError(f"{path} is not a list of phones: {what}; restore the model folder.")
-        return cls(phones)
-
-    @property
-    def natural(self) -> bool:
-        """Whether they are the phones of natural speech (:mod:`engine.front_end.natural`)."""
-        return EDGE in self.index
+        return cls.read(listed)
 
     def ids(self, phones: Iterable[str]) -> np.ndarray:
         """(n,) int64 indices of ``phones``. Raises :class:`CheckpointError` for a phone that the model lacks."""

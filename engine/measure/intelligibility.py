@@ -22,8 +22,10 @@ import numpy as np
 
 from engine.audio.resampling import resample
 from engine.errors import AudioError, PlainError, TextError
-from engine.front_end.phonemiser import Phonemiser
+from engine.front_end.letter_to_sound import default_letter_to_sound
+from engine.front_end.lexicon import default_lexicon
 from engine.front_end.phones import to_arpabet
+from engine.front_end.pronunciation import Pronouncer
 from engine.measure.bootstrap import bootstrap, rate
 
 if TYPE_CHECKING:
@@ -142,7 +144,7 @@ def _dictionary(words: set[str], known: str) -> str:
     """The lines of pocketsphinx's own dictionary for ``words``, and our pronunciations of those that it lacks. (With
     the whole dictionary, starting the decoder takes many seconds.)"""
     lines = [line for line in known.splitlines() if line.partition(" ")[0].partition("(")[0] in words]
-    pronounce = Phonemiser().pronouncer.pronounce
+    pronounce = Pronouncer(default_lexicon(), default_letter_to_sound).pronounce
     for word in sorted(words - {line.partition(" ")[0] for line in lines}):
         lines.append(f"{word} {to_arpabet(pronounce(word).phones)}")
     return "\n".join([*lines, ""])

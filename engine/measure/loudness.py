@@ -103,6 +103,13 @@ class LevelMatch:
     """LUFS of each take before its gain."""
 
 
+def gain_to(target: float, samples: np.ndarray, rate: int) -> float:
+    """The gain in dB that brings mono ``samples`` to ``target`` LUFS; less where a true peak would exceed
+    :data:`HIGHEST_PEAK`."""
+    level = integrated_loudness(samples, rate).lufs
+    return min(target - level, HIGHEST_PEAK - true_peak(samples)) if np.isfinite(level) else 0.0
+
+
 def matching_gains(takes: Sequence[tuple[np.ndarray, int]]) -> LevelMatch:
     """Gains that bring takes, pairs of mono samples and rate, to the level of the quietest; lower still where a true
     peak would exceed :data:`HIGHEST_PEAK`. Nothing is limited or clipped."""

@@ -16,12 +16,10 @@ from engine.models.llasa.config import OPTIONS as LLASA_OPTIONS
 from engine.models.megatts3.config import BUNDLED_OPTIONS as MEGATTS3_MINI_OPTIONS
 from engine.models.megatts3.config import ENCODER, LATENTS, no_latents
 from engine.models.megatts3.config import OPTIONS as MEGATTS3_OPTIONS
-from engine.models.minis.folder import is_natural
 from engine.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
-from engine.models.minis.lm_mini.voices import no_mean_mel
 from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
-from engine.models.shipped_voices import ARCTIC, NATURAL, names_of, voices_of
+from engine.models.shipped_voices import shipped_voices
 from engine.paths import data_folder, resource
 from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.editions import owner_of_voice
@@ -57,10 +55,6 @@ class CatalogueEntry:
     released_voices: bool = False
     """Whether it speaks only in voices whose latents were released, pairs of ``name.wav`` and ``name.npy``, which it
     transcribes itself."""
-    own_recordings: bool = True
-    """Whether it can speak as in a recording of the user's own; a folder of natural speech can in any case."""
-    voice_set: str = NATURAL
-    """Which of the shipped voices it is offered; see :mod:`engine.models.shipped_voices`."""
     architectures: tuple[str, ...] = ()
     """Names of the released architectures that its files may have; any other is described by a sidecar in their
     folder."""
@@ -184,29 +178,26 @@ MODELS: tuple[CatalogueEntry, ...] = (
     CatalogueEntry(
         "lm-mini",
         "LM mini",
-        "10 million parameters, token by token, two voices, English; ships with Paretone.",
+        "11 million parameters, token by token, five voices, English; ships with Paretone.",
         "language",
         APACHE,
         "lm-mini",
         LM_MINI_OPTIONS,
         bundled=True,
-        vocoder="vocos-mini",
-        voice_set=ARCTIC,
+        vocoder="natural-vocoder",
         loader="lm_mini",
-        own_recordings=False,
     ),
     CatalogueEntry(
         "omni-mini",
         "Omni mini",
-        "6 million parameters in OmniVoice's layout, two voices, English; ships with Paretone.",
+        "9 million parameters in OmniVoice's layout, five voices, English; ships with Paretone.",
         "masked",
         APACHE,
         "omni-mini",
         OMNI_MINI_OPTIONS,
-        default_options=Values(steps=16, position_temperature=0.0),
+        default_options=Values(steps=16, position_temperature=1.0, guidance=1.4),
         bundled=True,
-        vocoder="vocos-mini",
-        voice_set=ARCTIC,
+        vocoder="natural-vocoder",
         loader="omni_mini",
     ),
     CatalogueEntry(
@@ -247,11 +238,6 @@ VOICES = "voices"
 """Folder of released voices, in that of their model."""
 
 
-def shipped_voices() -> tuple[str, ...]:
-    """Ids of the voices that ship, of all models."""
-    return tuple(dict.fromkeys(name for one in MODELS for name in names_of(one.voice_set)))
-
-
 def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     """The voices that come with ``model``, whose files lie in ``folder`` if given.
 
@@ -261,15 +247,13 @@ def voices(model: str = MODELS[0].id, folder: str = "") -> tuple[Voice, ...]:
     chosen = entry(model)
     if chosen.released_voices:
         return _released_voices((Path(folder) if folder else chosen.folder) / VOICES)
-    return voices_of(chosen.voice_set)
+    return shipped_voices()
 
 
 def voice_problem(audio: Path, model: str, folder: str = "") -> str:
     """Why ``model``, whose files lie in ``folder`` if given, cannot speak in the voice of a recording, or ``""``."""
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
-    if not chosen.own_recordings and not is_natural(place):
-        return no_mean_mel(audio.name, chosen.title, names_of(chosen.voice_set))
     encoder = place / ENCODER
     able = not chosen.released_voices or audio.with_suffix(LATENTS).is_file() or encoder.is_file()
     return "" if able else no_latents(audio)

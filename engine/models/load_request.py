@@ -14,7 +14,6 @@ from engine.errors import CheckpointError
 from engine.models.base import ModelInfo
 from engine.models.catalogue import CatalogueEntry
 from engine.models.minis.natural.vocoder import LatentVocoder
-from engine.models.networks.vocos import Vocos
 from engine.models.vocoders import Vocoder, load_vocoder
 
 
@@ -63,10 +62,6 @@ class LoadRequest:
     def vocoder(self) -> Vocoder:
         """The model's vocoder, read. Raises :class:`CheckpointError`."""
         return load_vocoder(self._announced_vocoder(), self.device, self.check)
-
-    def vocos(self) -> Vocos:
-        """The same for a model that needs a Vocos."""
-        return Vocos.load(self._announced_vocoder(), self.device, self.check)
 
     def natural_vocoder(self) -> LatentVocoder:
         """The same for a model of natural speech."""

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine import failures
 from engine.errors import StudyError
+from engine.extras import NO_CLUSTER
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver
 from engine.models.silent_observer import SilentObserver
-from engine.studies.extras import NO_CLUSTER
 from engine.studies.running import WorkerLost
 from engine.studies.tasks import Equipment, Outcome, Task
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from engine.errors import SettingError, StudyError
+from engine.extras import NO_SEARCH
 from engine.measure.metrics import metric
 from engine.models import catalogue
 from engine.setting.knobs import Values, checked
-from engine.studies.extras import NO_SEARCH
 from engine.studies.front import costs_of, front
 from engine.studies.results import figures_of
 from engine.studies.space import Range, Search, VariedKnob

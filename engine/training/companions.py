@@ -108,8 +108,8 @@ def rates_of(request: CompanionRequest, companion: Companion, teacher: Teacher) 
 
 
 def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) -> TokenData:
-    """Training data: spoken by the model itself, recorded, or both, cached in the work folder. Raises
-    :class:`TrainingError` if it is too little."""
+    """Training data: spoken by the model itself, recorded, of a corpus, or all of these, cached in the work folder.
+    Raises :class:`TrainingError` if it is too little."""
     training: list[SpokenTokens] = []
     held_out: list[SpokenTokens] = []
     origins = []
@@ -125,10 +125,17 @@ def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) ->
         training += recorded[0]
         held_out += recorded[1]
         origins.append(f"{len(recorded[0])} recordings of {manifest.name}")
+    if request.corpus:
+        corpus = Path(request.corpus)
+        follower.status(f"Preparing the corpus {corpus.name}")
+        clips = teacher.read_corpus(corpus, Path(request.work))
+        training += clips[0]
+        held_out += clips[1]
+        origins.append(f"{len(clips[0])} clips of {corpus.name}")
     if len(training) + len(held_out) < FEWEST or not held_out:
         raise TrainingError(
             f"There are {len(training)} utterances to train on and {len(held_out)} to validate on, which is too few: "
-            "generate more sentences, or give a manifest of recordings."
+            "generate more sentences, or give recordings: a manifest, or a corpus of natural speech."
         )
     return TokenData(tuple(training), tuple(held_out), ", ".join(origins))
 

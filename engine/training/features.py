@@ -22,14 +22,10 @@ from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
 from engine.errors import PlainError, TextError, TrainingError
 from engine.files import reason
-from engine.front_end.alignment import align
-from engine.front_end.durations import DurationTable
 from engine.front_end.frame_phones import labels
 from engine.front_end.natural.reading import NaturalReader
-from engine.front_end.phonemiser import Phonemiser
 from engine.front_end.phones import PhoneVocabulary
-from engine.front_end.timed_phone import TimedPhone
-from engine.models.f5.checkpoint import NATURAL_PHONES, PHONES, F5Checkpoint
+from engine.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel
 from engine.models.f5.text import Vocabulary, encode, require_speakable
@@ -77,49 +73,15 @@ class RowReader(Protocol):
         """(tokens,) ids and (frames, bands) mel. Raises :class:`PlainError`."""
 
 
-class PhoneTexts(Protocol):
-    """A text front end that gives phones."""
-
-    def check(self, text: str) -> None:
-        """Raise :class:`TextError` when ``text`` cannot be read."""
-
-    def aligned(self, samples: np.ndarray, row: ManifestRow) -> tuple[TimedPhone, ...]:
-        """The phones of a recording (n,) at 24 kHz."""
-
-
-class TablePhones:
-    """Phones of the lexicon, with mean durations from a table."""
-
-    def __init__(self, durations: DurationTable) -> None:
-        self._durations, self._phonemise = durations, Phonemiser()
-
-    def check(self, text: str) -> None:
-        self._phonemise(text)
-
-    def aligned(self, samples: np.ndarray, row: ManifestRow) -> tuple[TimedPhone, ...]:
-        return align(samples, SAMPLE_RATE, self._phonemise(row.text), self._durations, row.voice).phones
-
-
-class NaturalPhones:
-    """Phones of natural speech."""
-
-    def __init__(self) -> None:
-        self._reader = NaturalReader()
-
-    def check(self, text: str) -> None:
-        self._reader.text(text)
-
-    def aligned(self, samples: np.ndarray, row: ManifestRow) -> tuple[TimedPhone, ...]:
-        return self._reader.heard(samples, SAMPLE_RATE, row.text).phones
-
-
 class PhoneReader:
-    """One phone a frame, as the row gives them or aligned; levelled and cut as prompts are at synthesis."""
+    """One phone of natural speech a frame, as the row gives them or aligned; levelled and cut as prompts are at
+    synthesis."""
 
     joins = True
 
-    def __init__(self, vocabulary: PhoneVocabulary, texts: PhoneTexts) -> None:
-        self._vocabulary, self._texts = vocabulary, texts
+    def __init__(self, vocabulary: PhoneVocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._texts = NaturalReader()
         self._mel = MelFrontEnd()
 
     def check(self, row: ManifestRow) -> None:
@@ -128,23 +90,16 @@ class PhoneReader:
             raise ValueError(f"the model has no phone {unknown[0]!r}")
         if not row.phones:
             try:
-                self._texts.check(row.text)
+                self._texts.text(row.text)
             except TextError as error:
                 raise ValueError(str(error)) from None
 
     def read(self, row: ManifestRow) -> tuple[np.ndarray, np.ndarray]:
         samples = _samples(row, levelled=True)
         frames = len(samples) // HOP
-        phones = row.phones or self._texts.aligned(samples.numpy(), row)
+        phones = row.phones or self._texts.heard(samples.numpy(), SAMPLE_RATE, row.text).phones
         ids = labels(phones, frames, self._vocabulary, SAMPLE_RATE, HOP)
         return ids, self._mel(samples[: frames * HOP])[0, :frames].numpy()
-
-
-class NaturalPhoneReader(PhoneReader):
-    """With the phones of natural speech."""
-
-    def __init__(self, vocabulary: PhoneVocabulary) -> None:
-        super().__init__(vocabulary, NaturalPhones())
 
 
 class CharacterReader:
@@ -169,11 +124,8 @@ class CharacterReader:
 def reader(checkpoint: F5Checkpoint) -> RowReader:
     """Reader of texts for the model of ``checkpoint``. Raises :class:`engine.errors.CheckpointError`."""
     folder = checkpoint.path.parent
-    if checkpoint.text_front_end == PHONES:
-        durations = DurationTable.load(folder / "durations.json")
-        return PhoneReader(PhoneVocabulary.load(folder / "vocab.txt"), TablePhones(durations))
     if checkpoint.text_front_end == NATURAL_PHONES:
-        return NaturalPhoneReader(PhoneVocabulary.load(folder / "vocab.txt"))
+        return PhoneReader(PhoneVocabulary.load(folder / "vocab.txt"))
     if checkpoint.tokenizer == "byte":
         return CharacterReader(None, "byte")
     vocabulary = Vocabulary.read(folder / "vocab.txt")

@@ -13,12 +13,14 @@ from engine.models.catalogue import CatalogueEntry
 from engine.models.families.training_layout import HuggingFaceNames
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.load_request import LoadRequest
-from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
+from engine.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
 from engine.models.minis.lm_mini.parts import LmMiniParts, read_parts
 from engine.sampling.tokens import Nucleus
 from engine.training.everyday import corpus_sentences
 from engine.training.follower import Follower
+from engine.training.natural_corpus import open_corpus
 from engine.training.recorded_tokens import record_tokens
+from engine.training.said_tokens import said_tokens
 from engine.training.self_generated import TOGETHER, speak_tokens
 from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate
 from engine.training.teacher import Teacher, Utterances
@@ -45,10 +47,8 @@ class LmMiniTeacher(Teacher):
         return collate(items, self.layout)
 
     def sentences(self, count: int) -> list[str]:
-        """Those of natural speech are what people write."""
-        if self.layout.vocabulary.natural:
-            return corpus_sentences(count, excluded=self.unseen)
-        return super().sentences(count)
+        """What people write."""
+        return corpus_sentences(count, excluded=self.unseen)
 
     def speak(
         self, sentences: Sequence[str], voices: Sequence[Voice], seed: int, device: str, follower: Follower
@@ -58,7 +58,10 @@ class LmMiniTeacher(Teacher):
         return speak_tokens(self.network, self.layout, front_end, voices, sentences, self.sampler, seed, progress)
 
     def record(self, manifest: Path, work: Path, follower: Follower) -> tuple[Utterances, Utterances]:
-        return record_tokens(manifest, self.folder, self.parts, work, follower.progress)
+        return record_tokens(manifest, self.parts, work, follower.progress)
+
+    def read_corpus(self, corpus: Path, work: Path) -> tuple[Utterances, Utterances]:
+        return said_tokens(open_corpus(corpus), self.parts.coding.codec, self.folder.root / TOKENIZER, work)
 
     @cached_property
     def parts(self) -> LmMiniParts:

@@ -1,9 +1,9 @@
 """A manifest: the CSV file that lists recordings to train on with their texts.
 
 Columns, named in the first line: ``audio`` (a file that libsndfile reads; relative to the manifest) and ``text``; if
-wanted ``phones`` (for models that read phones: ``phone:end`` in seconds, separated by blanks, as ``flite -psdur``
-prints them; without it the recording is aligned), ``voice`` (rows of one voice may be joined into prompt and speech)
-and ``set`` (``train`` or ``validation``; without it some rows are kept back).
+wanted ``phones`` (for models that read phones: ``phone:end`` in seconds, separated by blanks; without it the recording
+is aligned), ``voice`` (rows of one voice may be joined into prompt and speech) and ``set`` (``train`` or
+``validation``; without it some rows are kept back).
 
 A manifest with a mistake is refused as a whole, before any work, with every line at fault.
 """
@@ -11,7 +11,6 @@ A manifest with a mistake is refused as a whole, before any work, with every lin
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,9 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from engine.errors import TrainingError
-from engine.files import write_atomically
 from engine.front_end.timed_phone import TimedPhone
-from engine.training.corpora import Clip
 
 REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
@@ -86,44 +83,6 @@ def refuse(path: Path, problems: Sequence[tuple[int, str]]) -> None:
         more = f"\n  and {rest} more" if rest > 0 else ""
         lines = "1 line" if len(problems) == 1 else f"{len(problems)} lines"
         raise TrainingError(f"The manifest {path} cannot be used; correct or remove {lines}:\n{named}{more}")
-
-
-def write_manifest(path: Path, rows: Sequence[ManifestRow]) -> None:
-    """Write ``rows`` as a manifest with all columns, whole or not at all; recordings in its folder are named relative
-    to it."""
-    table = io.StringIO(newline="")
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow([*REQUIRED, *OPTIONAL])
-    for row in rows:
-        audio = row.audio.relative_to(path.parent) if row.audio.is_relative_to(path.parent) else row.audio
-        phones = " ".join(f"{phone}:{end:.4f}" for phone, _, end in row.phones)
-        which = VALIDATION if row.held_out else TRAIN
-        writer.writerow([audio.as_posix(), row.text, phones, row.voice, which])
-    write_atomically(path, table.getvalue().encode())
-
-
-def write_clips(
-    path: Path, training: Sequence[Clip], held_out: Sequence[Clip], check: Callable[[], None] = lambda: None
-) -> None:
-    """Write a corpus as a manifest, its recordings next to it as 24-bit FLAC (16 bits would lift the silent bands
-    above 8 kHz far above where models know them). Recordings that are there already are kept. ``check`` may
-    raise to cancel."""
-    import soundfile
-
-    from engine.models.f5.config import SAMPLE_RATE
-
-    rows = []
-    for is_held_out, clips in ((False, training), (True, held_out)):
-        for number, clip in enumerate(clips):
-            check()
-            audio = path.parent / clip.voice / f"{VALIDATION if is_held_out else TRAIN}-{number:05d}.flac"
-            audio.parent.mkdir(parents=True, exist_ok=True)
-            if not audio.exists():
-                unfinished = audio.with_suffix(".part")
-                soundfile.write(unfinished, clip.samples, SAMPLE_RATE, subtype="PCM_24", format="FLAC")
-                unfinished.replace(audio)
-            rows.append(ManifestRow(0, audio, clip.text, clip.phones, clip.voice, is_held_out))
-    write_manifest(path, rows)
 
 
 def _cells(file: TextIO, path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -41,11 +41,13 @@ class TrainingRequest:
 class CompanionRequest(TrainingRequest):
     """Train a smaller companion of the language model ``model``.
 
-    The model speaks ``sentences`` a voice itself and learns from that; recordings of the manifest come in addition, or
-    alone where ``sentences`` is 0.
+    The model speaks ``sentences`` a voice itself and learns from that; recordings of the manifest and clips of the
+    corpus come in addition, or alone where ``sentences`` is 0.
     """
 
     sentences: int = 600
+    corpus: str = ""
+    """Folder of a corpus of natural speech, for models that speak naturally."""
     positions: int = 1_600
     """Phones and tokens of a step."""
     rate: float | None = None

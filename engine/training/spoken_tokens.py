@@ -24,9 +24,8 @@ from engine.training.batch_queue import QueuedClip
 from engine.training.corpus import Corpus
 from engine.training.moving import moved
 
-FRAMES = (60, 420)
-"""Mel frames of the clips that are used: shorter ones are hardly sentences, longer ones would fill a batch alone."""
-
+SHORTEST = 60
+"""Mel frames of the shortest clips that are used: shorter ones are hardly sentences."""
 
 NOTHING = np.zeros(0, np.int16)
 
@@ -102,13 +101,13 @@ Spoken = TypeVar("Spoken", bound=QueuedClip)
 
 
 def corpus_tokens(
-    corpus: Corpus[Spoken], encode: Callable[[Spoken], SpokenTokens], kept: Path, longest: int = FRAMES[1]
+    corpus: Corpus[Spoken], encode: Callable[[Spoken], SpokenTokens], kept: Path, longest: int
 ) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
     """All clips of usable length, at most ``longest`` mel frames, through ``encode``, those to train on and those held
     out; they are kept in the folder ``kept``, which must belong to corpus and codec."""
 
     def tokens(clips: Sequence[Spoken], path: Path) -> tuple[SpokenTokens, ...]:
-        usable = (clip for clip in clips if FRAMES[0] <= clip.frames <= longest)
+        usable = (clip for clip in clips if SHORTEST <= clip.frames <= longest)
         return kept_tokens(path, lambda: [encode(clip) for clip in usable])
 
     return tokens(corpus.training, kept / "training.npz"), tokens(corpus.held_out, kept / "held-out.npz")

@@ -77,6 +77,13 @@ class Teacher(ABC):
         """Recordings to train on, and held-out ones, as the model hears them. What was prepared is found again in
         ``work``. Raises :class:`engine.errors.PlainError`."""
 
+    def read_corpus(self, corpus: Path, work: Path) -> tuple[Utterances, Utterances]:
+        """Clips of a corpus of natural speech to train on, and held-out ones. What was prepared is found again in
+        ``work``. Raises :class:`engine.errors.PlainError`, too, for a model that does not speak naturally."""
+        raise TrainingError(
+            f"{self.entry.title} does not learn from a corpus of natural speech: give a manifest of recordings."
+        )
+
 
 class OfficialTeacher(Teacher):
     """A model that finds out for itself where in a text it is: its sequences are text, then speech."""

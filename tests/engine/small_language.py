@@ -7,7 +7,6 @@ when :data:`END_SCORE` says so.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -15,17 +14,16 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS
+from engine.front_end.natural.phones import PHONES
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, LayerImportance
 from engine.models.files.pruning import pruned
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
+from engine.models.minis.natural.layout import LATENT
 from engine.models.networks.causal import CausalConfig, CausalTransformer
-from tests.engine.front_end.arctic import DURATION_FILE
-from tests.voices import voice_names
+from engine.models.networks.quantised_mel import QuantisedMel
 
 LAYERS = 3
-PHONES = (PAUSE, *sorted(VOWELS | CONSONANTS))
 CODES = 24
 END_OF_TEXT, FIRST_CODE = len(PHONES), len(PHONES) + 1
 START_OF_SPEECH, END_OF_SPEECH = FIRST_CODE + CODES, FIRST_CODE + CODES + 1
@@ -42,14 +40,14 @@ CONFIG = {
     "rms_norm_eps": 1e-5,
     "rope_theta": 10000.0,
 }
-TOKENIZER = SpeechTokenizerConfig(levels=(4, 3, 2), width=8, inner_width=8, decoder_token_layers=2)
+TOKENIZER = SpeechTokenizerConfig(bands=LATENT, levels=(4, 3, 2), width=8, inner_width=8, decoder_token_layers=2)
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 
 
 def write_model(root: Path, end_score: float = -100.0, seed: int = 0) -> Path:
     """Write the model's folder to ``root``. The score of the end is near ``end_score`` at every token: far below or
     far above all others, it never comes or comes at once."""
-    (root / "tokenizer").mkdir(parents=True)
+    root.mkdir(parents=True)
     torch.manual_seed(seed)
     save_file(_weights(end_score), root / "model.safetensors", {"format": "pt"})
     (root / "config.json").write_text(json.dumps(CONFIG))
@@ -62,12 +60,16 @@ def write_model(root: Path, end_score: float = -100.0, seed: int = 0) -> Path:
         "end_of_speech": END_OF_SPEECH,
     }
     (root / "layout.json").write_text(json.dumps(layout))
-    tokenizer = SpeechTokenizer(TOKENIZER)
-    save_file(tokenizer.state_dict(), root / "tokenizer" / "model.safetensors")
-    voices = {name: [-2.0] * TOKENIZER.bands for name in voice_names("lm-mini")}
-    (root / "tokenizer" / "config.json").write_text(json.dumps({**TOKENIZER.as_dict(), "voices": voices}))
-    shutil.copyfile(DURATION_FILE, root / "durations.json")
+    write_codec(root / "tokenizer", SpeechTokenizer(TOKENIZER))
     return root
+
+
+def write_codec(root: Path, codec: QuantisedMel) -> None:
+    """Write a random codec to ``root``. An untrained one says next to nothing: this one is as loud as speech."""
+    root.mkdir(parents=True, exist_ok=True)
+    codec.decoder["leave"].weight.detach().normal_(std=0.5)
+    save_file(codec.state_dict(), root / "model.safetensors")
+    (root / "config.json").write_text(json.dumps(codec.config.as_dict()))
 
 
 def _weights(end_score: float) -> dict[str, Tensor]:

@@ -16,11 +16,10 @@ from engine.models.base import Voice
 from engine.models.catalogue import entry
 from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from engine.models.shipped_voices import read_voice
-from engine.training.recipes.lm_recipe import SMALL_LM, LmOptions
-from engine.training.recipes.natural_language import NaturalLm, NaturalOmni
+from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
+from engine.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
 from engine.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
 from engine.training.recipes.natural_voices import NamedVoice, export
-from engine.training.recipes.omni_recipe import SMALL_OMNI, OmniOptions
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
 
 CPU = torch.device("cpu")

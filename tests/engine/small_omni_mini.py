@@ -6,21 +6,23 @@ Everything but its size is what the bundled model uses, voices and vocoder inclu
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 
-from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
+from engine.front_end.natural.phones import PHONES
+from engine.front_end.phones import PhoneVocabulary
+from engine.models.minis.natural.layout import LATENT
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
-from tests.engine.front_end.arctic import DURATION_FILE
-from tests.voices import voice_names
+from tests.engine.small_language import write_codec
 
-LAYOUT = Layout(PhoneVocabulary((PAUSE, *sorted(VOWELS | CONSONANTS))))
-CODEC = ResidualCodecConfig(codebooks=3, codes=12, numbers=6, width=8, inner_width=8, decoder_frame_layers=2)
+LAYOUT = Layout(PhoneVocabulary(PHONES))
+CODEC = ResidualCodecConfig(
+    bands=LATENT, codebooks=3, codes=12, numbers=6, width=8, inner_width=8, decoder_frame_layers=2
+)
 CONFIG = {
     "model_type": "omnivoice",
     "audio_vocab_size": CODEC.codes + 1,
@@ -44,7 +46,7 @@ CONFIG = {
 def write_model(root: Path, seed: int = 0, layers: int = 2) -> Path:
     """Write the model's folder to ``root``."""
     declared = {**CONFIG, "llm_config": {**CONFIG["llm_config"], "num_hidden_layers": layers}}
-    (root / "codec").mkdir(parents=True)
+    root.mkdir(parents=True)
     torch.manual_seed(seed)
     network = MaskedNetwork(MaskedConfig.read(declared))
     weights = {
@@ -53,15 +55,7 @@ def write_model(root: Path, seed: int = 0, layers: int = 2) -> Path:
     save_file(weights, root / "model.safetensors", {"format": "pt"})
     (root / "config.json").write_text(json.dumps(declared))
     (root / "layout.json").write_text(json.dumps(LAYOUT.as_dict()))
-    write_codec(root / "codec", CODEC)
-    shutil.copyfile(DURATION_FILE, root / "durations.json")
-    return root
-
-
-def write_codec(root: Path, config: ResidualCodecConfig) -> None:
-    """Write a random codec of ``config`` to ``root``."""
-    codec = ResidualCodec(config)
+    codec = ResidualCodec(CODEC)
     codec.quantiser.codebooks.normal_()
-    save_file(codec.state_dict(), root / "model.safetensors")
-    voices = {name: [-2.0] * config.bands for name in voice_names("omni-mini")}
-    (root / "config.json").write_text(json.dumps({**config.as_dict(), "voices": voices}))
+    write_codec(root / "codec", codec)
+    return root

@@ -15,8 +15,8 @@ from engine import models
 from engine.commands.technique_args import engaged
 from engine.errors import CheckpointError, PlainError, SettingError
 from engine.models.base import SpeechModel
-from engine.models.catalogue import shipped_voices
 from engine.models.f5.checkpoint import VariantUnknown
+from engine.models.shipped_voices import shipped_names
 from engine.setting.knobs import Values
 from engine.setting.setting import Engaged
 from tests.engine.command_line import Outcome, runner
@@ -110,7 +110,7 @@ def test_models(without_model: Callable[..., Outcome]) -> None:
     assert found["f5-mini"]["available"] is True
     assert found["F5TTS_v1_Base"]["licence"] == "CC-BY-NC-4.0"
     assert found["F5TTS_v1_Base"]["available"] is False
-    assert tuple(one["id"] for one in outcome.data["voices"]) == shipped_voices()
+    assert tuple(one["id"] for one in outcome.data["voices"]) == shipped_names()
     assert found["F5TTS_v1_Base"]["downloadable"] is True
     listed = without_model("models").out
     assert "f5-mini" in listed

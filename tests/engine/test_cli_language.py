@@ -95,7 +95,6 @@ SPEAK = ("speak", *MODEL, "--text", TEXT, "--out", "{place}/o.wav")
         (("calibrate", *MODEL, "--profile", "{place}/p.json"), 2, "Calibrating is for models that go from noise"),
         (("transfer", *MODEL, "--table", "{place}/official.json"), 2, "A strategy table is for models that go from"),
         (("view", "temporal-redundancy", *MODEL), 2, "LM mini belongs to"),
-        ((*SPEAK, "--voice", "{place}/me.wav"), 4, "mean spectrum"),
         ((*SPEAK, "--table", "{place}/official.json"), 2, "A strategy table is for models that go from"),
         ((*SPEAK, "--steps", "4"), 2, "--steps is not for LM mini, which has --temperature"),
         ((*SPEAK, "--temperature", "9"), 2, "Temperature must lie between 0 and 2"),
@@ -107,7 +106,6 @@ def test_what_is_not_for_language_models_is_refused(
     paretone: Callable[..., tuple[int, str, str]], tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
 ) -> None:
     (tmp_path / "official.json").write_text("[[[]]]")
-    soundfile.write(tmp_path / "me.wav", [0.1] * 24000, 24000)
     found, _, said = paretone(*(one.format(place=tmp_path) for one in arguments))
     assert (found, words in said) == (code, True), said
     assert "Traceback" not in said

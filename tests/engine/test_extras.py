@@ -15,7 +15,6 @@ from engine import extras, installing
 from engine.errors import Cancelled, PlainError
 from engine.extras import EXTRAS, Extra, named_in
 from engine.measure.evaluation.judges import JUDGES
-from engine.studies import extras as of_studies
 from tests.tiny_package import MODULE, tiny_package
 
 TINY = Extra("tiny", "Something tiny", (MODULE,))
@@ -128,11 +127,10 @@ def test_an_installed_package_tells_its_extras_by_its_metadata(tmp_path: Path, m
 
 
 def test_sentences_that_say_what_to_install_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (extras, of_studies):
-        monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     monkeypatch.setattr("engine.measure.evaluation.judges.find_spec", lambda name: None)
-    assert named_in(of_studies.why_no_search()).name == "search"
-    assert named_in(of_studies.why_no_cluster()).name == "cluster"
+    assert named_in(extras.why_no_search()).name == "search"
+    assert named_in(extras.why_no_cluster()).name == "cluster"
     assert named_in(extras.why_no_training()).name == "train"
     named = {one.name: named_in(one.problem()) for one in JUDGES}
     assert {name: one.name for name, one in named.items() if one} == {

@@ -62,12 +62,17 @@ def test_a_study_is_read_and_is_not_continued_with_other_weights(
 def test_takes_are_known_for_those_of_the_earlier_model() -> None:
     with Library(WRITTEN / "takes", read_only=True) as library:
         earlier = {one.setting.model for one in library.summaries() if is_replaced(one.setting.model, "", one.voice)}
-    assert earlier == {"f5-mini"}
+    assert earlier == {"f5-mini", "lm-mini", "omni-mini"}
 
 
-def test_a_profile_of_the_earlier_model_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("profile", "title"), [("ditreducio", "F5 mini"), ("lm-ssd", "LM mini"), ("omni-block", "Omni mini")]
+)
+def test_a_profile_of_the_earlier_model_says_so(
+    profile: str, title: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "speech.wav"
-    command = ["speak", "--quiet", "--profile", str(WRITTEN / "ditreducio.json"), "--text", "Hi there."]
+    command = ["speak", "--quiet", "--profile", str(WRITTEN / f"{profile}.json"), "--text", "Hi there."]
     assert main([*command, "--voice", "anna", "--out", str(out)]) != 0
-    assert "(the earlier F5 mini), but" in capsys.readouterr().err
+    assert f"(the earlier {title}), but" in capsys.readouterr().err
     assert not out.exists()

@@ -188,9 +188,9 @@ def test_root_gets_system_packages_installed(
     dev: ModuleType, installed: list[list[str]], debian: Callable[[int], None]
 ) -> None:
     debian(0)
-    dev.prepare_system([dev.Need("libportaudio2", "libportaudio.so.2"), dev.Need("flite", "flite")])
+    dev.prepare_system([dev.Need("libportaudio2", "libportaudio.so.2"), dev.Need("xvfb", "Xvfb")])
     assert [command[:2] for command in installed] == [["apt-get", "update"], ["apt-get", "install"]]
-    assert installed[1][-2:] == ["libportaudio2", "flite"]
+    assert installed[1][-2:] == ["libportaudio2", "xvfb"]
 
 
 def test_others_get_the_command(
@@ -200,9 +200,9 @@ def test_others_get_the_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     debian(1000)
-    dev.prepare_system([dev.Need("libportaudio2", "libportaudio.so.2"), dev.Need("flite", "flite")])
+    dev.prepare_system([dev.Need("libportaudio2", "libportaudio.so.2"), dev.Need("xvfb", "Xvfb")])
     assert installed == []
-    assert "sudo apt-get install libportaudio2 flite" in capsys.readouterr().out
+    assert "sudo apt-get install libportaudio2 xvfb" in capsys.readouterr().out
 
 
 def test_nothing_missing_means_nothing_done(

@@ -1,6 +1,6 @@
 """When each phone of a recording sounds, in the phones of natural speech: for a user's own voice, from its transcript.
 
-As :mod:`engine.front_end.alignment`, by pocketsphinx where it is installed, else by stretched mean lengths. Training
+By pocketsphinx where it is installed, else by stretched mean lengths. Training
 speech has some time for every blank between words; a recording has none where words run together, so blanks take
 a little from the sounds around them.
 """
@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.front_end.alignment import FORCED, TABLE, Alignment, Segment, checked_span, forced_segments
+from engine.front_end.alignment import FORCED, MEAN_LENGTHS, Alignment, Segment, checked_span, forced_segments
 from engine.front_end.natural.phones import EDGE, STRESSES, words
-from engine.front_end.phones import PAUSE
 from engine.front_end.timed_phone import TimedPhone
 
 BLANK_SECONDS = 0.025
@@ -42,7 +41,7 @@ def align_phones(samples: np.ndarray, rate: int, expected: Sequence[TimedPhone])
     times = _placed(spoken, found)
     if times is None:
         edges = start + np.cumsum([0.0, *seconds]) * (end - start) / seconds.sum()
-        return Alignment(_closed(spoken, edges.tolist(), len(samples) / rate), TABLE)
+        return Alignment(_closed(spoken, edges.tolist(), len(samples) / rate), MEAN_LENGTHS)
     return Alignment(_closed(spoken, times, len(samples) / rate), FORCED)
 
 
@@ -53,7 +52,7 @@ def _spelled(phones: Sequence[TimedPhone], word: Sequence[int]) -> str:
 def _placed(phones: Sequence[TimedPhone], segments: Sequence[Segment]) -> list[float] | None:
     """The edges of ``phones`` (n + 1) by the segments of their sounds; ``None`` if those are not theirs."""
     sounds = [place for word in words(phones) for place in word]
-    heard = [(start, end) for name, start, end in segments if name != PAUSE]
+    heard = [(start, end) for _, start, end in segments]
     if len(heard) != len(sounds):
         return None
     times = dict(zip(sounds, heard, strict=True))

@@ -18,7 +18,7 @@ from engine.front_end.natural.sentences import ReadSentence, ReadWord, SentenceR
 from engine.front_end.natural.tagger import default_tagger
 from engine.front_end.natural.unknown_words import default_unknown_words
 from engine.front_end.natural.writing import write_out
-from engine.front_end.phonemiser import MOST_NAMED, name_characters, nothing_to_say, require_text
+from engine.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
 
 _MARK = r"[;:,.!?—…()\"]"
 _HEARD = (

@@ -28,6 +28,8 @@ _SILENT = frozenset("',-._/")
 _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _DIGITS = frozenset((*ONES, *TENS))
 _PLURAL_LETTERS = re.compile(r"([A-Z]{2,})('?s)")
+MOST_PARTS = 32
+"""Longest run of parts that is looked up in the dictionary."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,9 @@ class SentenceReader:
         parts, end = word.parts, len(word.parts)
         following = context
         while end:
-            start, said = self._longest(parts[:end], following)
+            first = max(0, end - MOST_PARTS)
+            start, said = self._longest(parts[first:end], following)
+            start += first
             if said is None and parts[end - 1].text not in _SILENT:
                 word.listed = False
                 return self._by_spelling(word.text)

@@ -17,21 +17,25 @@ if TYPE_CHECKING:
     from engine.measure.evaluation.speakers import VoiceJudge
 
 
-@lru_cache(maxsize=1)
 def naturalness_judge() -> NaturalnessJudge | None:
-    """The judge of naturalness; ``None`` if its weights are not installed."""
-    if judge_named("naturalness").problem():
-        return None
+    """The judge of naturalness; ``None`` while its weights are not installed."""
+    return None if judge_named("naturalness").problem() else _naturalness_judge()
+
+
+def voice_judge() -> VoiceJudge | None:
+    """The judge of voices; ``None`` while its weights are not installed."""
+    return None if judge_named("voice").problem() else _voice_judge()
+
+
+@lru_cache(maxsize=1)
+def _naturalness_judge() -> NaturalnessJudge:
     from engine.measure.evaluation.naturalness import load
 
     return load((), Path(), "cpu")
 
 
 @lru_cache(maxsize=1)
-def voice_judge() -> VoiceJudge | None:
-    """The judge of voices; ``None`` if its weights are not installed."""
-    if judge_named("voice").problem():
-        return None
+def _voice_judge() -> VoiceJudge:
     from engine.measure.evaluation.speakers import load
 
     return load((), Path(), "cpu")

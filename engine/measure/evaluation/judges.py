@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.by_name import by_name
 from engine.errors import PlainError
+from engine.extras import DISTILLMOS, RESEMBLYZER
 from engine.measure.metrics import JUDGED
 from engine.models.base import Voice
 from engine.paths import data_folder
@@ -121,13 +122,13 @@ JUDGES: tuple[JudgeKind, ...] = (
         "naturalness",
         "Naturalness (DistillMOS)",
         "engine.measure.evaluation.naturalness",
-        weights="distillmos==0.9.1",
+        weights=DISTILLMOS,
     ),
     JudgeKind(
         "voice",
         "Voice similarity (Resemblyzer)",
         "engine.measure.evaluation.speakers",
-        weights="resemblyzer==0.1.4",
+        weights=RESEMBLYZER,
     ),
     JudgeKind(
         "melody",

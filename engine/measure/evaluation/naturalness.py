@@ -24,8 +24,7 @@ from engine.errors import CheckpointError, PlainError
 from engine.measure.evaluation.judged_speech import speech_in
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
-from engine.models.files.checkpoints import load_strictly, read_checkpoint
-from engine.models.networks.shapes import uninitialised
+from engine.models.files.checkpoints import loaded_strictly, read_checkpoint
 
 NAME = "naturalness"
 PACKAGE, FILE = "distillmos", "weights/distill_mos_v7.pt"
@@ -159,10 +158,7 @@ def read_network(path: Path) -> NaturalnessNetwork:
     weights = read_checkpoint(path).get("model")
     if not isinstance(weights, dict):
         raise CheckpointError(f"{path} holds no weights of DistillMOS; install the package {PACKAGE} again.")
-    with uninitialised():
-        network = NaturalnessNetwork().eval()
-    load_strictly(network, weights, str(path))
-    return network
+    return loaded_strictly(NaturalnessNetwork, weights, str(path)).eval()
 
 
 def windows(samples: np.ndarray) -> np.ndarray:

@@ -28,8 +28,7 @@ from engine.errors import CheckpointError, PlainError
 from engine.measure.evaluation.judged_speech import RATE, speech_in
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
-from engine.models.files.checkpoints import load_strictly, read_checkpoint
-from engine.models.networks.shapes import uninitialised
+from engine.models.files.checkpoints import loaded_strictly, read_checkpoint
 
 NAME = "voice"
 FIGURE = "voice_similarity"
@@ -86,11 +85,8 @@ def read_network(path: Path) -> VoiceNetwork:
     weights = read_checkpoint(path).get("model_state")
     if not isinstance(weights, dict):
         raise CheckpointError(f"{path} holds no weights of Resemblyzer; install the package {PACKAGE} again.")
-    with uninitialised():
-        network = VoiceNetwork().eval()
     kept = {name: value for name, value in weights.items() if name not in _TRAINING_ONLY}
-    load_strictly(network, kept, str(path))
-    return network
+    return loaded_strictly(VoiceNetwork, kept, str(path)).eval()
 
 
 def spectrogram(samples: Tensor) -> Tensor:

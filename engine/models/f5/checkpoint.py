@@ -19,12 +19,12 @@ from engine.fields import is_of
 from engine.models.f5.config import VARIANTS, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.unett import UNetT
-from engine.models.files.checkpoints import check_shapes, load_strictly, read_checkpoint
+from engine.models.files.checkpoints import check_shapes, loaded_strictly, read_checkpoint
 from engine.models.files.config_file import ConfigFile
-from engine.models.networks.shapes import uninitialised, without_weights
+from engine.models.networks.shapes import without_weights
 
 SIDECAR = "model.yaml"
-CHARACTERS, PHONES, NATURAL_PHONES = "characters", "phones", "natural phones"
+CHARACTERS, NATURAL_PHONES = "characters", "natural phones"
 """Text front ends, as ``model.yaml`` names them."""
 RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
     **{name: (name, VOCOS) for name in VARIANTS},
@@ -72,7 +72,7 @@ class F5Checkpoint:
     tokenizer: str = "pinyin"
     """``pinyin``, ``char``, ``byte`` or ``custom``, as in official configuration files."""
     text_front_end: str = CHARACTERS
-    """``characters``, or ``phones`` with one token a frame (bundled models)."""
+    """``characters``, or ``natural phones`` with one token a frame (bundled models)."""
 
     def with_weights(self, path: Path) -> F5Checkpoint:
         """The same model with the weights in ``path``. Raises :class:`CheckpointError` if they do not fit."""
@@ -80,9 +80,8 @@ class F5Checkpoint:
 
     def build(self) -> DiT | UNetT:
         """The backbone with these weights, float32, on the CPU, in evaluation mode."""
-        with uninitialised():
-            backbone = _BACKBONES[self.config.backbone](self.config)
-        load_strictly(backbone, self.weights, str(self.path))
+        make = _BACKBONES[self.config.backbone]
+        backbone = loaded_strictly(lambda: make(self.config), self.weights, str(self.path))
         return backbone.eval().requires_grad_(False)
 
 
@@ -236,12 +235,18 @@ def _from_sidecar(sidecar: Path, entries: int) -> _Description:
     if "n_mel_channels" in mel:
         arch = {"mel_dim": mel["n_mel_channels"]} | arch
     arch = {"text_dim": arch.get("mel_dim", 100)} | arch
+    front_end = str(model.get("text_frontend", CHARACTERS))
+    if front_end not in (CHARACTERS, NATURAL_PHONES):
+        raise CheckpointError(
+            f"{sidecar}: Paretone has no text front end {front_end!r} (any more); models of earlier versions that read "
+            "such phones have to be trained again, or opened with that version."
+        )
     return _Description(
         str(model.get("name", sidecar.parent.name)),
         BackboneConfig.from_official(str(model.get("backbone")), arch, entries, str(sidecar)),
         mel_style,
         str(model.get("tokenizer", "pinyin")),
-        str(model.get("text_frontend", CHARACTERS)),
+        front_end,
     )
 
 

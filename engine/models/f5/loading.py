@@ -13,11 +13,11 @@ from engine.errors import CheckpointError
 from engine.models.base import WeightSet
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.characters import CharacterFrontEnd
-from engine.models.f5.checkpoint import NATURAL_PHONES, PHONES, F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
 from engine.models.f5.config import SAMPLE_RATE
 from engine.models.f5.dit import DiT
 from engine.models.f5.passages import TextFrontEnd
-from engine.models.f5.phones import FramePhones, NaturalFrontEnd, PhoneFrontEnd
+from engine.models.f5.phones import FramePhones
 from engine.models.f5.prompts import PromptReader
 from engine.models.f5.text import Vocabulary
 from engine.models.f5.unett import UNetT
@@ -78,10 +78,8 @@ def _fused(checkpoint: F5Checkpoint, device: torch.device) -> DiT | UNetT:
 
 def _front_end(checkpoint: F5Checkpoint) -> TextFrontEnd:
     folder = checkpoint.path.parent
-    if checkpoint.text_front_end == PHONES:
-        return PhoneFrontEnd(folder)
     if checkpoint.text_front_end == NATURAL_PHONES:
-        return NaturalFrontEnd(folder)
+        return FramePhones(folder)
     if checkpoint.tokenizer == "byte":
         return CharacterFrontEnd(None, "byte")
     vocabulary = Vocabulary.read(folder / "vocab.txt")

@@ -11,9 +11,8 @@ from engine.errors import CheckpointError
 from engine.last_used import LastUsed
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.families.token_model import TokenModel
-from engine.models.files.checkpoints import load_strictly
+from engine.models.files.checkpoints import loaded_strictly
 from engine.models.networks.causal import CausalLayer
-from engine.models.networks.shapes import uninitialised
 from engine.setting.plan import LanguagePlan
 
 MOST_KEPT = 3
@@ -125,10 +124,11 @@ def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -
         raise CheckpointError(f"The draft {path} has no head that fits this model; train it again.")
     layers, dtype = {}, tokens.head.dtype
     for number, weights in tensors.layers.items():
-        with uninitialised():
-            layer = CausalLayer(transformer.config).to(tokens.device, dtype)
-        load_strictly(layer, {name: value.to(dtype) for name, value in weights.items()}, f"layer {number} of {path}")
-        layers[draft.retained.index(number)] = layer
+        layers[draft.retained.index(number)] = loaded_strictly(
+            lambda: CausalLayer(transformer.config).to(tokens.device, dtype),
+            {name: value.to(dtype) for name, value in weights.items()},
+            f"layer {number} of {path}",
+        )
     head = tokens.head if tensors.head is None else tensors.head.to(tokens.device, dtype)
     shallow = transformer.kept(draft.retained).replaced(layers)
     bias = None if tokens.bias is None else tokens.bias.detach()

@@ -15,18 +15,20 @@ import struct
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
+from engine.models.networks.shapes import uninitialised
 
 SUFFIXES = (".safetensors", ".pt", ".bin", ".pth", ".ckpt")
 DAMAGED = "is damaged or not complete; download it again"
 NAMES_SHOWN = 5
 """Maximum number of keys named in an error message."""
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 _BLOCK = 1 << 22
 
 
@@ -153,6 +155,14 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, 
     check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
     require_numbers(weights, where)
     module.load_state_dict(weights, strict=True, assign=assign)
+
+
+def loaded_strictly(make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str) -> AnyModule:
+    """The module that ``make`` makes, with ``weights`` in it, see :func:`load_strictly`; no initial ones are drawn."""
+    with uninitialised():
+        module = make()
+    load_strictly(module, weights, where)
+    return module
 
 
 def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:

@@ -17,11 +17,10 @@ from torch.nn import functional
 
 from engine.audio.mel import slaney_filterbank
 from engine.errors import AudioError, CheckpointError
-from engine.models.files.checkpoints import load_strictly
+from engine.models.files.checkpoints import loaded_strictly
 from engine.models.megatts3.passages import Timed
 from engine.models.megatts3.phone_table import separated
 from engine.models.networks.modules import Modules
-from engine.models.networks.shapes import uninitialised
 
 SAMPLE_RATE = 16000
 WINDOW, HOP = 400, 160
@@ -236,9 +235,7 @@ class Aligner(nn.Module):
     def from_official(cls, weights: Mapping[str, Tensor], where: str) -> Aligner:
         """From the official tensors, ``['state_dict']['model']``, strictly. Raises :class:`CheckpointError`."""
         config = AlignerConfig.of_weights(weights, where)
-        with uninitialised():
-            model = cls(config)
-        load_strictly(model, weights, where)
+        model = loaded_strictly(lambda: cls(config), weights, where)
         return model.eval().requires_grad_(False)
 
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.models.files.checkpoints import load_strictly, read_checkpoint
+from engine.models.files.checkpoints import loaded_strictly, read_checkpoint
 from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.aligner import Aligner
 from engine.models.megatts3.config import DiTConfig
@@ -32,7 +32,6 @@ from engine.models.megatts3.duration_model import DurationModel
 from engine.models.megatts3.durations import FRAMES_MULTIPLE
 from engine.models.megatts3.graphemes import GraphemeModel
 from engine.models.megatts3.wavvae import WavVAE
-from engine.models.networks.shapes import uninitialised
 
 TRANSFORMER, ALIGNER, DURATIONS, GRAPHEMES, WAVVAE = (
     "diffusion_transformer",
@@ -85,9 +84,7 @@ class OfficialFolder:
         weights = read_part(self.backbone_path, "dit", self.check)
         shapes = {name: tuple(value.shape) for name, value in weights.items()}
         config = DiTConfig.from_shapes(shapes, str(self.backbone_path))
-        with uninitialised():
-            model = MegaDiT(config)
-        load_strictly(model, weights, str(self.backbone_path))
+        model = loaded_strictly(lambda: MegaDiT(config), weights, str(self.backbone_path))
         return model.eval().requires_grad_(False)
 
     def aligner(self) -> Aligner:

@@ -16,13 +16,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import CheckpointError, TextError
-from engine.models.files.checkpoints import load_strictly
+from engine.models.files.checkpoints import loaded_strictly
 from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.phone_encoder import PhoneEncoder
 from engine.models.megatts3.phone_table import PHONES, TONES
 from engine.models.networks.layers import sinusoids
 from engine.models.networks.modules import Modules
-from engine.models.networks.shapes import uninitialised
 
 HEADS = 8
 """Heads of the decoder; hard-coded upstream."""
@@ -290,7 +289,5 @@ class DurationModel(nn.Module):
         if table is None:
             raise CheckpointError(f"{where} is not a MegaTTS 3 duration model: it lacks the weight encoder.emb.weight.")
         config = DurationConfig.read(config_path, table.shape[0])
-        with uninitialised():
-            model = cls(config)
-        load_strictly(model, needed, where)
+        model = loaded_strictly(lambda: cls(config), needed, where)
         return model.eval().requires_grad_(False)

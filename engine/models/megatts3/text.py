@@ -16,7 +16,7 @@ from engine.errors import TextError
 from engine.front_end.language import CHINESE, ENGLISH, HAN, WORD, language_of
 from engine.front_end.lexicon import default_lexicon
 from engine.front_end.normalisation import normalise
-from engine.front_end.phonemiser import name_characters
+from engine.front_end.speakable import name_characters
 from engine.models.f5.chunks import split
 
 ENGLISH_BYTES = 130

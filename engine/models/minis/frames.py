@@ -1,4 +1,4 @@
-"""Mel frames of the bundled models with tokens, and the phones that sound in them. Torch-free."""
+"""Frames of the bundled models, and the phones that sound in tokens of several frames. Torch-free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOP = 256
 
 
 def token_phones(frames: np.ndarray, stride: int) -> np.ndarray:
-    """One phone per mel frame (n,) to one per token (n // stride,): that of the frame after the token's middle. What
+    """One phone per frame (n,) to one per token (n // stride,): that of the frame after the token's middle. What
     does not fill a token is left out."""
     whole = len(frames) // stride * stride
     return frames[:whole][stride // 2 :: stride]

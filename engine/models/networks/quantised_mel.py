@@ -1,7 +1,8 @@
-"""Mel frames to codes and back: what the small codecs of bundled models with tokens have in common.
+"""Frames of speech to codes and back: what the small codecs of bundled models with tokens have in common.
 
-Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the mel and some at that of the tokens. Between
-them is a quantiser, which is a codec's own. The decoder gets the speaker by a mean mel of the voice.
+Encoder and decoder are ConvNeXt blocks as in Vocos, some at the rate of the frames and some at that of the tokens.
+Between them is a quantiser, which is a codec's own. The decoder can be given a mean frame of the speaker's; frames of
+what is said, apart from who says it, have none, and it is zero.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
-from engine.models.files.checkpoints import load_strictly, read_float_weights
+from engine.models.files.checkpoints import loaded_strictly, read_float_weights
 from engine.models.networks.mel_statistics import MelStatistics
-from engine.models.networks.shapes import uninitialised
 from engine.models.networks.vocos import ConvNeXtBlock
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
@@ -30,7 +30,7 @@ class QuantisedMelConfig:
 
     bands: int = 100
     stride: int = 2
-    """Mel frames of one token."""
+    """Frames of one token."""
     width: int = 256
     inner_width: int = 512
     encoder_frame_layers: int = 3
@@ -122,10 +122,6 @@ class QuantisedMel(MelStatistics, Generic[Config]):
         x = encoder["tokens"](x.transpose(1, 2)).transpose(1, 2)
         return encoder["leave"](x)
 
-    def quantised(self, mel: Tensor) -> Tensor:
-        """The same, rounded."""
-        return self.quantiser(self.latents(mel))
-
     def encode(self, mel: Tensor) -> Tensor:
         """Log mel (B, frames, bands) to codes (B, frames / stride, …); what does not fill a token is left out."""
         frames = mel.shape[1] // self.config.stride * self.config.stride
@@ -160,29 +156,21 @@ class QuantisedMel(MelStatistics, Generic[Config]):
 Model = TypeVar("Model", bound=QuantisedMel)
 
 
-def read_quantised_mel(
-    root: Path, kind: type[Model], device: torch.device | str = "cpu"
-) -> tuple[Model, dict[str, Tensor]]:
-    """The codec in the folder ``root`` in float32, and the mean mel (bands,) of each voice: ``config.json`` with sizes
-    and mean mels, and the weights in float16. Raises :class:`CheckpointError`."""
-    sizes, voices = _described(root / CONFIG_FILE, kind.sizes, kind.title)
+def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str = "cpu") -> Model:
+    """The codec in the folder ``root`` in float32: ``config.json`` with its sizes, and the weights in float16. Raises
+    :class:`CheckpointError`."""
+    sizes = _described(root / CONFIG_FILE, kind.sizes, kind.title)
     path = root / WEIGHT_FILE
-    with uninitialised():
-        model = kind(sizes)
-    load_strictly(model, read_float_weights(path), str(path))
-    model = model.eval().requires_grad_(False).to(device)
-    return model, {name: mean.to(device) for name, mean in voices.items()}
+    model = loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path))
+    return model.eval().requires_grad_(False).to(device)
 
 
-def _described(path: Path, config: type[Config], what: str) -> tuple[Config, dict[str, Tensor]]:
+def _described(path: Path, config: type[Config], what: str) -> Config:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        means = {name: torch.tensor(mean, dtype=torch.float32) for name, mean in data.pop("voices").items()}
-        sizes = config.read(data)
+        data.pop("voices", None)  # Codecs that were told who speaks listed the voices that they knew.
+        return config.read(data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CheckpointError(
             f"{path} does not describe a {what} ({type(error).__name__}: {error}); restore the model folder."
         ) from error
-    if not means or any(mean.shape != (sizes.bands,) for mean in means.values()):
-        raise CheckpointError(f"{path} lists no voice with {sizes.bands} bands; restore the model folder.")
-    return sizes, means

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.models.networks.vocos import ConvNeXtBlock, Vocos, VocosBackbone
+from engine.models.networks.vocos import ConvNeXtBlock, VocosBackbone
 
 
 class StreamedConvolution:
@@ -157,22 +157,3 @@ class StreamedBackbone:
 
     def _left(self, hidden: Tensor) -> Tensor:
         return self._backbone.final_layer_norm(hidden.transpose(1, 2))
-
-
-class StreamedVocos:
-    """Mel frames to audio; see :class:`engine.models.networks.vocos.Vocos`."""
-
-    def __init__(self, vocos: Vocos) -> None:
-        self._head = vocos.head
-        self._hidden = StreamedBackbone(vocos.backbone)
-        self._audio = StreamedOverlapAdd(vocos.head.istft.window, vocos.head.istft.hop)
-        self.reach = self._hidden.reach
-        """Frames that a spectrum lies after the last mel frame."""
-
-    def push(self, mel: Tensor) -> Tensor:
-        """(1, bands, n) natural-log mel to the samples (m,) that are final now."""
-        return self._audio.push(self._head.spectrum(self._hidden.push(mel)))
-
-    def finish(self) -> Tensor:
-        """The rest, (m,)."""
-        return torch.cat([self._audio.push(self._head.spectrum(self._hidden.finish())), self._audio.finish()])

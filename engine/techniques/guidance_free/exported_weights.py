@@ -18,7 +18,7 @@ from torch import Tensor
 
 from engine.errors import CheckpointError, ProfileError
 from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
-from engine.models.f5.phones import DURATIONS, VOCABULARY
+from engine.models.f5.phones import VOCABULARY
 from engine.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
 from engine.models.files.weight_sets import folders
 from engine.setting.profile import Profile
@@ -77,12 +77,12 @@ class GuidanceFreeWeights:
 
     def contents(self) -> dict[str, bytes]:
         """The files by name: the weights, and what else a folder needs that Paretone loads, where it lies next to the
-        model: what describes the architecture, the vocabulary, how long phones last. Raises
-        :class:`CheckpointError` if that cannot be read."""
+        model: what describes the architecture, and the vocabulary. Raises :class:`CheckpointError` if that cannot be
+        read."""
         weights = {f"ema_model.transformer.{name}": value.contiguous() for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
         found = {self.name: _in_order(save(weights, dict(self.metadata)))}
-        for name in (SIDECAR, VOCABULARY, DURATIONS):
+        for name in (SIDECAR, VOCABULARY):
             path = self.source / name
             try:
                 if path.is_file():

@@ -8,22 +8,20 @@ from pathlib import Path
 
 import torch
 
-from engine import locks
 from engine.errors import Cancelled, CheckpointError, TrainingError
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.catalogue import F5, CatalogueEntry, entry
-from engine.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.files.weight_sets import FOLDER, trained_guidance
 from engine.paths import data_folder
 from engine.setting.knobs import Values
 from engine.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions, equivalent_guidance
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training import features
-from engine.training.corpora import CORPUS, SENTENCES, flite_corpus
 from engine.training.features import Examples
 from engine.training.follower import Follower, SilentFollower
 from engine.training.learner import SMALL_PARAMETERS
-from engine.training.manifest import read_manifest, write_clips
+from engine.training.manifest import read_manifest
 from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
 from engine.training.natural_examples import natural_examples
 from engine.training.processes import Processes, join_processes
@@ -34,8 +32,6 @@ from engine.training.session import Budget, Intervals, TrainingSession, check_pl
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
 INTERVALS = Intervals(validation_steps=100, validates_first=True)
-MANIFEST = "flite"
-"""Manifest of flite's speech: name of its folder, next to the work folder, and of its file."""
 SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
 
@@ -66,11 +62,10 @@ def fine_tune(
     options: GuidanceFreeOptions,
     follower: Follower,
     intervals: Intervals = INTERVALS,
-    sentences: int = SENTENCES,
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
-    """Train under ``options``, and export the result. If there is no manifest, a bundled model learns from whom it
-    learnt before: from ``corpus``, or from flite, which speaks ``sentences`` in each voice.
+    """Train under ``options``, and export the result. If there is no manifest, a bundled model learns from what it
+    learnt from before: from ``corpus``.
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
@@ -87,15 +82,13 @@ def fine_tune(
     checkpoint = _checkpoint(request, chosen, follower.check)
     # As in synthesis: numbers too small to be heard are slow to compute with.
     torch.set_flush_denormal(True)
-    if not request.manifest and checkpoint.text_front_end == NATURAL_PHONES:
+    if request.manifest:
+        examples = _recorded(Path(request.manifest), checkpoint, work, processes, follower)
+    else:
         vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
         with processes.first_process_first():
             follower.status("Preparing natural speech")
             examples = natural_examples(work.parent / NATURAL_CORPUS, vocabulary, corpus, follower.progress)
-    else:
-        with processes.first_process_first():
-            spoken = Path(request.manifest) if request.manifest else _spoken(work.parent, sentences, follower)
-        examples = _recorded(spoken, checkpoint, work, processes, follower)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
     budget = Budget(request.minutes, request.steps)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
@@ -130,20 +123,6 @@ def _recorded(
     with processes.first_process_first():
         follower.status(f"Preparing {len(rows)} recordings")
         return features.prepare(manifest, rows, read, work / SPEECH, follower.progress)
-
-
-def _spoken(folder: Path, sentences: int, follower: Follower) -> Path:
-    """A manifest of what flite speaks, made now if it is not in ``folder`` yet."""
-    manifest = folder / MANIFEST / f"{MANIFEST}.csv"
-    manifest.parent.mkdir(parents=True, exist_ok=True)
-    # Of two trainings that want it at once, the second one finds it made.
-    with locks.held(manifest.parent / "making.sqlite", follower.check):
-        if not manifest.is_file():
-            follower.status("flite speaks what is learnt from")
-            corpus = flite_corpus(folder / CORPUS, sentences, follower.progress)
-            follower.status("Writing it as recordings")
-            write_clips(manifest, corpus.training, corpus.held_out, follower.check)
-    return manifest
 
 
 def _checkpoint(request: GuidanceFreeRequest, chosen: CatalogueEntry, check: Callable[[], None]) -> F5Checkpoint:

@@ -1,4 +1,5 @@
-"""Making a bundled model only from speech of a free synthesiser: corpus, recipe, budget, and the folder that ships."""
+"""Making a bundled model only from natural speech of a free synthesiser: corpus, recipe, budget, and the folder that
+ships."""
 
 from __future__ import annotations
 
@@ -11,27 +12,17 @@ import torch
 
 from engine.device import choose
 from engine.errors import SettingError
-from engine.models.minis.lm_mini.checkpoint import TOKENIZER
-from engine.models.minis.omni_mini.checkpoint import CODEC
-from engine.paths import resource
-from engine.training.corpora import CORPUS, SENTENCES, flite_corpus
 from engine.training.corpus import Corpus
 from engine.training.follower import Follower
 from engine.training.natural_corpus import NATURAL_CORPUS, open_corpus
 from engine.training.recipe import Recipe
-from engine.training.recipes.codec_mini import CodecMiniOptions, CodecMiniRecipe
-from engine.training.recipes.lm_mini import LmMini
-from engine.training.recipes.lm_recipe import LmOptions
 from engine.training.recipes.natural_f5 import NaturalF5, NaturalF5Options
-from engine.training.recipes.natural_language import NaturalLm, NaturalOmni
+from engine.training.recipes.natural_lm import LmOptions, NaturalLm
 from engine.training.recipes.natural_megatts3 import NaturalMega, NaturalMegaOptions
+from engine.training.recipes.natural_omni import NaturalOmni, OmniOptions
 from engine.training.recipes.natural_tokens import NaturalCodec, NaturalTokenizer, NaturalTokenOptions
 from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
-from engine.training.recipes.omni_mini import OmniMini
-from engine.training.recipes.omni_recipe import OmniOptions
 from engine.training.recipes.running import EXPORT, BundledModel, run_recipe
-from engine.training.recipes.speech_tokenizer import SpeechTokenizerOptions, SpeechTokenizerRecipe
-from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
 from engine.training.session import Budget, check_place
 
 
@@ -43,13 +34,11 @@ class BundledTraining:
     """One of :data:`RECIPES`."""
     work: Path
     budget: Budget
-    sentences: int = SENTENCES
     corpus: Path | None = None
-    """Folder of the corpus; what is missing there is spoken, if it is flite's."""
+    """Folder of the corpus; ``None`` for ``voice-corpus`` next to the work folder."""
     codec: Path | None = None
-    """Exported codec that the recipe needs; ``None`` for the bundled one."""
-    initial: Path | None = None
-    """Weights to start from, for a vocoder."""
+    """Exported codec that the recipe needs; ``None`` for that in ``export`` of its own recipe's work folder, next to
+    the work folder."""
     half_precision: bool = False
     rate_scale: float = 1.0
     """Factor on all learning rates."""
@@ -74,46 +63,13 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
     make = RECIPES.get(job.recipe)
     if make is None:
         raise SettingError(f"There is no recipe {job.recipe!r}; known: {', '.join(RECIPES)}.")
-    if job.initial and job.recipe != VocosMini.name:
-        raise SettingError(
-            f"Only {VocosMini.name} starts from given weights; the other models start from random weights or from "
-            "their checkpoints."
-        )
     check_place(job.work, job.resume)
     device = choose(job.device)
     follower.status("Preparing the corpus")
-    corpus = _corpus(job, follower)
+    corpus = open_corpus(job.corpus or job.work.parent / NATURAL_CORPUS)
     follower.status(f"Making {job.recipe}")
     recipe = make(job, corpus, device)
     return run_recipe(recipe, job.work, job.budget, job.resume, job.export, follower)
-
-
-def _corpus(job: BundledTraining, follower: Follower) -> Corpus:
-    if job.recipe in NATURAL:
-        return open_corpus(job.corpus or job.work.parent / NATURAL_CORPUS)
-    return flite_corpus(job.corpus or job.work.parent / CORPUS, job.sentences, follower.progress)
-
-
-def _vocos_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return VocosMini(corpus, device, VocosOptions(**job.common), job.initial)
-
-
-def _speech_tokenizer(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return SpeechTokenizerRecipe(corpus, device, SpeechTokenizerOptions(**job.common))
-
-
-def _lm_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    tokenizer = job.codec or resource("models", "lm-mini", TOKENIZER)
-    return LmMini(corpus, tokenizer, job.work, device, LmOptions(**job.common))
-
-
-def _codec_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return CodecMiniRecipe(corpus, device, CodecMiniOptions(**job.common))
-
-
-def _omni_mini(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    codec = job.codec or resource("models", "omni-mini", CODEC)
-    return OmniMini(corpus, codec, job.work, device, OmniOptions(**job.common))
 
 
 def _natural_vocoder(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
@@ -147,11 +103,6 @@ def _natural_omni(job: BundledTraining, corpus: Corpus, device: torch.device) ->
 
 
 RECIPES: Mapping[str, Make] = {
-    "vocos-mini": _vocos_mini,
-    "speech-tokenizer": _speech_tokenizer,
-    "lm-mini": _lm_mini,
-    "codec-mini": _codec_mini,
-    "omni-mini": _omni_mini,
     "voice-vocoder": _natural_vocoder,
     "voice-f5": _natural_f5,
     "voice-megatts3": _natural_megatts3,
@@ -161,5 +112,3 @@ RECIPES: Mapping[str, Make] = {
     "voice-omni": _natural_omni,
 }
 """In the order in which they need each other."""
-NATURAL = ("voice-vocoder", "voice-f5", "voice-megatts3", "voice-tokenizer", "voice-codec", "voice-lm", "voice-omni")
-"""Those that learn from natural speech."""

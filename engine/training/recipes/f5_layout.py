@@ -8,25 +8,21 @@ from typing import Any
 import yaml
 
 from engine.front_end.phones import PhoneVocabulary
-from engine.models.f5.checkpoint import PHONES
+from engine.models.f5.checkpoint import NATURAL_PHONES
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.dit import DiT
 from engine.models.f5.saving import save_official
 
 
-def export_layout(
-    folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, step: int, front_end: str = PHONES
-) -> None:
+def export_layout(folder: Path, name: str, model: DiT, vocabulary: PhoneVocabulary, step: int) -> None:
     """Write ``model.safetensors`` (float16, official keys), ``model.yaml``, ``vocab.txt``."""
     folder.mkdir(parents=True, exist_ok=True)
     save_official(folder / "model.safetensors", model, step)
-    (folder / "model.yaml").write_text(
-        yaml.safe_dump(_configuration(name, model, front_end), sort_keys=False), encoding="utf-8"
-    )
+    (folder / "model.yaml").write_text(yaml.safe_dump(_configuration(name, model), sort_keys=False), encoding="utf-8")
     (folder / "vocab.txt").write_text("".join(phone + "\n" for phone in vocabulary.phones), encoding="utf-8")
 
 
-def _configuration(name: str, model: DiT, front_end: str) -> dict[str, dict]:
+def _configuration(name: str, model: DiT) -> dict[str, dict]:
     config = model.config
     entries = ("dim", "depth", "heads", "ff_mult", "text_dim", "text_mask_padding", "conv_layers")
     spectrogram: dict[str, Any] = {"target_sample_rate": SAMPLE_RATE, "n_mel_channels": MEL_BANDS, "hop_length": HOP}
@@ -35,7 +31,7 @@ def _configuration(name: str, model: DiT, front_end: str) -> dict[str, dict]:
         "model": {
             "name": name,
             "tokenizer": "custom",
-            "text_frontend": front_end,
+            "text_frontend": NATURAL_PHONES,
             "backbone": config.backbone,
             "arch": {entry: getattr(config, entry) for entry in entries},
             "mel_spec": spectrogram,

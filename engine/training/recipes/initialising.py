@@ -28,11 +28,11 @@ def mel_frames(clips: Sequence[WithMel]) -> np.ndarray:
 
 
 @torch.no_grad()
-def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel], smallest_scale: float = 0.0) -> None:
-    """The mel statistics of ``clips``, no scale below ``smallest_scale``, and :func:`begin_blocks`."""
+def begin_over_mels(model: MelStatistics, clips: Sequence[WithMel]) -> None:
+    """The mel statistics of ``clips``, and :func:`begin_blocks`."""
     mels = torch.from_numpy(mel_frames(clips))
     model.mel_mean.copy_(mels.mean(0))
-    model.mel_scale.copy_(mels.std(0).clamp(min=smallest_scale))
+    model.mel_scale.copy_(mels.std(0))
     begin_blocks(model)
 
 

@@ -19,7 +19,6 @@ from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
-from engine.models.f5.checkpoint import NATURAL_PHONES
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.training.corpus import Corpus
@@ -145,7 +144,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
     def export(self, folder: Path) -> None:
         """The official layout: ``model.safetensors``, ``model.yaml``, ``vocab.txt``."""
         plain = self._normalisation.folded(self.average.module)
-        export_layout(folder, MODEL, plain, VOCABULARY, self.steps, NATURAL_PHONES)
+        export_layout(folder, MODEL, plain, VOCABULARY, self.steps)
 
 
 def _labels(phones: Sequence[TimedPhone], clip: NaturalClip) -> np.ndarray:

@@ -11,24 +11,21 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-import numpy as np
 import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.files import write_atomically
-from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
-from engine.front_end.phones import PhoneVocabulary
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from engine.models.minis.natural.layout import COMPONENTS, HOP, LATENT, PITCH, SAMPLE_RATE, VOICING
+from engine.models.minis.natural.layout import COMPONENTS, LATENT, PITCH, VOICING
 from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.networks.quantised_mel import CONFIG_FILE, WEIGHT_FILE, QuantisedMel
@@ -41,11 +38,9 @@ from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.initialising import begin_blocks
 from engine.training.recipes.moving_codebooks import CodebookOptions, MovingCodebooks
 from engine.training.recipes.natural_excerpts import NaturalExcerpts
+from engine.training.said_tokens import frame_phones, voices_of
 
-VOCABULARY = PhoneVocabulary(PHONES)
 LAYER_MATRICES = LayerMatrices(".pwconv")
-EVERYBODY = "everybody"
-"""Name of the one voice in the configuration of a codec that knows no voices."""
 TOKENIZER = SpeechTokenizerConfig(bands=LATENT, levels=(8, 8, 8, 8))
 CODEC = ResidualCodecConfig(bands=LATENT)
 
@@ -188,8 +183,7 @@ class NaturalTokens(NaturalExcerpts[NaturalTokenOptions, Trained[Codec]]):
         """Write a folder that :func:`engine.models.networks.quantised_mel.read_quantised_mel` reads."""
         folder.mkdir(parents=True, exist_ok=True)
         codec = self.average.module.codec
-        content = {**codec.config.as_dict(), "voices": {EVERYBODY: [0.0] * LATENT}}
-        write_atomically(folder / CONFIG_FILE, (json.dumps(content, indent=1) + "\n").encode())
+        write_atomically(folder / CONFIG_FILE, (json.dumps(codec.config.as_dict(), indent=1) + "\n").encode())
         weights = {name: value.cpu().contiguous().half() for name, value in codec.state_dict().items()}
         write_atomically(folder / WEIGHT_FILE, save(weights, {"format": "pt", "steps": str(self.steps)}))
 
@@ -245,16 +239,3 @@ class NaturalCodec(NaturalTokens[ResidualCodec]):
 def decoded(codec: QuantisedMel, numbers: Tensor) -> Tensor:
     """Rounded numbers (B, n, numbers) to what is said, (B, n · stride, 34)."""
     return codec.decode_numbers(numbers, numbers.new_zeros(len(numbers), codec.config.bands))
-
-
-def frame_phones(clip: NaturalClip) -> np.ndarray:
-    """(latent frames,) int64: the phone that sounds in each."""
-    return labels(clip.phones, len(clip.latents), VOCABULARY, SAMPLE_RATE, HOP)
-
-
-def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
-    """Every voice, over all its clips."""
-    frames: dict[str, list[Tensor]] = {}
-    for clip in clips:
-        frames.setdefault(clip.voice, []).append(voice_frames(clip))
-    return {voice: NaturalVoice.of(torch.cat(some)) for voice, some in frames.items()}

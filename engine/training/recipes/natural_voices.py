@@ -20,12 +20,13 @@ from engine.errors import PlainError
 from engine.files import write_atomically
 from engine.front_end.natural.phones import timed_phones
 from engine.models.minis.natural.layout import HOP, SAMPLE_RATE
-from engine.models.shipped_voices import HIBARI, INDEX
+from engine.models.shipped_voices import INDEX
 from engine.training.natural_corpus import Manner, Speaker
 from engine.training.natural_teacher import NaturalTeacher, at_prompt_level
 from engine.training.sentences import PROMPT
 
 SEED = 5
+SPEAKER = "hibari-tts"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def export(folder: Path, teacher: Speaker, voices: Sequence[NamedVoice] = VOICES
         content = {"text": text, "phones": [list(phone) for phone in phones]}
         write_atomically(folder / f"{one.name}.json", (json.dumps(content, ensure_ascii=False) + "\n").encode())
     listed = {one.name: {"title": one.title, "pitch": one.pitch, "formant": one.formant} for one in voices}
-    write_atomically(folder / INDEX, (json.dumps({"speaker": HIBARI, "voices": listed}, indent=1) + "\n").encode())
+    write_atomically(folder / INDEX, (json.dumps({"speaker": SPEAKER, "voices": listed}, indent=1) + "\n").encode())
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.checkpoint import NATURAL_PHONES
-from engine.models.f5.phones import NaturalFrontEnd
+from engine.models.f5.phones import FramePhones
 from engine.models.shipped_voices import read_voice
 from engine.models.silent_observer import SilentObserver
 from engine.studies import definition, results
@@ -44,7 +44,7 @@ FIGURES = ("word_error_rate", "naturalness", "voice_similarity", "pitch_range", 
 STEPS, SENTENCES, VOICES, SEEDS = (1, 2, 4, 8, 16), 8, 2, 3
 
 
-class ToldFrontEnd(NaturalFrontEnd):
+class ToldFrontEnd(FramePhones):
     """Tells the model the phones of text and prompt by another alignment."""
 
     def __init__(self, folder: Path, alignment: Alignment) -> None:

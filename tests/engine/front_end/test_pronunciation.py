@@ -8,28 +8,14 @@ import pytest
 from engine.errors import CheckpointError
 from engine.front_end.letter_to_sound import LetterToSound, default_letter_to_sound
 from engine.front_end.lexicon import default_lexicon, read_entries
-from engine.front_end.phones import CONSONANTS, PAUSE, VOWELS, PhoneVocabulary
+from engine.front_end.phones import CONSONANTS, VOWELS
 from engine.front_end.pronunciation import LEXICON, RULE, SPELLING, Pronouncer
 from engine.paths import resource
-from tests.engine.front_end.arctic import VOCABULARY
 
 
 @pytest.fixture(scope="module")
 def pronouncer() -> Pronouncer:
     return Pronouncer(default_lexicon(), default_letter_to_sound)
-
-
-def test_the_vocabulary_file_lists_exactly_the_phones() -> None:
-    vocabulary = VOCABULARY
-    assert set(vocabulary.phones) == VOWELS | CONSONANTS | {PAUSE}
-    assert vocabulary.ids([PAUSE, "aa"]).tolist() == [0, 1]
-
-
-def test_a_damaged_vocabulary_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "vocab.txt"
-    path.write_text("pau\naa\nqq\n")
-    with pytest.raises(CheckpointError, match="'qq' is not a phone"):
-        PhoneVocabulary.load(path)
 
 
 def test_every_entry_of_the_lexicon_has_known_phones() -> None:

@@ -1,27 +1,25 @@
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 
 from engine.errors import AudioError, Cancelled, PlainError, TextError
 from engine.measure import intelligibility
 from engine.measure.intelligibility import JUDGE_RATE, Judge, WordErrors, bigram_model, pieces, words_of
+from engine.models.catalogue import voice
 from engine.paths import resource
+from engine.training.originals import original_speech
+from tests.packages import needs
 from tests.workload import workload
 
 SENTENCES = resource("sentences", "harvard.txt").read_text(encoding="utf-8").splitlines()[: workload(6, 4)]
 
 
-def flite(sentence: str, folder: Path) -> tuple[np.ndarray, int]:
-    path = folder / "speech.wav"
-    subprocess.run(["flite", "-voice", "slt", "-t", sentence, "-o", str(path)], check=True, capture_output=True)
-    return soundfile.read(path, dtype="float32")
+def original(sentence: str) -> tuple[np.ndarray, int]:
+    """As the speaker of the shipped voices says it."""
+    return original_speech(sentence, voice()), 24_000
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +29,9 @@ def judge() -> Judge:
     return Judge(SENTENCES)
 
 
-@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
-def test_clear_speech_is_understood_and_noise_is_not(judge: Judge, tmp_path: Path) -> None:
-    spoken = [flite(sentence, tmp_path) for sentence in SENTENCES]
+@needs("hibari")
+def test_clear_speech_is_understood_and_noise_is_not(judge: Judge) -> None:
+    spoken = [original(sentence) for sentence in SENTENCES]
     random = np.random.default_rng(0)
     noisy = [(samples * 0.02 + 0.1 * random.standard_normal(len(samples)), rate) for samples, rate in spoken]
     clear = judge.word_errors(SENTENCES, spoken)
@@ -44,11 +42,11 @@ def test_clear_speech_is_understood_and_noise_is_not(judge: Judge, tmp_path: Pat
     assert wrong.rate > 0.7
 
 
-@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
-def test_words_that_the_judge_has_never_heard_of_are_taught(tmp_path: Path) -> None:
+@needs("hibari")
+def test_words_that_the_judge_has_never_heard_of_are_taught() -> None:
     pytest.importorskip("pocketsphinx")
     sentence = "The blorfing vocoder hears nothing."
-    result = Judge([sentence]).word_errors([sentence], [flite(sentence, tmp_path)])
+    result = Judge([sentence]).word_errors([sentence], [original(sentence)])
     assert (result.edits, result.words) == ((0,), (5,))
 
 

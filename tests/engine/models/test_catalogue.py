@@ -11,7 +11,7 @@ from engine.models import catalogue
 from engine.models.base import FLOW
 from engine.models.catalogue import CatalogueEntry, entry, voice, voice_problem, voices
 from engine.models.loading import LOADERS
-from engine.models.shipped_voices import names_of
+from engine.models.shipped_voices import shipped_names
 from engine.setting.knobs import checked
 from engine.setting.plan import imported
 
@@ -43,12 +43,12 @@ def test_a_model_is_available_once_its_weights_are(tmp_path: Path, monkeypatch: 
 
 def test_shipped_voices_are_for_all_models_that_can_encode_them() -> None:
     for model in ("f5-mini", "E2TTS_Base", "megatts3-mini"):
-        assert tuple(one.id for one in voices(model)) == names_of(entry(model).voice_set)
+        assert tuple(one.id for one in voices(model)) == shipped_names()
         assert voice("", model) == voice(voices(model)[0].id, model) == voices(model)[0]
         assert all(one.transcript and one.phones and Path(one.audio).is_file() for one in voices(model))
     with pytest.raises(
         SettingError,
-        match=f"no voice named 'nobody'; known voices: {', '.join(names_of(entry('megatts3-mini').voice_set))}",
+        match=f"no voice named 'nobody'; known voices: {', '.join(shipped_names())}",
     ):
         voice("nobody", "megatts3-mini")
 

@@ -19,8 +19,8 @@ from engine.models.minis.natural.vocoder import LatentVocoder
 from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
-from engine.paths import resource
 from engine.setting.setting import Setting
+from tests.engine.small_vocos import write_vocos
 
 SMALL = MelReaderConfig(width=16, inner_width=24, layers=1)
 
@@ -35,8 +35,9 @@ def write_reader(folder: Path) -> None:
 
 def test_the_folder_decides_which_kind_it_is(tmp_path: Path):
     write_reader(tmp_path / "own")
+    write_vocos(tmp_path / "official")
     assert isinstance(load_vocoder(tmp_path / "own"), LatentVocoder)
-    assert isinstance(load_vocoder(resource("models", "vocos-mini")), Vocos)
+    assert isinstance(load_vocoder(tmp_path / "official"), Vocos)
 
 
 def test_a_folder_without_a_vocoder_is_said(tmp_path: Path):

@@ -29,7 +29,7 @@ def engine(recorder: Recorder) -> Iterator[EngineThread]:
 
 
 @pytest.mark.slow
-def test_what_it_says_is_understood_in_both_voices(engine: EngineThread, recorder: Recorder) -> None:
+def test_what_it_says_is_understood_in_all_voices(engine: EngineThread, recorder: Recorder) -> None:
     pytest.importorskip("pocketsphinx")
     sentences = harvard_sentences()[:2]
     judge = Judge(harvard_sentences())

@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 
 from engine.errors import Cancelled, PlainError, SettingError, TrainingError
-from engine.models.catalogue import voice
+from engine.models.catalogue import voice, voices
 from engine.models.files.checkpoints import fingerprint, read_weights
 from engine.models.files.language_weights import DRAFTS, STUDENTS
 from engine.models.files.pruning import layer_of
@@ -398,6 +398,7 @@ def test_what_was_spoken_before_a_stop_is_not_spoken_again(
 
     monkeypatch.setattr(LmMiniTeacher, "speak", counted)
     monkeypatch.setattr(LmMiniTeacher, "portion", 4)
+    monkeypatch.setattr(companions, "voices", lambda *given: voices(*given)[:2])
     common = {"sentences": 6, "folder": str(root), "device": "cpu", "steps": 1}
     request = CompanionRequest(model="lm-mini", work=str(tmp_path / "work"), **common)
     task = Task(request, Draft(DraftOptions(lower=1)))

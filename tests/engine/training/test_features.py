@@ -9,13 +9,14 @@ import pytest
 
 from engine.audio.mel import MelFrontEnd
 from engine.errors import Cancelled, TrainingError
+from engine.front_end.natural.phones import PUNCTUATION
+from engine.models.catalogue import voice
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.f5.text import Vocabulary
-from engine.paths import resource
-from engine.training.features import CharacterReader, PhoneReader, TablePhones, check_rows, prepare, reader
+from engine.training.features import CharacterReader, PhoneReader, check_rows, prepare, reader
 from engine.training.manifest import ManifestRow, read_manifest
+from engine.training.said_tokens import VOCABULARY
 from tests.disk import tiny_disk
-from tests.engine.front_end.arctic import VOCABULARY, duration_table
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_manifest, toy_model
 
@@ -55,7 +56,7 @@ def test_it_is_prepared_once_and_again_when_something_changed(tmp_path: Path, ma
             read.append(row.line)
             return super().read(row)
 
-    counting = Counting(phones._vocabulary, phones._texts)
+    counting = Counting(phones._vocabulary)
     rows = read_manifest(manifest)
     first = prepare(manifest, rows, counting, tmp_path / "work")
     again = prepare(manifest, rows, counting, tmp_path / "work")
@@ -83,15 +84,14 @@ def test_an_interrupted_preparation_is_not_taken_for_a_whole_one(tmp_path: Path,
 
 
 def test_recordings_without_phones_are_aligned(tmp_path: Path):
-    voice = resource("voices", "arctic", "slt.wav")
-    text = "We will meet at the old harbor, and talk about the weather."
-    read = PhoneReader(VOCABULARY, TablePhones(duration_table()))
-    row = ManifestRow(2, Path(voice), text, voice="slt")
+    shipped = voice()
+    read = PhoneReader(VOCABULARY)
+    row = ManifestRow(2, Path(shipped.audio), shipped.transcript, voice=shipped.id)
     read.check(row)
     ids, mel = read.read(row)
     assert len(ids) == len(mel)
     spoken = {read._vocabulary.phones[number] for number in ids}
-    assert {"w", "iy", "m", "t", "pau"} <= spoken
+    assert {name for name, start, end in shipped.phones if end - start > 0.05 and name not in PUNCTUATION} <= spoken
 
 
 def test_characters_are_read_as_in_the_official_training(tmp_path: Path, manifest: Path):

@@ -9,7 +9,6 @@ import torch
 
 from engine.front_end.frame_phones import labels
 from engine.models.f5.dit import DiT
-from engine.training.corpora import Clip
 from engine.training.flow_matching import (
     FlowMatchingOptions,
     SpeechBatch,
@@ -19,8 +18,8 @@ from engine.training.flow_matching import (
     synthesis_problem,
 )
 from engine.training.recipes.f5_recipe import SMALL_F5, laid_out
-from tests.engine.front_end.arctic import VOCABULARY
-from tests.engine.training.toy_corpus import toy_clip
+from engine.training.said_tokens import VOCABULARY
+from tests.engine.training.toy_corpus import Clip, toy_clip
 
 SMALL = replace(
     SMALL_F5,
@@ -44,7 +43,7 @@ def collate(items: Sequence[Sequence[Clip]]) -> SpeechBatch:
 
 @pytest.fixture
 def batch():
-    clips = [toy_clip("slt", seed, 30 + 7 * seed) for seed in range(4)]
+    clips = [toy_clip("anna", seed, 30 + 7 * seed) for seed in range(4)]
     return collate([[clips[0]], [clips[1], clips[2]], [clips[3]], [clips[2], clips[0]]])
 
 
@@ -101,7 +100,7 @@ def test_conditions_are_dropped_as_often_as_asked(batch):
 
 
 def test_times_lean_towards_the_noise():
-    clips = [[toy_clip("rms", seed, 20)] for seed in range(32)]
+    clips = [[toy_clip("bella", seed, 20)] for seed in range(32)]
     many = collate(clips)
     times = torch.cat([draw_problem(many, FlowMatchingOptions(), _generator(seed)).times for seed in range(60)])
     assert 0.40 < times.mean() < 0.46  # uniform has a mean of 1/2, the swayed half one of 1 − 2/π
@@ -110,7 +109,7 @@ def test_times_lean_towards_the_noise():
 def test_the_training_forward_pass_is_that_of_sampling():
     torch.manual_seed(0)
     model = DiT(SMALL).eval()
-    clip, prompt = toy_clip("slt", 1, 40), toy_clip("slt", 2, 25)
+    clip, prompt = toy_clip("anna", 1, 40), toy_clip("anna", 2, 25)
     batch = collate([[prompt, clip]])
     with torch.no_grad():
         for time in (0.05, 0.4, 0.9):
@@ -128,7 +127,7 @@ def test_the_training_forward_pass_is_that_of_sampling():
 def test_every_item_has_a_time_of_its_own():
     torch.manual_seed(0)
     model = DiT(SMALL).eval()
-    clips = [[toy_clip("slt", seed, 40)] for seed in range(3)]
+    clips = [[toy_clip("anna", seed, 40)] for seed in range(3)]
     batch = collate(clips)
     problem = replace(synthesis_problem(batch, 0.5, _generator()), times=torch.tensor([0.1, 0.5, 0.9]))
     with torch.no_grad():

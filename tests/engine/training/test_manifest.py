@@ -7,8 +7,9 @@ import pytest
 import soundfile
 
 from engine.errors import Cancelled, TrainingError
-from engine.training.manifest import LINES_NAMED, read_manifest, write_clips
+from engine.training.manifest import LINES_NAMED, read_manifest
 from tests.engine.training.toy_corpus import toy_corpus
+from tests.engine.training.toy_model import toy_manifest
 
 
 def _recording(path: Path, seconds: float = 0.5) -> None:
@@ -50,17 +51,12 @@ def test_all_columns_in_any_order_and_a_byte_order_mark(folder: Path):
     assert [row.held_out for row in rows] == [False, True] * 3
 
 
-def test_what_is_written_is_read_again(tmp_path: Path):
+def test_a_whole_corpus_is_read_as_it_is(tmp_path: Path):
     corpus = toy_corpus(4)
-    path = tmp_path / "out" / "manifest.csv"
-    path.parent.mkdir()
-    write_clips(path, corpus.training, corpus.held_out)
-    rows = read_manifest(path)
+    rows = read_manifest(toy_manifest(tmp_path, clips=4))
     assert [row.held_out for row in rows] == [False] * 4 + [True] * 4
     for row, clip in zip(rows, [*corpus.training, *corpus.held_out], strict=True):
-        samples, rate = soundfile.read(row.audio)
-        assert rate == 24_000
-        np.testing.assert_allclose(samples, clip.samples, atol=2**-23)
+        assert soundfile.info(row.audio).frames == len(clip.samples)
         assert [phone for phone, _, _ in row.phones] == [phone for phone, _, _ in clip.phones]
         ends = [end for _, _, end in row.phones]
         np.testing.assert_allclose(ends, [end for _, _, end in clip.phones], atol=1e-4)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+from torch.nn import functional
 
 from engine.errors import Cancelled, TrainingError
 from engine.models import load_model
 from engine.models.catalogue import entry, voice, voices
 from engine.models.families.training_layout import IGNORED
+from engine.models.minis.lm_mini import adapter
 from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
-from engine.sampling.tokens import Greedy
 from engine.setting.setting import Setting
+from engine.training import self_generated
 from engine.training.self_generated import speak_tokens
 from engine.training.spoken_tokens import SpokenTokens, collate, read_tokens, write_tokens
 from engine.training.teachers import read_teacher
@@ -24,28 +28,35 @@ from tests.engine.small_language import CODES, END_OF_TEXT, FIRST_CODE, START_OF
 SENTENCES = ("Rice is good.", "The box was thrown.")
 
 
+class LikeliestToTheEnd:
+    """Always the likeliest code, and the end as soon as speech may end."""
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        chosen = logits[:, :-1].argmax(-1)
+        chosen[torch.isfinite(logits[:, -1])] = logits.shape[1] - 1
+        return functional.one_hot(chosen, logits.shape[1]).float()
+
+
 @pytest.mark.slow
-def test_it_speaks_together_as_it_does_alone() -> None:
+def test_it_speaks_together_as_it_does_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_num_threads(1)
+    for module in (adapter, self_generated):
+        monkeypatch.setattr(module, "SHORTEST", 1.0)
     teacher = read_teacher("lm-mini", str(resource("models", "lm-mini")), SilentObserver())
     speaker = voice("", "lm-mini")
     with torch.inference_mode():
         together = speak_tokens(
-            teacher.network, teacher.folder.layout(), teacher.parts.front_end, [speaker], SENTENCES, Greedy()
+            teacher.network, teacher.layout, teacher.parts.front_end, [speaker], SENTENCES, LikeliestToTheEnd()
         )
-    model = load_model("lm-mini", device="cpu")
-    alone = []
-    setting = Setting("lm-mini", entry("lm-mini").options_with(temperature=0.0))
-    for sentence in SENTENCES:
-        for request, decoding in model.decodings(sentence, speaker, setting):
-            alone.append([token for cycle in decoding for token in cycle.tokens])
-            assert request.maximum > len(alone[-1])
+    assert len(together) == len(SENTENCES)
+    assert all(len(one.phones) == len(one.codes) and one.voice == speaker.id for one in together)
     # The text of the shorter one is filled up with ends, which changes its numbers a little; the longest is alone.
-    longest = max(alone, key=len)
-    found = [one.codes.tolist() for one in together if len(one.codes) == len(longest)]
-    assert found == [longest]
-    for one in together:
-        assert len(one.phones) == len(one.codes) and one.voice == voice("", "lm-mini").id
+    number = max(range(len(together)), key=lambda place: together[place].frames)
+    model = load_model("lm-mini", device="cpu")
+    setting = Setting("lm-mini", entry("lm-mini").options_with(temperature=0.0), seed=number)
+    ((_, decoding),) = model.decodings(SENTENCES[number], speaker, setting)
+    alone = [token for cycle in decoding for token in cycle.tokens]
+    assert alone[: together[number].frames] == together[number].codes.tolist()
 
 
 def test_what_does_not_end_is_left_out(tmp_path: Path) -> None:

@@ -14,18 +14,17 @@ import pytest
 import torch
 
 from engine.errors import Cancelled, PlainError
-from engine.models.networks.vocos import VocosConfig
+from engine.models.minis.natural.mel_reader import MelReaderConfig
 from engine.training import session as session_module
 from engine.training.recipe import Diverged, Recipe, require_finite
 from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
-from engine.training.recipes.vocos_mini import VocosMini, VocosOptions
+from engine.training.recipes.natural_vocoder import NaturalVocoder, VocoderOptions
 from engine.training.session import CHECKPOINT, LOG, Budget, Intervals, Milestone, TrainingSession
-from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")
 SMALL_DIT = replace(ARCHITECTURE, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
-SMALL_VOCOS = VocosConfig(width=32, inner_width=64, layers=2)
+SMALL_READER = MelReaderConfig(width=32, inner_width=48, layers=1)
 INTERVALS = Intervals(log_steps=2, validation_steps=4)
 
 
@@ -34,12 +33,12 @@ def f5() -> NaturalF5:
     return NaturalF5(toy_natural_corpus(), CPU, options, SMALL_DIT)
 
 
-def vocos() -> VocosMini:
-    options = VocosOptions(frames=16, batch=2, adversarial_from=0.5)
-    return VocosMini(toy_corpus(), CPU, options, architecture=SMALL_VOCOS)
+def vocoder() -> NaturalVocoder:
+    options = VocoderOptions(frames=16, batch=2, warm_up=5, validation_items=2)
+    return NaturalVocoder(toy_natural_corpus(), CPU, options, SMALL_READER)
 
 
-@pytest.fixture(params=[f5, vocos], ids=["voice-f5", "vocos-mini"])
+@pytest.fixture(params=[f5, vocoder], ids=["voice-f5", "voice-vocoder"])
 def make(request: pytest.FixtureRequest) -> Callable[[], Recipe]:
     return request.param
 
@@ -302,7 +301,7 @@ def test_what_cannot_be_begun_is_said(tmp_path: Path):
     with pytest.raises(PlainError, match="resume it, or choose another work folder"):
         _run(f5(), tmp_path, steps=2)
     with pytest.raises(PlainError, match="belongs to voice-f5"):
-        _run(vocos(), tmp_path, steps=2, resume=True)
+        _run(vocoder(), tmp_path, steps=2, resume=True)
 
 
 @pytest.mark.parametrize("amounts", [{}, {"minutes": 1, "steps": 1}, {"minutes": 0}, {"steps": -3}])

@@ -1,21 +1,41 @@
-"""Speech-like clips without flite: every phone is a chord of its own, so a model has something to learn from."""
+"""Speech-like clips without a speaker: every phone is a chord of its own, so a model has something to learn from."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
 from engine.audio.mel import MelFrontEnd
-from engine.training.corpora import HOP, LEVEL, SAMPLE_RATE, Clip
+from engine.front_end.timed_phone import TimedPhone
+from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.training.corpus import Corpus
 
-PHONES = ("aa", "s", "iy", "m", "uw", "k")
+PHONES = ("ˈɑ", "s", "ˈi", "m", "ˈu", "k")
+LEVEL = 0.1
+"""Root mean square of every clip: that of an F5 prompt."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One sentence of one voice; ``samples`` are 24 kHz float32, a whole number of hops, ``mel`` (frames, 100)."""
+
+    voice: str
+    text: str
+    phones: tuple[TimedPhone, ...]
+    samples: np.ndarray = field(repr=False)
+    mel: np.ndarray = field(repr=False)
+
+    @property
+    def frames(self) -> int:
+        return len(self.mel)
 
 
 def toy_clip(voice: str, seed: int, frames: int = 60) -> Clip:
     """A clip of ``frames`` mel frames whose phones last between 4 and 12 frames each."""
     draw = np.random.default_rng(seed)
-    pitch = 200.0 if voice == "slt" else 110.0
+    pitch = 200.0 if voice == "anna" else 110.0
     time = np.arange(frames * HOP) / SAMPLE_RATE
     samples = draw.normal(0, 0.002, len(time))
     phones, first = [], 0
@@ -34,5 +54,5 @@ def toy_clip(voice: str, seed: int, frames: int = 60) -> Clip:
 
 def toy_corpus(clips: int = 12, frames: int = 60) -> Corpus:
     """Half of the clips in each of two voices, and four held out."""
-    every = [toy_clip(("slt", "rms")[seed % 2], seed, frames + seed) for seed in range(clips + 4)]
+    every = [toy_clip(("anna", "bella")[seed % 2], seed, frames + seed) for seed in range(clips + 4)]
     return Corpus(tuple(every[4:]), tuple(every[:4]), "toy")

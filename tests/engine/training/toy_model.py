@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import soundfile
 import torch
 import yaml
 
-from engine.models.f5.checkpoint import NATURAL_PHONES, PHONES
+from engine.models.f5.config import SAMPLE_RATE
 from engine.models.f5.dit import DiT
 from engine.models.f5.saving import save_official
-from engine.training.manifest import write_clips
-from engine.training.recipes import natural_f5
+from engine.training.manifest import ManifestRow
 from engine.training.recipes.f5_layout import export_layout
 from engine.training.recipes.f5_recipe import SMALL_F5, initialise
-from tests.engine.front_end.arctic import DURATION_FILE, VOCABULARY
+from engine.training.said_tokens import VOCABULARY
+from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_corpus import toy_corpus
 
 SMALL = replace(SMALL_F5, dim=64, depth=2, heads=2, dim_head=32, text_dim=32, conv_layers=1)
 
 
-def toy_model(folder: Path, metadata: dict[str, str] | None = None, front_end: str = PHONES) -> Path:
+def toy_model(folder: Path, metadata: dict[str, str] | None = None) -> Path:
     """Write a small checkpoint with its companion files; returns the folder."""
     folder.mkdir()
     torch.manual_seed(5)
-    vocabulary = natural_f5.VOCABULARY if front_end == NATURAL_PHONES else VOCABULARY
-    model = DiT(replace(SMALL, text_num_embeds=len(vocabulary.phones)))
+    model = DiT(replace(SMALL, text_num_embeds=len(VOCABULARY.phones)))
     initialise(model, torch.zeros(100))
     with torch.no_grad():  # At zero the output would say the mean whatever the text.
         model.proj_out.weight.normal_(0, 0.05)
-    export_layout(folder, "toy", model, vocabulary, 0, front_end)
+    export_layout(folder, "toy", model, VOCABULARY, 0)
     described = yaml.safe_load((folder / "model.yaml").read_text(encoding="utf-8"))
     described["model"]["arch"]["dim_head"] = SMALL.dim_head
     (folder / "model.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
     save_official(folder / "model.safetensors", model, 0, metadata)
-    if front_end == PHONES:
-        shutil.copy(DURATION_FILE, folder)
     return folder
 
 
 def toy_manifest(folder: Path, clips: int = 12) -> Path:
     """Write recordings of 60 frames and more with their phones, four of them to validate on; the manifest's path."""
-    corpus = toy_corpus(clips)
+    corpus, rows = toy_corpus(clips), []
     path = folder / "speech" / "manifest.csv"
     path.parent.mkdir(parents=True)
-    write_clips(path, corpus.training, corpus.held_out)
-    return path
+    for number, clip in enumerate((*corpus.training, *corpus.held_out)):
+        audio = path.parent / f"{number}.flac"
+        soundfile.write(audio, clip.samples, SAMPLE_RATE, subtype="PCM_24")
+        held_out = number >= len(corpus.training)
+        rows.append(ManifestRow(0, audio, clip.text, clip.phones, clip.voice, held_out))
+    return write_manifest(path, rows)

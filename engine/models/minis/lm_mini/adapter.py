@@ -18,6 +18,7 @@ from engine.models.minis.lm_mini.decoding import GatheringDecoder
 from engine.models.minis.lm_mini.front_end import LmMiniPassage, LmMiniPassages, LmMiniPrompt
 from engine.models.minis.lm_mini.layout import positions
 from engine.models.minis.lm_mini.parts import LmMiniParts
+from engine.models.minis.natural.coding import NOBODY
 from engine.sampling.autoregressive import Request, decode
 from engine.sampling.tokens import Greedy, Nucleus, TokenSampler, Uniforms
 from engine.setting.knobs import Values
@@ -49,7 +50,7 @@ class LmMiniSpeech(LanguageSpeech):
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
         passage = LmMiniPassage("", torch.zeros(WARM_UP_TOKENS, dtype=torch.long).numpy())
-        prompt = LmMiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, self._coding.nobody)
+        prompt = LmMiniPrompt(passage.phones, (0,) * WARM_UP_TOKENS, NOBODY)
         request = self._request(network, passage, prompt, Values())
         decoder = self._decoder(prompt, 0, Values())
         for cycle in decode(network.tokens, request, Nucleus(top_k=25), Uniforms(0)):

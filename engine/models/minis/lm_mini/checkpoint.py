@@ -4,7 +4,6 @@
 ``model.safetensors``   a Llama in float16 under Hugging Face's names; ``config.json`` next to it
 ``layout.json``         which ids are phones and which are speech tokens; see :mod:`engine.models.minis.lm_mini.layout`
 ``tokenizer``           the speech tokenizer; see :mod:`engine.models.minis.lm_mini.speech_tokenizer`
-``durations.json``      mean durations of phones
 ``drafts``, ``students``  what was trained from it; see :mod:`engine.models.files.language_weights`
 ====================  ==========================================================================================
 """
@@ -26,7 +25,7 @@ from engine.models.families.language_network import DraftTensors, LanguageNetwor
 from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import (
     check_shapes,
-    load_strictly,
+    loaded_strictly,
     read_description,
     read_float_weights,
     read_weights,
@@ -37,7 +36,6 @@ from engine.models.minis.lm_mini.layout import Layout
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.quantised_mel import read_quantised_mel
-from engine.models.networks.shapes import uninitialised
 
 TOKENIZER = "tokenizer"
 EMBEDDING, HEAD, BODY = "model.embed_tokens.weight", "lm_head.weight", "model."
@@ -84,18 +82,16 @@ class LmMiniFolder(MiniFolder):
                 raise CheckpointError(f"{draft.path} holds {name}, which drafts do not have; train it again.")
         return DraftTensors(layers, head)
 
-    def tokenizer(self, device: torch.device) -> tuple[SpeechTokenizer, dict[str, Tensor]]:
-        """The speech tokenizer, and the voices' mean mels."""
+    def tokenizer(self, device: torch.device) -> SpeechTokenizer:
+        """The speech tokenizer."""
         return read_quantised_mel(self.root / TOKENIZER, SpeechTokenizer, device)
 
     def _network(self, path: Path, config: CausalConfig, device: torch.device) -> LanguageNetwork:
         layout, where = self.layout(), str(path)
         weights = read_float_weights(path, self.check)
-        with uninitialised():
-            transformer = CausalTransformer(config)
         body = {name.removeprefix(BODY): value for name, value in weights.items() if name not in (EMBEDDING, HEAD)}
         _require_tables(weights, config, where)
-        load_strictly(transformer, body, where)
+        transformer = loaded_strictly(lambda: CausalTransformer(config), body, where)
         embedding, head = (self._rows(weights[name], layout, where) for name in (EMBEDDING, HEAD))
         tokens = TokenModel(transformer.to(device), embedding.to(device), head.to(device), codes=layout.codes)
         return LanguageNetwork(tokens.eval().optimised(), {TEXT: weights[EMBEDDING].to(device)})

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.models.families.passages import Decoded
 from engine.models.families.token_decoder import TokenDecoder
-from engine.models.minis.coding import CodeStream
+from engine.models.minis.natural.coding import StreamedSpeech
 
 GATHERED = 8
 """Tokens that are decoded at once: enough that calling the operators costs little, and 170 to 200 ms of speech."""
@@ -19,7 +19,7 @@ GATHERED = 8
 class GatheringDecoder(TokenDecoder):
     """Hands tokens on to a stream some at a time."""
 
-    def __init__(self, stream: CodeStream, device: torch.device) -> None:
+    def __init__(self, stream: StreamedSpeech, device: torch.device) -> None:
         """``device`` is that of the stream."""
         self._device, self._stream = device, stream
         self._gathered: list[int] = []

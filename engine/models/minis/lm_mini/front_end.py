@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,9 +14,10 @@ from engine.front_end.timed_phone import TimedPhone
 from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.families.voices import Remembered
-from engine.models.minis.coding import Coding
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
+from engine.models.minis.natural.coding import NaturalCoding
+from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.prompts import phones_of_prompt
 from engine.models.minis.texts import Texts
 from engine.setting.knobs import Values
@@ -30,8 +30,8 @@ class LmMiniPrompt:
     phones: np.ndarray = field(repr=False)
     """(n,) ids, one for every code."""
     codes: tuple[int, ...] = field(repr=False)
-    who: Any = field(repr=False)
-    """Who speaks, as the coding knows it."""
+    who: NaturalVoice = field(repr=False)
+    """Who speaks."""
     notes: tuple[str, ...] = ()
 
 
@@ -62,7 +62,7 @@ class LmMiniFrontEnd:
 
     def __init__(
         self,
-        coding: Coding[SpeechTokenizer, Any],
+        coding: NaturalCoding[SpeechTokenizer],
         texts: Texts,
         vocabulary: PhoneVocabulary,
         read_prompt: Callable[[Voice], ReadPrompt],
@@ -77,7 +77,7 @@ class LmMiniFrontEnd:
         :class:`engine.errors.TextError`."""
         prompt = self.prompt(voice)
         check()
-        pieces, notes = self._texts.spoken(text, voice, float(options["speed"]), by_sentence=False, seed=seed)
+        pieces, notes = self._texts.spoken(text, float(options["speed"]), by_sentence=False, seed=seed)
         return prompt, LmMiniPassages(
             tuple(LmMiniPassage(piece, self._tokens(phones)) for piece, phones in pieces), notes
         )
@@ -92,7 +92,7 @@ class LmMiniFrontEnd:
         coding = self._coding
         phones, notes = phones_of_prompt(read, self._texts)
         frames = coding.frames(read.mel[:, : read.frames])
-        who = coding.speaker(read.voice, frames)
+        who = NaturalVoice.of(frames)
         codes = tuple(coding.codes(frames, who).tolist())
         return LmMiniPrompt(self._tokens(phones, len(frames)), codes, who, notes)
 

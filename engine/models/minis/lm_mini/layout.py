@@ -40,8 +40,8 @@ class Layout:
 
     @classmethod
     def _of(cls, data: dict) -> Layout:
-        phones = tuple(data.pop("phones").split())
-        return cls(PhoneVocabulary(phones), **{name: int(value) for name, value in data.items()})
+        phones = PhoneVocabulary.read(data.pop("phones"))
+        return cls(phones, **{name: int(value) for name, value in data.items()})
 
     @property
     def ids(self) -> int:

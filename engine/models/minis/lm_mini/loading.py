@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.language_weights import find_language_weights, places
 from engine.models.load_request import LoadRequest
-from engine.models.minis.folder import reads
+from engine.models.minis.folder import NATURAL_PHONES
 from engine.models.minis.frames import SAMPLE_RATE
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
@@ -26,7 +26,7 @@ def load_lm_mini(request: LoadRequest) -> LmMiniSpeech:
         layers=network.tokens.transformer.config.layers,
         branches=1,
         parameters=folder.parameters(),
-        text_front_end=reads(parts.layout.vocabulary),
+        text_front_end=NATURAL_PHONES,
     )
     info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
     return LmMiniSpeech(info, network, parts, lambda student: folder.student(student, device), folder.draft)

@@ -1,9 +1,8 @@
-"""The speech tokenizer of the bundled language model: mel frames to one code for every two of them, and back.
+"""The speech tokenizer of the bundled language model: latent frames of natural speech to one code for every two of
+them, and back.
 
 Between encoder and decoder (:mod:`engine.models.networks.quantised_mel`) is a finite scalar quantiser (FSQ): a few
-numbers, each rounded to one of its levels, make one code (Mentzer et al., arXiv 2309.15505). The decoder gets the
-speaker by the mean mel of the voice, taken over much of its speech: the mean of a single clip is not good enough for
-it.
+numbers, each rounded to one of its levels, make one code (Mentzer et al., arXiv 2309.15505).
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class ScalarQuantiser(Quantiser):
 
 
 class SpeechTokenizer(QuantisedMel[SpeechTokenizerConfig]):
-    """One code, int64, for every two mel frames."""
+    """One code, int64, for every two frames."""
 
     title, sizes = "speech tokenizer", SpeechTokenizerConfig
 

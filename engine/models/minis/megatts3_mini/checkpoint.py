@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.front_end.phones import PhoneVocabulary
-from engine.models.files.checkpoints import load_strictly, read_float_weights
+from engine.models.files.checkpoints import loaded_strictly, read_float_weights
 from engine.models.megatts3.checkpoint import TRANSFORMER
 from engine.models.megatts3.config import DiTConfig
 from engine.models.megatts3.dit import MegaDiT
 from engine.models.minis.folder import WEIGHTS, MiniFolder
-from engine.models.networks.shapes import uninitialised
 
 VOCABULARY = "vocab.txt"
 
@@ -44,7 +43,5 @@ class MegaMiniFolder(MiniFolder):
         where = str(self.weights_path)
         weights = read_float_weights(self.weights_path, self.check)
         config = DiTConfig.from_shapes({name: tuple(one.shape) for name, one in weights.items()}, where)
-        with uninitialised():
-            model = MegaDiT(config)
-        load_strictly(model, weights, where)
+        model = loaded_strictly(lambda: MegaDiT(config), weights, where)
         return model.eval().requires_grad_(False)

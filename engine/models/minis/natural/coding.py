@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
@@ -10,11 +11,13 @@ from torch import Tensor
 
 from engine.audio.mel import MelFrontEnd
 from engine.errors import CheckpointError
+from engine.front_end.frame_phones import labels
+from engine.front_end.phones import PhoneVocabulary
+from engine.front_end.timed_phone import TimedPhone
 from engine.models.families.passages import Decoded
 from engine.models.load_request import LoadRequest
-from engine.models.minis.coding import Coding
 from engine.models.minis.natural.decoder import NaturalDecoder
-from engine.models.minis.natural.layout import HOP, LATENT
+from engine.models.minis.natural.layout import HOP, LATENT, SAMPLE_RATE
 from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.natural.streaming import StreamedNatural
 from engine.models.minis.natural.vocoder import LatentVocoder
@@ -24,34 +27,65 @@ from engine.models.networks.streamed_codec import StreamedCodec
 Codec = TypeVar("Codec", bound=QuantisedMel)
 
 
-class NaturalCoding(Coding[Codec, NaturalVoice]):
-    """Frames are voice frames (n, 36), read off a recording's mel; of these, a token holds what is said, which is at no
-    level and in no voice."""
+NOBODY = NaturalVoice(0.0, 0.0)
+"""A voice that stands for any, to warm up with."""
 
-    hop = HOP
-    nobody = NaturalVoice(0.0, 0.0)
+
+class NaturalCoding(Generic[Codec]):
+    """What the tokens of a bundled model are made of. Frames are voice frames (n, 36), read off a recording's mel; of
+    these, a token holds what is said, which is at no level and in no voice."""
 
     def __init__(self, codec: Codec, vocoder: LatentVocoder) -> None:
-        super().__init__(codec)
+        self.codec = codec
         self._vocoder = vocoder
         self._mel = MelFrontEnd()
 
+    @property
+    def device(self) -> torch.device:
+        """The codec's."""
+        return self.codec.mel_mean.device
+
+    @property
+    def stride(self) -> int:
+        """Frames of a token."""
+        return self.codec.config.stride
+
+    @property
+    def token_seconds(self) -> float:
+        """How long a token is heard."""
+        return HOP * self.stride / SAMPLE_RATE
+
     @torch.inference_mode()
     def frames(self, mel: Tensor) -> Tensor:
+        """Frames (n, 36) of a recording's log mel (1, mel frames, 100), on the codec's device."""
         return self._vocoder.reader(mel.mT.float().to(self.device))[0]
 
-    def voice_of(self, frames: Tensor) -> NaturalVoice:
-        return NaturalVoice.of(frames)
-
     def codes(self, frames: Tensor, who: NaturalVoice) -> Tensor:
+        """Codes (n // stride, …), int64, of frames (n, 36) in which ``who`` speaks; what does not fill a token is left
+        out."""
         return self.codec.encode(who.said(frames)[None])[0]
 
     def stream(self, who: NaturalVoice) -> StreamedSpeech:
+        """What makes the codes of a passage heard, spoken by ``who``."""
         return StreamedSpeech(self.codec, self._vocoder.decoder, who, self._mel)
+
+    @torch.inference_mode()
+    def copied(self, samples: np.ndarray, who: NaturalVoice) -> np.ndarray:
+        """Copy of speech (n,) by ``who`` through the tokens, (m,) float32, both at 24 kHz."""
+        frames = self.frames(self._mel(torch.from_numpy(samples)))
+        return self.stream(who).whole(self.codes(frames, who)).samples
+
+    def frames_until(self, phones: Sequence[TimedPhone]) -> int:
+        """Frames from the beginning to the end of the last of ``phones``."""
+        return round(phones[-1][2] * SAMPLE_RATE / HOP)
+
+    def labels(self, phones: Sequence[TimedPhone], frames: int, vocabulary: PhoneVocabulary) -> np.ndarray:
+        """(frames,) int64 ids of the phones that sound at the middles of frames."""
+        return labels(phones, frames, vocabulary, SAMPLE_RATE, HOP)
 
 
 class StreamedSpeech:
-    """Codes of one passage to audio at the level of a prompt. See :class:`engine.models.minis.coding.CodeStream`."""
+    """Makes the codes of one passage heard, at the level of a prompt; exactly the same in pieces and at once."""
 
     def __init__(self, codec: QuantisedMel, decoder: NaturalDecoder, who: NaturalVoice, mel: MelFrontEnd) -> None:
         # The codec's own voice is nobody's: who speaks is added to what it decodes.
@@ -62,18 +96,18 @@ class StreamedSpeech:
 
     @torch.inference_mode()
     def push(self, codes: Tensor) -> np.ndarray:
-        """As :class:`engine.models.minis.coding.CodeStream` says."""
+        """The next tokens' codes (n, …) to the audio that is final now, (m,) float32."""
         return self._kept(self._audio.push(self._who.frames(self._codec.push(codes))))
 
     @torch.inference_mode()
     def finish(self, codes: Tensor) -> np.ndarray:
-        """As :class:`engine.models.minis.coding.CodeStream` says."""
+        """The last tokens' codes (n, …), of which there may be none, to the rest of the audio, (m,) float32."""
         last = self._audio.push(self._who.frames(self._codec.finish(codes)))
         return self._kept(torch.cat([last, self._audio.finish()]))
 
     @torch.inference_mode()
     def whole(self, codes: Tensor) -> Decoded:
-        """As :class:`engine.models.minis.coding.CodeStream` says."""
+        """All codes (n, …) of a passage at once, independently of the rest."""
         if not len(codes):
             return Decoded(np.zeros(0, np.float32))
         samples = self._decoder.decode(self._who.frames(self._codec.whole(codes))).cpu()
@@ -91,8 +125,8 @@ class StreamedSpeech:
 
 
 def natural_coding(request: LoadRequest, codec: Codec) -> NaturalCoding[Codec]:
-    """The coding of a model whose phones are those of natural speech. Raises :class:`CheckpointError` if its codec or
-    its vocoder is of other speech."""
+    """The coding of a model with this codec. Raises :class:`CheckpointError` if its codec or its vocoder is of other
+    speech."""
     if codec.config.bands != LATENT:
         raise CheckpointError(
             f"The model in {request.place} reads the phones of natural speech, but its {codec.title} is not of natural "

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from engine.models.files.checkpoints import load_strictly, read_weights
+from engine.models.files.checkpoints import loaded_strictly, read_weights
 from engine.models.minis.natural.excitation import Noise, PulseSpectra, PulseTrain, SeededNoise
 from engine.models.minis.natural.latent_space import LatentSpace
 from engine.models.minis.natural.layout import (
@@ -22,7 +22,6 @@ from engine.models.minis.natural.layout import (
     WINDOW,
 )
 from engine.models.minis.natural.spectra import SpectralNetwork, dequantised
-from engine.models.networks.shapes import uninitialised
 from engine.paths import resource
 
 WEIGHT_FILE = "model.safetensors"
@@ -96,9 +95,7 @@ class NaturalDecoder(nn.Module):
     def load(cls, folder: Path | None = None, device: torch.device | str = "cpu") -> NaturalDecoder:
         """Load a folder, by default the bundled one. Raises :class:`CheckpointError` that names the file at fault."""
         path = (folder or resource("models", "natural-decoder")) / WEIGHT_FILE
-        with uninitialised():
-            decoder = cls()
-        load_strictly(decoder, dequantised(read_weights(path)), str(path))
+        decoder = loaded_strictly(cls, dequantised(read_weights(path)), str(path))
         return decoder.eval().requires_grad_(False).to(device)
 
 

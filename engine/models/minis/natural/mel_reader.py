@@ -10,12 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from engine.models.files.checkpoints import load_strictly, read_float_weights
+from engine.models.files.checkpoints import loaded_strictly, read_float_weights
 from engine.models.files.config_file import ConfigFile
 from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames
 from engine.models.minis.natural.layout import VOICE
 from engine.models.networks.mel_statistics import MelStatistics
-from engine.models.networks.shapes import uninitialised
 from engine.models.networks.vocos import VocosBackbone, VocosConfig
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
@@ -52,7 +51,6 @@ class MelReader(MelStatistics):
     def load(cls, folder: Path, device: torch.device | str = "cpu") -> MelReader:
         """Load an exported folder, in float32. Raises :class:`CheckpointError` that names the file at fault."""
         sizes = ConfigFile.read(folder / CONFIG_FILE).part("mel_reader").sizes(MelReaderConfig)
-        with uninitialised():
-            model = cls(sizes)
-        load_strictly(model, read_float_weights(folder / WEIGHT_FILE), str(folder / WEIGHT_FILE))
+        path = folder / WEIGHT_FILE
+        model = loaded_strictly(lambda: cls(sizes), read_float_weights(path), str(path))
         return model.eval().requires_grad_(False).to(device)

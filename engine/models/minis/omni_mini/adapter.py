@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +14,8 @@ from engine.models.families.masked import MaskedSpeech
 from engine.models.families.masked_script import MaskedScript
 from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.masked_rows import MaskedRequest
-from engine.models.minis.coding import Coding
 from engine.models.minis.frames import SAMPLE_RATE
+from engine.models.minis.natural.coding import NOBODY, NaturalCoding
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd, OmniMiniPassage, OmniMiniPassages, OmniMiniPrompt
@@ -36,7 +35,7 @@ class OmniMiniSpeech(MaskedSpeech):
         self,
         info: ModelInfo,
         network: MaskedNetwork,
-        coding: Coding[ResidualCodec, Any],
+        coding: NaturalCoding[ResidualCodec],
         front_end: OmniMiniFrontEnd,
     ) -> None:
         super().__init__(info, network, coding.token_seconds)
@@ -51,7 +50,7 @@ class OmniMiniSpeech(MaskedSpeech):
         silence = torch.zeros(WARM_UP_FRAMES, dtype=torch.long, device=self._device)
         codec = self._coding.codec
         frames = codec.mel_mean.expand(1, WARM_UP_FRAMES * codec.config.stride, -1)
-        prompt = OmniMiniPrompt(silence, codec.encode(frames)[0].T, self._coding.nobody)
+        prompt = OmniMiniPrompt(silence, codec.encode(frames)[0].T, NOBODY)
         passage = OmniMiniPassage("", silence)
         rules = Rules()
         request = self._request(passage, prompt, Values())
@@ -74,7 +73,7 @@ class OmniMiniSpeech(MaskedSpeech):
     def _passages(
         self, text: str, voice: Voice, prompt: OmniMiniPrompt, options: Values, seed: int | None = None
     ) -> OmniMiniPassages:
-        return self._front_end.passages(text, voice, float(options["speed"]), bool(options["by_sentence"]), seed)
+        return self._front_end.passages(text, float(options["speed"]), bool(options["by_sentence"]), seed)
 
     def _request(self, passage: OmniMiniPassage, prompt: OmniMiniPrompt, options: Values) -> MaskedRequest:
         text = torch.cat([prompt.tokens, passage.tokens])

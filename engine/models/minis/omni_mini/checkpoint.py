@@ -4,7 +4,6 @@
 ``model.safetensors``   the network in float16 under OmniVoice's names; ``config.json`` next to it in its layout
 ``layout.json``         what the text tokens mean; see :mod:`engine.models.minis.omni_mini.layout`
 ``codec``               the residual codec; see :mod:`engine.models.minis.omni_mini.codec`
-``durations.json``      mean durations of phones
 ====================  ==========================================================================================
 """
 
@@ -13,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from engine.models.files.checkpoints import load_strictly, read_description, read_float_weights
 from engine.models.minis.folder import CONFIG, LAYOUT_FILE, MiniFolder
@@ -46,6 +44,6 @@ class OmniMiniFolder(MiniFolder):
         load_strictly(network, weights, str(self.weights_path), assign=True)
         return network.eval().requires_grad_(False)
 
-    def codec(self, device: torch.device | str = "cpu") -> tuple[ResidualCodec, dict[str, Tensor]]:
-        """The codec of mel frames and codes, and the voices' mean mels."""
+    def codec(self, device: torch.device | str = "cpu") -> ResidualCodec:
+        """The codec of what is said and codes."""
         return read_quantised_mel(self.root / CODEC, ResidualCodec, device)

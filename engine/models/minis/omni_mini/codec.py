@@ -1,4 +1,5 @@
-"""The codec of the bundled masked-diffusion model: mel frames to eight codes for every four of them, and back.
+"""The codec of the bundled masked-diffusion model: latent frames of natural speech to eight codes for every four of
+them, and back.
 
 Between encoder and decoder (:mod:`engine.models.networks.quantised_mel`) is a residual quantiser: the first codebook's
 entry that is nearest to a token's numbers, then the second's that is nearest to what the first left over, and so on.
@@ -64,7 +65,7 @@ class ResidualQuantiser(Quantiser):
 
 
 class ResidualCodec(QuantisedMel[ResidualCodecConfig]):
-    """Codes (…, tokens, codebooks), int64, for every four mel frames."""
+    """Codes (…, tokens, codebooks), int64, for every four frames."""
 
     quantiser: ResidualQuantiser
     title, sizes = "residual codec", ResidualCodecConfig

@@ -1,7 +1,7 @@
 """Codes of the bundled masked model to audio, block by block, exactly as all at once.
 
-A frame of audio depends on the codec's tokens around it, as far as its convolutions reach: some 500 ms after it. So
-much of a block is held back until the next one has come; nothing is computed twice.
+A frame of audio depends on the codec's tokens around it, as far as convolutions reach. So much of a block is held back
+until the next one has come; nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from torch import Tensor
 
 from engine.models.families.grid_decoder import GridDecoder
 from engine.models.families.passages import Decoded
-from engine.models.minis.coding import CodeStream
+from engine.models.minis.natural.coding import StreamedSpeech
 
 
 class ResidualGridDecoder(GridDecoder):
     """Hands a grid on to a stream of codes."""
 
-    def __init__(self, stream: CodeStream, codebooks: int, device: torch.device) -> None:
+    def __init__(self, stream: StreamedSpeech, codebooks: int, device: torch.device) -> None:
         """``device`` is that of the stream."""
         self._stream = stream
         self._none = torch.zeros(0, codebooks, dtype=torch.long, device=device)

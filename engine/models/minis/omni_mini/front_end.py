@@ -6,7 +6,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +16,8 @@ from engine.models.base import Voice
 from engine.models.f5.passages import Prompt as ReadPrompt
 from engine.models.f5.prompts import PromptReader
 from engine.models.families.voices import Remembered
-from engine.models.minis.coding import Coding
+from engine.models.minis.natural.coding import NaturalCoding
+from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.minis.prompts import phones_of_prompt
@@ -32,8 +32,8 @@ class OmniMiniPrompt:
     """(n,) ids of the text, one for every frame."""
     codes: Tensor = field(repr=False)
     """(codebooks, n)."""
-    who: Any = field(repr=False)
-    """Who speaks, as the coding knows it."""
+    who: NaturalVoice = field(repr=False)
+    """Who speaks."""
     notes: tuple[str, ...] = ()
 
 
@@ -62,19 +62,17 @@ class OmniMiniPassages:
 class OmniMiniFrontEnd:
     """Makes voices and texts ready, and remembers the last voice. What it gives is on the codec's device."""
 
-    def __init__(self, coding: Coding[ResidualCodec, Any], texts: Texts, layout: Layout) -> None:
+    def __init__(self, coding: NaturalCoding[ResidualCodec], texts: Texts, layout: Layout) -> None:
         self._coding, self._texts, self._layout = coding, texts, layout
         self._read_prompt = PromptReader(MelFrontEnd(), True, layout.vocabulary.index)
         self._prompts: Remembered[OmniMiniPrompt] = Remembered(operator.is_)
 
-    def passages(
-        self, text: str, voice: Voice, speed: float, by_sentence: bool, seed: int | None = None
-    ) -> OmniMiniPassages:
+    def passages(self, text: str, speed: float, by_sentence: bool, seed: int | None = None) -> OmniMiniPassages:
         """``text`` in pieces; see :meth:`engine.models.minis.texts.Texts.spoken`.
 
         Raises :class:`engine.errors.TextError`.
         """
-        pieces, notes = self._texts.spoken(text, voice, speed, by_sentence, seed)
+        pieces, notes = self._texts.spoken(text, speed, by_sentence, seed)
         return OmniMiniPassages(tuple(OmniMiniPassage(piece, self._tokens(phones)) for piece, phones in pieces), notes)
 
     def prompt(self, voice: Voice) -> OmniMiniPrompt:
@@ -87,7 +85,7 @@ class OmniMiniFrontEnd:
         coding = self._coding
         phones, notes = phones_of_prompt(read, self._texts)
         frames = coding.frames(read.mel[:, : read.frames])
-        who = coding.speaker(read.voice, frames)
+        who = NaturalVoice.of(frames)
         codes = coding.codes(frames, who).T.contiguous()
         return OmniMiniPrompt(self._tokens(phones, codes.shape[1]), codes, who, notes)
 

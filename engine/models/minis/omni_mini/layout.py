@@ -4,7 +4,7 @@ Text comes first: one token per codec frame, those of the voice's recording befo
 the recording's frames, then those to fill in. Positions restart at the canvas, so a frame has the position of its
 phones: rotary positions give the alignment, and the official network need not learn it.
 
-A frame lasts 43 ms, longer than some phones, so a token stands for two phones, one for each half of the frame.
+A frame lasts 50 ms, longer than some phones, so a token stands for two phones, one for each half of the frame.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Layout:
     @classmethod
     def _of(cls, data: dict) -> tuple[Layout, object, object]:
         """With the numbers of tokens and of phones per token that the file declares."""
-        return cls(PhoneVocabulary(tuple(data["phones"].split()))), data["text_tokens"], data["phones_per_token"]
+        return cls(PhoneVocabulary.read(data["phones"])), data["text_tokens"], data["phones_per_token"]
 
     @property
     def tokens(self) -> int:
@@ -64,7 +64,7 @@ class Layout:
         }
 
     def text(self, frames: np.ndarray, stride: int) -> np.ndarray:
-        """One phone a mel frame (n,) to one token a codec frame of ``stride`` mel frames, (n // stride,) int64."""
+        """One phone a latent frame (n,) to one token a codec frame of ``stride`` of them, (n // stride,) int64."""
         whole = len(frames) // stride * stride
         halves = token_phones(frames[:whole], stride // HALVES).reshape(-1, HALVES).astype(np.int64)
         return halves[:, 0] * len(self.vocabulary.phones) + halves[:, 1]

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.errors import CheckpointError
 from engine.models.families.masked_networks import offered
 from engine.models.files.checkpoints import fingerprint
 from engine.models.load_request import LoadRequest
-from engine.models.minis.coding import Coding
-from engine.models.minis.folder import reads
+from engine.models.minis.folder import NATURAL_PHONES
 from engine.models.minis.frames import SAMPLE_RATE
-from engine.models.minis.mel_coding import MelCoding
 from engine.models.minis.natural.coding import natural_coding
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
-from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.front_end import OmniMiniFrontEnd
-from engine.models.minis.texts import NaturalTexts, TableTexts, Texts
+from engine.models.minis.texts import Texts
 
 
 def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
@@ -26,7 +21,7 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
     request.require_folder(f"{chosen.title} is a folder with a codec in it; choose the folder.")
     folder = OmniMiniFolder(request.place, request.check)
     layout, network = folder.layout(), folder.network().to(device)
-    codec, _ = folder.codec(device)
+    codec = folder.codec(device)
     config, sizes = network.config, codec.config
     if (config.codebooks, config.mask) != (sizes.codebooks, sizes.codes):
         raise CheckpointError(
@@ -45,13 +40,8 @@ def load_omni_mini(request: LoadRequest) -> OmniMiniSpeech:
         layers=config.transformer.layers,
         branches=2,
         parameters=sum(one.numel() for one in network.parameters()),
-        text_front_end=reads(layout.vocabulary),
+        text_front_end=NATURAL_PHONES,
         precisions=offered(device),
     )
-    coding: Coding[ResidualCodec, Any]
-    texts: Texts
-    if layout.vocabulary.natural:
-        coding, texts = natural_coding(request, codec), NaturalTexts()
-    else:
-        coding, texts = MelCoding(codec, request.vocos()), TableTexts(folder.durations())
-    return OmniMiniSpeech(info, network, coding, OmniMiniFrontEnd(coding, texts, layout))
+    coding = natural_coding(request, codec)
+    return OmniMiniSpeech(info, network, coding, OmniMiniFrontEnd(coding, Texts(), layout))

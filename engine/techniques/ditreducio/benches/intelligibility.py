@@ -34,7 +34,7 @@ NAME = "intelligibility"
 THRESHOLDS = (0.05, 0.10, 0.20)
 OTHER_STEPS = (8, 32)
 DEFINITION = (
-    "Share of words that the judge understood of the baseline (1 - word error rate), both voices together, with its "
+    "Share of words that the judge understood of the baseline (1 - word error rate), all voices together, with its "
     "share on the original speech and on the vocoder's copy of it."
 )
 

@@ -46,7 +46,7 @@ FIRST_THRESHOLD = 0.05
 TABLES = {"reuse": "DiTReducio", "forecast": "DiTReducio, forecast"}
 DEFINITION = (
     "Log-mel distance to the baseline of DiTReducio as published over that of its best rival, both computing about "
-    "half of the baseline's operations; mean distances over the same sentences in both voices, from the same noise. "
+    "half of the baseline's operations; mean distances over the same sentences in all voices, from the same noise. "
     "Above 1 the rival is closer to the baseline. The interval is a bootstrap over sentences."
 )
 

@@ -122,7 +122,7 @@ def _heard(
     speed_up: Mapping[float | None, Interval],
     arguments: argparse.Namespace,
 ) -> list[dict[str, object]]:
-    """Rows of what the judge understood, both voices together, and of how far takes are from the guided ones."""
+    """Rows of what the judge understood, all voices together, and of how far takes are from the guided ones."""
     strongest = guided(baseline, chosen[-1].equivalent_guidance)
     ways = [Way(UNGUIDED, guided(baseline, 0.0)), Way(OTHER_NOISE, replace(strongest, seed=strongest.seed + 1))]
     for one in chosen:

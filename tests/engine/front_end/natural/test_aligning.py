@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from engine.errors import AudioError
-from engine.front_end.alignment import FORCED, TABLE
+from engine.front_end.alignment import FORCED, MEAN_LENGTHS
 from engine.front_end.natural.aligning import ALIGNER_PHONES, align_phones
 from engine.front_end.natural.phones import BLANK, CONSONANTS, EDGE, VOWELS, words
 from engine.front_end.natural.reading import NaturalReader
@@ -51,7 +51,7 @@ def test_without_the_aligner_mean_lengths_are_stretched(monkeypatch: pytest.Monk
     rate = 8000
     samples = np.concatenate([np.zeros(rate), np.random.default_rng(0).normal(0, 0.1, rate), np.zeros(rate)])
     aligned = align_phones(samples.astype(np.float32), rate, MONOTONE)
-    assert aligned.method == TABLE
+    assert aligned.method == MEAN_LENGTHS
     assert [name for name, _, _ in aligned.phones] == list("^ɡO_nW.^")
     np.testing.assert_allclose([start for _, start, _ in aligned.phones[1:]], np.linspace(1, 2, 7), atol=0.011)
 

@@ -45,3 +45,8 @@ def test_what_was_guessed_is_named(phonemise: NaturalPhonemiser) -> None:
     read = phonemise("The zorblax met Quixtable-Smith and the zorblax.")
     assert read.guessed == ("zorblax", "Quixtable-Smith")
     assert read.spoken == "The zorblax met Quixtable-Smith and the zorblax."
+
+
+@pytest.mark.parametrize("unit", ["a-", "a/b", "x.", "aB", "'a", "word "])
+def test_twenty_thousand_characters_of_anything_come_back_quickly(phonemise: NaturalPhonemiser, unit: str) -> None:
+    assert phonemise("go " + (unit * 20_000)[:20_000]).sentences

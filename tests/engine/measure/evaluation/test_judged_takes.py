@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from engine.errors import Cancelled
-from engine.measure.evaluation import installed, judges
+from engine.measure.evaluation import judges
 from engine.measure.evaluation.judged_takes import judged_figures
 from tests.engine.measure.evaluation.natural import RATE, speech
 
@@ -27,15 +27,11 @@ def test_a_take_gets_all_figures(tmp_path: Path) -> None:
     assert set(judged_figures(speech(), RATE, str(tmp_path / "gone.wav"))) == {"naturalness", "pitch_range"}
 
 
-def test_without_the_weights_there_is_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges, "find_spec", lambda name: None)
-    for one in (installed.naturalness_judge, installed.voice_judge):
-        one.cache_clear()
-    try:
+def test_without_the_weights_there_is_the_rest_and_all_once_they_are_installed() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judges, "find_spec", lambda name: None)
         assert set(judged_figures(speech(), RATE)) == {"pitch_range"}
-    finally:
-        for one in (installed.naturalness_judge, installed.voice_judge):
-            one.cache_clear()
+    assert set(judged_figures(speech(), RATE)) == {"naturalness", "pitch_range"}
 
 
 def test_it_can_be_cancelled() -> None:

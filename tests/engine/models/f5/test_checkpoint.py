@@ -168,6 +168,14 @@ def test_a_faulty_sidecar_is_named(tmp_path: Path, change: dict, message: str) -
         read_f5_checkpoint(folder)
 
 
+def test_a_model_of_an_earlier_version_says_that_its_phones_cannot_be_read(tmp_path: Path) -> None:
+    folder = released(tmp_path / "x")
+    data = {"model": SIDECAR["model"] | {"text_frontend": "phones"}}
+    (folder / "model.yaml").write_text(yaml.safe_dump(data))
+    with pytest.raises(CheckpointError, match=r"no text front end 'phones' .* models of earlier versions"):
+        read_f5_checkpoint(folder)
+
+
 def test_no_yaml_is_named(tmp_path: Path) -> None:
     folder = released(tmp_path / "x")
     (folder / "model.yaml").write_text("a: b: c")

@@ -17,19 +17,21 @@ from engine.errors import CheckpointError
 from engine.models import load_model
 from engine.models.base import Synthesis, Voice, run_to_completion
 from engine.models.catalogue import entry, voice, voices
+from engine.models.minis.natural.coding import NOBODY, NaturalCoding
+from engine.models.minis.natural.layout import HOP, LATENT
+from engine.models.minis.natural.vocoder import LatentVocoder
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.minis.omni_mini.codec import ResidualCodec, ResidualCodecConfig
 from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.quantised_mel import read_quantised_mel
-from engine.models.networks.streamed_mel import StreamedMel
-from engine.models.networks.vocos import Vocos
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
-from tests.engine.small_omni_mini import CODEC, LAYOUT, write_codec, write_model
+from engine.training.recipes.natural_tokens import CODEC as SHIPPED_CODEC
+from tests.engine.small_language import write_codec
+from tests.engine.small_omni_mini import CODEC, LAYOUT, write_model
 from tests.parity.fixtures import SHIPPED
-from tests.voices import voice_names
 
 TEXT = "Rice is often served."
 LAYER = re.compile(r"llm\.layers\.(\d+)\.")
@@ -65,12 +67,11 @@ def test_a_take_is_as_long_as_its_phones_last_and_its_codes_are_in_the_trace(mod
     frames = passage.codes.shape[1]
     assert passage.codes.shape == (CODEC.codebooks, frames)
     assert passage.codes.max() < CODEC.codes
-    assert take.trace.demasking.frame_seconds == 4 * 256 / 24000
-    # The vocoder has its frames centred, so that half a hop is missing on both sides.
-    assert len(take.samples) == (frames * 4 - 1) * 256
+    assert take.trace.demasking.frame_seconds == 4 * HOP / 24000
+    assert len(take.samples) == frames * 4 * HOP
     fast = spoken(model, setting(speed=2.0))
     assert len(fast.samples) == pytest.approx(len(take.samples) / 2, rel=0.1)
-    assert take.trace.mel.shape == (frames * 4, 100)
+    assert take.trace.mel.shape == (len(take.samples) // 256 + 1, 100)
 
 
 def test_every_sentence_can_be_a_passage_of_its_own(model: OmniMiniSpeech) -> None:
@@ -97,18 +98,19 @@ def test_a_recording_of_ones_own_is_a_voice(model: OmniMiniSpeech, tmp_path: Pat
     take = spoken(model, setting(), speaker=own)
     assert np.isfinite(take.samples).all()
     copy = model.copied(samples.astype(np.float32), own)
-    assert len(copy) == pytest.approx(len(samples), abs=4 * 256)
+    assert len(copy) == pytest.approx(len(samples), abs=2 * 4 * HOP)
 
 
 @pytest.mark.parametrize(
     ("file", "change", "problem"),
     [
-        ("layout.json", {"text_tokens": 1600}, "1600 text tokens of 2 phones, where 41 phones make 1681"),
-        ("layout.json", {"phones": "pau aa b", "text_tokens": 9}, "1681 text tokens, but its layout.json names 9"),
+        ("layout.json", {"text_tokens": 1600}, "1600 text tokens of 2 phones, where 99 phones make 9801"),
+        ("layout.json", {"phones": "^ k t", "text_tokens": 9}, "9801 text tokens, but its layout.json names 9"),
+        ("layout.json", {"phones": "pau aa b", "text_tokens": 9}, "made with an earlier version of Paretone"),
         ("config.json", {"model_type": "qwen3"}, "only omnivoice is supported"),
         ("config.json", {"num_audio_codebook": 4}, "audio_embeddings"),
         ("codec/config.json", {"strides": 4}, "does not describe a residual codec"),
-        ("codec/config.json", {"voices": {}}, "lists no voice with 100 bands"),
+        ("codec/config.json", {"bands": 100}, "codec/model.safetensors"),
     ],
 )
 def test_a_folder_with_a_mistake_is_refused(tmp_path: Path, file: str, change: dict[str, object], problem: str) -> None:
@@ -121,7 +123,7 @@ def test_a_folder_with_a_mistake_is_refused(tmp_path: Path, file: str, change: d
 
 def test_a_codec_of_another_model_is_refused(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model")
-    write_codec(folder / "codec", replace(CODEC, codebooks=2))
+    write_codec(folder / "codec", ResidualCodec(replace(CODEC, codebooks=2)))
     with pytest.raises(CheckpointError, match="has 2 codebooks of 12 codes, but the model speaks 3 of 12"):
         load_model("omni-mini", folder=str(folder), device="cpu")
 
@@ -134,7 +136,7 @@ def test_the_bundled_weights_have_the_names_of_the_release() -> None:
     layers = range(folder.config().transformer.layers)
     assert ours == {name for name in released if not (found := LAYER.match(name)) or int(found[1]) in layers}
     assert sum(file.stat().st_size for file in folder.root.rglob("*") if file.is_file()) < 30e6
-    assert folder.codec()[0].config == ResidualCodecConfig()
+    assert folder.codec().config == SHIPPED_CODEC
 
 
 def test_a_file_in_place_of_the_folder_is_refused(root: Path) -> None:
@@ -149,21 +151,21 @@ def test_a_layout_is_read_as_it_was_written(root: Path) -> None:
 def test_text_tokens_name_the_phones_of_both_halves() -> None:
     layout = Layout(LAYOUT.vocabulary)
     frames = np.array([1, 1, 1, 2, 2, 3, 3, 3, 4])
-    assert layout.text(frames, 4).tolist() == [1 * 41 + 2, 3 * 41 + 3]
+    assert layout.text(frames, 4).tolist() == [1 * 99 + 2, 3 * 99 + 3]
     assert layout.text(frames[:3], 4).tolist() == []
 
 
 @pytest.fixture(scope="module")
 def codec() -> ResidualCodec:
     torch.manual_seed(4)
-    codec = ResidualCodec(ResidualCodecConfig()).eval()
+    codec = ResidualCodec(ResidualCodecConfig(bands=LATENT)).eval()
     codec.quantiser.codebooks.normal_()
     return codec
 
 
 def decoder(codec: ResidualCodec) -> ResidualGridDecoder:
-    vocoder = Vocos.load(entry("omni-mini").vocoder_folder)
-    return ResidualGridDecoder(StreamedMel(codec, vocoder, torch.full((100,), -2.0)), 8, torch.device("cpu"))
+    coding = NaturalCoding(codec, LatentVocoder.load(entry("omni-mini").vocoder_folder))
+    return ResidualGridDecoder(coding.stream(NOBODY), 8, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("sizes", [(30,), (13, 1, 16), (1,) * 15, (2, 28)])
@@ -175,15 +177,17 @@ def test_audio_in_blocks_is_that_of_all_at_once(codec: ResidualCodec, sizes: tup
     joined = np.concatenate([*pieces, streamed.finish()])
     expected = decoder(codec).whole(codes)
     assert len(joined) == len(expected.samples)
-    assert np.abs(joined - expected.samples).max() < 1e-4 * np.abs(expected.samples).max() + 1e-6
+    assert np.abs(joined - expected.samples).max() < 5e-4 * np.abs(expected.samples).max()
     assert streamed.mel.shape == expected.mel.shape
 
 
 @torch.inference_mode()
-def test_twelve_frames_are_enough_for_the_first_sound(codec: ResidualCodec) -> None:
-    codes = torch.randint(128, (8, 12))
-    assert len(decoder(codec).push(codes[:, :11])) == 0
-    assert len(decoder(codec).push(codes)) > 0
+def test_the_first_sound_comes_within_a_second_of_codes(codec: ResidualCodec) -> None:
+    codes = torch.randint(128, (8, 20))
+    streamed = decoder(codec)
+    pieces = [streamed.push(frame) for frame in codes.split(1, dim=1)]
+    assert len(pieces[0]) == 0
+    assert len(pieces[-1]) == 4 * HOP
 
 
 def test_without_a_frame_there_is_no_sound(codec: ResidualCodec) -> None:
@@ -211,7 +215,8 @@ def test_codes_are_the_nearest_entries_one_residual_after_another(codec: Residua
 
 
 def test_a_codec_is_read_as_it_was_written(tmp_path: Path) -> None:
-    write_codec(tmp_path, CODEC)
-    loaded, means = read_quantised_mel(tmp_path, ResidualCodec)
+    codec = ResidualCodec(CODEC)
+    write_codec(tmp_path, codec)
+    loaded = read_quantised_mel(tmp_path, ResidualCodec)
     assert loaded.config == CODEC
-    assert set(means) == set(voice_names("omni-mini"))
+    assert all(torch.equal(value, codec.state_dict()[name]) for name, value in loaded.state_dict().items())

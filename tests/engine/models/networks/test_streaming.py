@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from engine.models.catalogue import entry
 from engine.models.families.token_decoder import TokenDecoder, streaming_difference
+from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.minis.lm_mini.decoding import GatheringDecoder
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
-from engine.models.networks.quantised_mel import read_quantised_mel
-from engine.models.networks.streamed_mel import StreamedMel
-from engine.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd, StreamedVocos
-from engine.models.networks.vocos import ConvNeXtBlock, InverseTransform, Vocos, VocosConfig
-from engine.paths import resource
-from tests.voices import voice_names
+from engine.models.minis.natural.coding import NOBODY, NaturalCoding
+from engine.models.minis.natural.layout import HOP
+from engine.models.minis.natural.vocoder import LatentVocoder
+from engine.models.networks.streaming import StreamedBlocks, StreamedConvolution, StreamedOverlapAdd
+from engine.models.networks.vocos import ConvNeXtBlock, InverseTransform, VocosConfig
 
 PIECES = (1, 2, 5, 8, 1000)
+Decoders = Callable[[], GatheringDecoder]
 
 
 def in_pieces(values: torch.Tensor, size: int) -> list[torch.Tensor]:
@@ -67,25 +70,12 @@ def test_the_inverse_transform(size: int, length: int) -> None:
     assert torch.allclose(joined, transform(spectrum)[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("size", [1, 7])
-@torch.inference_mode()
-def test_vocos(size: int) -> None:
-    torch.manual_seed(1)
-    vocos, mel = Vocos(VocosConfig(8, 16, 16, 2, 64, 16)).eval(), torch.randn(1, 8, 60)
-    streamed = StreamedVocos(vocos)
-    pieces = [streamed.push(piece) for piece in in_pieces(mel, size)]
-    joined = torch.cat([*pieces, streamed.finish()])
-    assert torch.allclose(joined, vocos.decode(mel)[0], atol=1e-4)
-    assert sum(map(len, pieces)) == (60 - streamed.reach - 2) * 16
-
-
 @pytest.fixture(scope="module")
-def make_decoder() -> object:
+def make_decoder() -> Decoders:
     """Decoders of the bundled model."""
-    tokenizer, voices = read_quantised_mel(resource("models", "lm-mini", "tokenizer"), SpeechTokenizer)
-    vocoder = Vocos.load(resource("models", "vocos-mini"))
-    cpu = torch.device("cpu")
-    return lambda voice=voice_names("lm-mini")[0]: GatheringDecoder(StreamedMel(tokenizer, vocoder, voices[voice]), cpu)
+    folder, vocoder = entry("lm-mini").folder, LatentVocoder.load(entry("lm-mini").vocoder_folder)
+    coding = NaturalCoding(LmMiniFolder(folder).tokenizer(torch.device("cpu")), vocoder)
+    return lambda: GatheringDecoder(coding.stream(NOBODY), coding.device)
 
 
 def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarray]:
@@ -94,25 +84,25 @@ def spoken(decoder: TokenDecoder, tokens: list[int], size: int) -> list[np.ndarr
 
 
 @pytest.mark.parametrize(("length", "size"), [(1, 1), (7, 3), (8, 8), (24, 1), (26, 5), (61, 1), (90, 4), (61, 61)])
-def test_streamed_tokens_equal_all_at_once(make_decoder: object, length: int, size: int) -> None:
-    tokens = np.random.default_rng(length).integers(0, 1920, length).tolist()
+def test_streamed_tokens_equal_all_at_once(make_decoder: Decoders, length: int, size: int) -> None:
+    tokens = np.random.default_rng(length).integers(0, 4096, length).tolist()
     decoder = make_decoder()
     streamed, whole = np.concatenate(spoken(decoder, tokens, size)), decoder.whole(tokens)
     difference = streaming_difference(streamed, whole.samples)
     assert difference.samples == 0
     assert difference.largest <= 1e-4
-    assert np.abs(decoder.mel - whole.mel).max() <= 1e-4
-    assert np.abs(whole.samples).max() > 0.01
+    assert np.abs(decoder.mel - whole.mel).max() <= 0.05
+    assert length == 1 or np.abs(whole.samples).max() > 0.01
 
 
-def test_audio_comes_long_before_the_last_token(make_decoder: object) -> None:
+def test_audio_comes_long_before_the_last_token(make_decoder: Decoders) -> None:
     pieces = spoken(make_decoder(), [5] * 90, 1)
     first = next(number for number, piece in enumerate(pieces) if len(piece))
     assert first < 35
-    assert sum(map(len, pieces[:-1])) > 50 * 512
+    assert sum(map(len, pieces[:-1])) > 50 * 2 * HOP
 
 
-def test_no_token_is_no_audio(make_decoder: object) -> None:
+def test_no_token_is_no_audio(make_decoder: Decoders) -> None:
     decoder = make_decoder()
     assert len(decoder.finish()) == 0 == len(decoder.whole([]).samples)
 

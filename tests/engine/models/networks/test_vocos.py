@@ -5,41 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 
 from engine.errors import CheckpointError
-from engine.models.networks.vocos import Vocos, VocosConfig
-
-SMALL = VocosConfig(bands=20, width=16, inner_width=24, layers=2, window=64, hop=16)
-
-
-def write(folder: Path, config: VocosConfig = SMALL, **changes: object) -> Vocos:
-    """An official folder with random weights."""
-    parts = {
-        "feature_extractor": {"init_args": {"sample_rate": config.sample_rate, "padding": "center"}},
-        "backbone": {
-            "init_args": {
-                "input_channels": config.bands,
-                "dim": config.width,
-                "intermediate_dim": config.inner_width,
-                "num_layers": config.layers,
-            }
-        },
-        "head": {
-            "init_args": {"dim": config.width, "n_fft": config.window, "hop_length": config.hop, "padding": "center"}
-        },
-    }
-    parts["head"]["init_args"].update(changes)
-    (folder / "config.yaml").write_text(yaml.safe_dump(parts))
-    torch.manual_seed(1)
-    model = Vocos(config).eval()
-    weights = model.state_dict() | {"feature_extractor.mel_spec.spectrogram.window": torch.zeros(64)}
-    torch.save(weights, folder / "pytorch_model.bin")
-    return model
+from engine.models.networks.vocos import Vocos
+from tests.engine.small_vocos import SMALL, write_vocos
 
 
 def test_loads_an_official_folder_and_leaves_the_feature_extractor_out(tmp_path: Path) -> None:
-    model = write(tmp_path)
+    model = write_vocos(tmp_path)
     mel = torch.randn(2, 20, 9)
     loaded = Vocos.load(tmp_path)
     assert loaded.config == SMALL
@@ -60,14 +33,14 @@ def test_magnitudes_are_clipped() -> None:
 
 
 def test_half_precision_mel_is_decoded_in_full_precision(tmp_path: Path) -> None:
-    write(tmp_path)
+    write_vocos(tmp_path)
     assert Vocos.load(tmp_path).decode(torch.randn(1, 20, 9).half()).dtype == torch.float32
 
 
 def test_a_folder_without_configuration_or_weights_is_named(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.yaml is missing"):
         Vocos.load(tmp_path)
-    write(tmp_path)
+    write_vocos(tmp_path)
     (tmp_path / "pytorch_model.bin").unlink()
     with pytest.raises(CheckpointError, match=r"holds no Vocos weights"):
         Vocos.load(tmp_path)
@@ -81,13 +54,13 @@ def test_an_unreadable_configuration_is_refused(tmp_path: Path, text: str) -> No
 
 
 def test_other_padding_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, padding="same")
+    write_vocos(tmp_path, padding="same")
     with pytest.raises(CheckpointError, match="'same' is not supported"):
         Vocos.load(tmp_path)
 
 
 def test_weights_of_other_sizes_name_the_keys(tmp_path: Path) -> None:
-    write(tmp_path)
+    write_vocos(tmp_path)
     text = (tmp_path / "config.yaml").read_text().replace("num_layers: 2", "num_layers: 3")
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(CheckpointError, match=r"9 weights missing: backbone\.convnext\.2"):

@@ -43,7 +43,7 @@ def test_weights_are_official_and_say_what_they_are(trained: Path, tmp_path: Pat
     out = tmp_path / "out"
     weights = GuidanceFreeWeights.read(trained, read_f5_checkpoint(MODEL.folder))
     written = deliver(out, weights.contents(), lambda done, total: None)
-    companions = [one for one in ("model.yaml", "vocab.txt", "durations.json") if (MODEL.folder / one).is_file()]
+    companions = [one for one in ("model.yaml", "vocab.txt") if (MODEL.folder / one).is_file()]
     assert [path.name for path in written] == ["model_cfg_free_w0.50.safetensors", *companions]
     with safe_open(written[0], framework="pt") as file:
         assert file.metadata() == METADATA

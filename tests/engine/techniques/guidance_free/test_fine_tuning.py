@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +13,10 @@ from safetensors import safe_open
 
 from engine.errors import Cancelled, CheckpointError, DeviceError, TrainingError
 from engine.models.catalogue import entry
-from engine.models.f5.checkpoint import NATURAL_PHONES
 from engine.techniques.guidance_free import fine_tuning, recipe
 from engine.techniques.guidance_free.fine_tuning import fine_tune, guidance_free_folder, options_of
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
-from engine.training import corpora, session
-from engine.training.corpora import SENTENCES
+from engine.training import session
 from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions, open_corpus
 from engine.training.recipe import Diverged
 from engine.training.requests import Trained
@@ -28,7 +25,6 @@ from tests.disk import tiny_disk
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.engine.training.toy_natural import Hummer
 from tests.packages import needs
-from tests.workload import workload
 
 __all__ = ["tiny_disk"]
 
@@ -76,7 +72,6 @@ def job(tmp_path: Path) -> GuidanceFreeRequest:
 def _run(
     job: GuidanceFreeRequest,
     recorder: Recorder | None = None,
-    sentences: int = SENTENCES,
     corpus: CorpusOptions = CorpusOptions(),
     **changes: object,
 ) -> tuple[Trained, Recorder]:
@@ -84,7 +79,7 @@ def _run(
     changes = {name: str(value) if isinstance(value, Path) else value for name, value in changes.items()}
     request = replace(job, **changes)
     options = replace(options_of(request), **OPTIONS)
-    return fine_tune(request, options, recorder, INTERVALS, sentences, corpus), recorder
+    return fine_tune(request, options, recorder, INTERVALS, corpus), recorder
 
 
 def _weights(path: str) -> dict[str, torch.Tensor]:
@@ -171,22 +166,7 @@ def test_a_kill_loses_no_more_than_the_steps_since_the_last_checkpoint(job: Guid
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
-def test_without_a_manifest_the_bundled_model_learns_from_what_flite_speaks(
-    job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch
-):
-    sentences = workload(12, 3)
-    monkeypatch.setattr(corpora, "HELD_OUT", workload(corpora.HELD_OUT, 2))
-    tuned, recorder = _run(job, manifest="", sentences=sentences)
-    assert tuned.steps == 6
-    manifest = Path(job.work).parent / "flite" / "flite.csv"
-    assert manifest.is_file()
-    assert "flite speaks what is learnt from" in recorder.lines
-    _, again = _run(job, manifest="", sentences=sentences, work=Path(job.work).parent / "other", steps=1)
-    assert "flite speaks what is learnt from" not in again.lines, "what is there is used again"
-
-
-def test_without_a_manifest_a_model_of_natural_speech_learns_from_its_teacher(
+def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
     job: GuidanceFreeRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     teachers: list[Hummer] = []
@@ -196,7 +176,7 @@ def test_without_a_manifest_a_model_of_natural_speech_learns_from_its_teacher(
         return teachers[-1]
 
     monkeypatch.setattr("engine.training.natural_examples.NaturalTeacher", teacher)
-    folder = toy_model(tmp_path / "natural", front_end=NATURAL_PHONES)
+    folder = toy_model(tmp_path / "natural")
     corpus = CorpusOptions(voices=2, sentences=3, held_out_voices=1, held_out_sentences=2)
     made, _ = _run(job, manifest="", folder=folder, steps=2, corpus=corpus)
     assert made.steps == 2 and "gap" in made.validation

@@ -49,7 +49,7 @@ def checkpoint(tmp_path: Path) -> F5Checkpoint:
 @pytest.fixture(scope="module")
 def examples() -> Examples:
     from engine.front_end.frame_phones import labels
-    from tests.engine.front_end.arctic import VOCABULARY
+    from engine.training.said_tokens import VOCABULARY
 
     corpus = toy_corpus()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.training.recipes.lm_recipe import SMALL_LM, LmOptions
-from engine.training.recipes.natural_language import NaturalLm, NaturalOmni
+from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
+from engine.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
 from engine.training.recipes.natural_tokens import (
     CODEC,
     TOKENIZER,
@@ -17,7 +17,6 @@ from engine.training.recipes.natural_tokens import (
     NaturalTokenizer,
     NaturalTokenOptions,
 )
-from engine.training.recipes.omni_recipe import SMALL_OMNI, OmniOptions
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 CPU = torch.device("cpu")

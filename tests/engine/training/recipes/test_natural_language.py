@@ -6,13 +6,21 @@ from pathlib import Path
 import torch
 
 from engine.front_end.natural.phones import PHONES
-from engine.models.minis.folder import CONFIG, DURATIONS, LAYOUT_FILE, WEIGHTS
+from engine.models.files.checkpoints import fingerprint
+from engine.models.minis.folder import CONFIG, LAYOUT_FILE, WEIGHTS
+from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
 from engine.models.minis.lm_mini.layout import Layout as LmLayout
 from engine.models.minis.natural.said import NaturalVoice
+from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
 from engine.models.minis.omni_mini.layout import Layout as OmniLayout
+from engine.paths import resource
 from engine.training.natural_frames import voice_frames
-from engine.training.recipes.natural_tokens import CODEC
-from tests.engine.training.recipes.natural_models import codec, lm, omni, tokenizer  # noqa: F401
+from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
+from engine.training.recipes.natural_omni import LAYOUT, SMALL_OMNI, NaturalOmni
+from engine.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
+from engine.training.said_tokens import VOCABULARY, Said
+from engine.training.session import LOG
+from tests.engine.training.recipes.natural_models import CPU, codec, lm, omni, tokenizer  # noqa: F401
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 
@@ -26,11 +34,11 @@ def test_tokens_and_phones_lie_beside_each_other(tokenizer: Path, codec: Path, t
         assert len(one.phones) == len(one.codes)
 
 
-def test_tokens_are_those_of_what_is_said_in_the_pitch_of_the_voice(tokenizer: Path, tmp_path: Path):  # noqa: F811
-    run = lm(tokenizer, tmp_path)
+def test_what_is_said_is_told_apart_from_the_pitch_of_the_whole_voice():
+    said = Said(toy_natural_corpus())
     some = [clip for clip in toy_natural_corpus().training if clip.voice == "v001"]
     whole = NaturalVoice.of(torch.cat([voice_frames(clip) for clip in some]))
-    assert run.voices["v001"] == whole
+    assert said.voices["v001"] == whole
 
 
 def test_the_exports_say_what_their_ids_mean_and_hold_their_codecs(tokenizer: Path, codec: Path, tmp_path: Path):  # noqa: F811
@@ -41,6 +49,38 @@ def test_the_exports_say_what_their_ids_mean_and_hold_their_codecs(tokenizer: Pa
         assert (root / WEIGHTS).is_file()
         assert (root / part / WEIGHTS).is_file()
         assert json.loads((root / CONFIG).read_text(encoding="utf-8"))["architectures"]
-        assert not (root / DURATIONS).exists()
+        assert {one.name for one in root.iterdir()} == {CONFIG, LAYOUT_FILE, WEIGHTS, part}
     assert LmLayout.read(tmp_path / "lm" / LAYOUT_FILE).vocabulary.phones == PHONES
     assert OmniLayout.read(tmp_path / "omni" / LAYOUT_FILE).vocabulary.phones == PHONES
+
+
+def log_header(folder: Path) -> dict:
+    return json.loads((folder / LOG).read_text(encoding="utf-8").splitlines()[0])
+
+
+def files_in(folder: Path) -> set[str]:
+    return {one.name for one in folder.iterdir()}
+
+
+def test_the_bundled_language_model_is_that_of_the_recipes_and_their_logs():
+    root = resource("models", "lm-mini")
+    folder, tokenizer = LmMiniFolder(root), root / "tokenizer"  # noqa: F811
+    assert folder.config() == SMALL_LM
+    assert folder.layout() == layout_of(VOCABULARY, TOKENIZER.codes)
+    assert folder.tokenizer(CPU).config == TOKENIZER
+    assert files_in(root) == {CONFIG, LAYOUT_FILE, WEIGHTS, LOG, "tokenizer", "drafts", "students", "layers.json"}
+    assert files_in(tokenizer) == {CONFIG, WEIGHTS, LOG}
+    assert (log_header(root)["recipe"], log_header(tokenizer)["recipe"]) == (NaturalLm.name, NaturalTokenizer.name)
+    assert log_header(root)["options"].keys() == LmOptions.__dataclass_fields__.keys()
+
+
+def test_the_bundled_masked_model_is_that_of_the_recipes_and_their_logs():
+    root = resource("models", "omni-mini")
+    folder, codec = OmniMiniFolder(root), root / "codec"  # noqa: F811
+    assert folder.config().transformer == SMALL_OMNI
+    assert folder.layout() == LAYOUT
+    assert folder.codec().config == CODEC
+    assert files_in(root) == {CONFIG, LAYOUT_FILE, WEIGHTS, LOG, "codec"}
+    assert files_in(codec) == {CONFIG, WEIGHTS, LOG}
+    assert (log_header(root)["recipe"], log_header(codec)["recipe"]) == (NaturalOmni.name, NaturalCodec.name)
+    assert log_header(root)["codec"] == fingerprint(codec / WEIGHTS)

@@ -17,8 +17,8 @@ from engine.training.recipes.natural_tokens import (
     NaturalCodec,
     NaturalTokenizer,
     NaturalTokenOptions,
-    frame_phones,
 )
+from engine.training.said_tokens import frame_phones
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
@@ -79,7 +79,7 @@ def test_the_export_is_a_codec_that_models_load(recipe: type, kind: type, tmp_pa
     for number in range(1, 4):
         run.step(number, 0.1)
     run.export(tmp_path)
-    loaded, _ = read_quantised_mel(tmp_path, kind)
+    loaded = read_quantised_mel(tmp_path, kind)
     said = torch.randn(1, 16, LATENT)
     with torch.no_grad():
         torch.testing.assert_close(loaded.latents(said), run.average.module.codec.latents(said), atol=2e-2, rtol=2e-2)

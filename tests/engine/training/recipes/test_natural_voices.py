@@ -9,9 +9,9 @@ import pytest
 import soundfile
 
 from engine.models.minis.natural.layout import HOP, SAMPLE_RATE
-from engine.models.shipped_voices import HIBARI, INDEX, read_voice
+from engine.models.shipped_voices import INDEX, read_voice
 from engine.training.natural_corpus import FORMANTS, PITCHES
-from engine.training.recipes.natural_voices import VOICES, export
+from engine.training.recipes.natural_voices import SPEAKER, VOICES, export
 from tests.engine.training.toy_natural import Hummer
 
 
@@ -25,7 +25,7 @@ def test_every_voice_has_a_recording_with_text_and_phones_to_its_end(tmp_path: P
         assert voice.transcript.endswith(".")
         assert 0 < np.abs(samples).max() < 0.96
     index = json.loads((tmp_path / INDEX).read_text(encoding="utf-8"))
-    assert index["speaker"] == HIBARI
+    assert index["speaker"] == SPEAKER
     assert list(index["voices"]) == [one.name for one in VOICES]
     assert [one["formant"] for one in index["voices"].values()] == [one.formant for one in VOICES]
 

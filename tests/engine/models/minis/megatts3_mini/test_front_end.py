@@ -19,9 +19,9 @@ from engine.models.catalogue import entry
 from engine.models.minis.natural.grouped import GROUP_HOP
 from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from engine.models.silent_observer import SilentObserver
-from engine.paths import resource
 from engine.setting.setting import Setting
 from engine.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
+from tests.engine.small_vocos import write_vocos
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 MODEL = entry("megatts3-mini")
@@ -111,6 +111,6 @@ def test_a_phone_that_the_model_does_not_have_is_named(folder: Path, tmp_path: P
 def test_with_the_vocoder_of_other_speech_it_says_which_is_needed(folder: Path, tmp_path: Path):
     place = tmp_path / "model"
     place.symlink_to(folder)
-    (tmp_path / MODEL.vocoder).symlink_to(resource("models", "vocos-mini"))
+    write_vocos(tmp_path / MODEL.vocoder)
     with pytest.raises(CheckpointError, match="natural speech"):
         load_model(MODEL.id, folder=str(place), device="cpu")

@@ -7,7 +7,7 @@ import torch
 from engine.audio.mel import MelFrontEnd
 from engine.models.minis.natural.grouped import GROUP_HOP, GROUPED, GroupedCodec
 from engine.models.minis.natural.vocoder import LatentVocoder
-from engine.models.shipped_voices import NATURAL, voices_of
+from engine.models.shipped_voices import shipped_voices
 from engine.models.vocoders import load_vocoder
 from engine.paths import resource
 
@@ -19,7 +19,7 @@ def codec() -> GroupedCodec:
     return GroupedCodec(vocoder)
 
 
-@pytest.mark.parametrize("voice", voices_of(NATURAL), ids=lambda one: one.id)
+@pytest.mark.parametrize("voice", shipped_voices(), ids=lambda one: one.id)
 def test_a_shipped_voice_comes_back(codec: GroupedCodec, voice) -> None:
     samples = torch.from_numpy(soundfile.read(voice.audio, dtype="float32")[0])[:48_000]
     mel = MelFrontEnd()(samples)
@@ -31,7 +31,7 @@ def test_a_shipped_voice_comes_back(codec: GroupedCodec, voice) -> None:
 
 
 def test_speech_after_a_prompt_is_decoded_as_if_with_it(codec: GroupedCodec) -> None:
-    samples = torch.from_numpy(soundfile.read(voices_of(NATURAL)[0].audio, dtype="float32")[0])[:48_000]
+    samples = torch.from_numpy(soundfile.read(shipped_voices()[0].audio, dtype="float32")[0])[:48_000]
     groups = codec.encode(MelFrontEnd()(samples))
     whole, after = codec(groups, 0), codec(groups, 40)
     assert len(after.samples) == len(whole.samples) - 40 * GROUP_HOP

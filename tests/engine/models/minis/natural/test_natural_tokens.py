@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,21 +21,20 @@ from engine.measure.roofline.measuring import RooflineTarget, measure_roofline
 from engine.measure.roofline.report import DECODER
 from engine.models import load_model
 from engine.models.base import Piece, Synthesis, Utterance, Voice, run_to_completion
-from engine.models.catalogue import entry, voice_problem
-from engine.models.minis.folder import NATURAL_PHONES
+from engine.models.catalogue import entry, voice, voice_problem
+from engine.models.minis.folder import LAYOUT_FILE, NATURAL_PHONES
 from engine.models.minis.frames import token_phones
 from engine.models.minis.lm_mini.adapter import SPARE, LmMiniSpeech
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer, SpeechTokenizerConfig
-from engine.models.minis.natural.coding import NaturalCoding
+from engine.models.minis.natural.coding import NOBODY, NaturalCoding
 from engine.models.minis.natural.layout import FORMANT, HOP, PITCH, SAMPLE_RATE
+from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
-from engine.models.shipped_voices import ARCTIC, voices_of
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values, defaults
 from engine.setting.setting import Engaged, Setting
 from engine.techniques import applying_to
 from tests.engine.measure.roofline.known import keep_known_ceilings
-from tests.engine.small_language import write_model as write_flite
 from tests.engine.small_natural import (
     CODEBOOKS,
     CODES,
@@ -44,6 +44,7 @@ from tests.engine.small_natural import (
     write_omni,
     write_recording,
 )
+from tests.engine.small_vocos import write_vocos
 
 TEXT = "Is it 5:30 already?"
 Speech = LmMiniSpeech | OmniMiniSpeech
@@ -152,7 +153,7 @@ def test_streams_give_what_decoding_at_once_gives(lm: LmMiniSpeech, omni: OmniMi
         (lm._coding, torch.randint(CODES, (sum(sizes),), generator=draw)),
         (omni._coding, torch.randint(12, (sum(sizes), CODEBOOKS), generator=draw)),
     ):
-        stream = coding.stream(coding.nobody)
+        stream = coding.stream(NOBODY)
         pieces = [stream.push(one) for one in codes.split(sizes)]
         joined, whole = np.concatenate([*pieces, stream.finish(codes[:0])]), stream.whole(codes)
         assert len(joined) == len(whole.samples) == len(codes) * coding.stride * HOP
@@ -192,7 +193,8 @@ def test_an_own_recording_is_aligned(model: Speech, tmp_path: Path):
 
 
 def test_a_voice_whose_phones_are_other_ones_is_aligned(lm: LmMiniSpeech):
-    prompt, _ = prepared(lm, voices_of(ARCTIC)[0])
+    phones = (("pau", 0.0, 0.2), ("hh", 0.2, 0.3))
+    prompt, _ = prepared(lm, replace(voice(), phones=phones))
     assert len(set(prompt.phones.tolist())) > 8
     assert "pau" not in PHONES
 
@@ -257,16 +259,25 @@ def test_speech_is_copied_through_the_tokens(model: Speech, anna: Voice):
     assert np.isfinite(copy).all()
 
 
-def test_own_recordings_are_taken_by_what_lies_in_the_folder(lm_folder: Path, tmp_path: Path):
-    audio = Path("someone.wav")
-    assert voice_problem(audio, "lm-mini", str(lm_folder)) == ""
-    assert "mean spectrum" in voice_problem(audio, "lm-mini", str(write_flite(tmp_path / "flite")))
+@pytest.mark.parametrize("name", ["lm-mini", "omni-mini"])
+def test_own_recordings_are_taken(name: str):
+    assert voice_problem(Path("someone.wav"), name) == ""
+
+
+@pytest.mark.parametrize("name", ["lm-mini", "omni-mini"])
+def test_a_model_of_an_earlier_version_is_refused(name: str, lm_folder: Path, omni_folder: Path, tmp_path: Path):
+    root = shutil.copytree({"lm-mini": lm_folder, "omni-mini": omni_folder}[name], tmp_path / name)
+    layout = json.loads((root / LAYOUT_FILE).read_text(encoding="utf-8"))
+    (root / LAYOUT_FILE).write_text(json.dumps({**layout, "phones": "pau aa ae"}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="earlier version of Paretone"):
+        load_model(name, folder=str(root), device="cpu")
 
 
 def test_a_vocoder_of_other_speech_is_refused(lm_folder: Path, omni_folder: Path, tmp_path: Path):
     for name, folder in (("lm-mini", lm_folder), ("omni-mini", omni_folder)):
         alone = tmp_path / name
         shutil.copytree(folder, alone)
+        write_vocos(tmp_path / entry(name).vocoder)
         with pytest.raises(CheckpointError, match="put that of natural speech there"):
             load_model(name, folder=str(alone), device="cpu")
 
@@ -276,8 +287,7 @@ def test_a_codec_of_other_speech_is_refused(lm_folder: Path, tmp_path: Path):
     shutil.copytree(lm_folder, root)
     other = SpeechTokenizerConfig(levels=(4, 4, 3), width=8, inner_width=8)
     save_file(SpeechTokenizer(other).state_dict(), root / "tokenizer" / "model.safetensors")
-    described = {**other.as_dict(), "voices": {"slt": [0.0] * other.bands}}
-    (root / "tokenizer" / "config.json").write_text(json.dumps(described), encoding="utf-8")
+    (root / "tokenizer" / "config.json").write_text(json.dumps(other.as_dict()), encoding="utf-8")
     with pytest.raises(CheckpointError, match="speech tokenizer is not of natural speech"):
         load_model("lm-mini", folder=str(root), device="cpu")
 
@@ -288,4 +298,4 @@ def test_voice_frames_are_read_off_the_mel(lm: LmMiniSpeech, anna: Voice):
     frames = coding.frames(torch.zeros(1, 94, 100))
     assert frames.shape == (81, 36)
     assert frames.device == CPU
-    assert coding.voice_of(frames).frames(coding.nobody.said(frames)).shape == frames.shape
+    assert NaturalVoice.of(frames).frames(NOBODY.said(frames)).shape == frames.shape

@@ -10,8 +10,8 @@ import torch
 
 from engine.models.minis.omni_mini.checkpoint import CODEC, OmniMiniFolder
 from engine.models.minis.omni_mini.layout import Layout
-from engine.training.recipes.natural_tokens import VOCABULARY, frame_phones
-from engine.training.recipes.omni_recipe import PhonePairs
+from engine.training.recipes.natural_omni import PhonePairs
+from engine.training.said_tokens import VOCABULARY, frame_phones
 from tests.engine.training.learning import learning
 from tests.engine.training.recipes.natural_models import OMNI, OMNI_CODEC, QUICK_OMNI, codec, omni  # noqa: F401
 from tests.engine.training.resuming import same_weights, whole_and_resumed
@@ -68,7 +68,7 @@ def test_the_export_is_the_official_layout_and_scores_as_the_trained_network(cod
     assert folder.layout() == LAYOUT
     assert folder.config() == run.model.config
     assert folder.config().transformer == OMNI
-    assert folder.codec()[0].config == OMNI_CODEC
+    assert folder.codec().config == OMNI_CODEC
     described = json.loads((tmp_path / "export" / "config.json").read_text())
     assert described["model_type"] == "omnivoice"
     assert described["llm_config"]["vocab_size"] == len(VOCABULARY.phones) ** 2

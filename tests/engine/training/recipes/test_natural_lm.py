@@ -9,8 +9,8 @@ import torch
 
 from engine.front_end.natural.phones import PHONES
 from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
-from engine.training.recipes.lm_recipe import layout_of
-from engine.training.recipes.natural_tokens import VOCABULARY
+from engine.training.recipes.natural_lm import layout_of
+from engine.training.said_tokens import VOCABULARY
 from tests.engine.training.learning import learning
 from tests.engine.training.recipes.natural_models import CPU, LM, LM_TOKENIZER, QUICK_LM, lm, tokenizer  # noqa: F401
 from tests.engine.training.resuming import same_weights, whole_and_resumed
@@ -47,7 +47,7 @@ def test_the_export_is_a_folder_that_the_engine_and_transformers_load(tokenizer:
     assert layout == layout_of(VOCABULARY, LM_TOKENIZER.codes)
     assert layout.vocabulary.phones == PHONES
     assert folder.config() == LM
-    assert folder.tokenizer(CPU)[0].config == LM_TOKENIZER
+    assert folder.tokenizer(CPU).config == LM_TOKENIZER
     network = folder.network(CPU)
 
     ids = torch.tensor([[1, 2, layout.end_of_text, layout.start_of_speech, layout.first_code + 7]])

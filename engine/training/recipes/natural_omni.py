@@ -1,5 +1,5 @@
-"""Common part of the recipes of small masked-diffusion models: OmniVoice's network, small, over the codes of a residual
-codec.
+"""The recipe of the bundled masked-diffusion model, ``voice-omni``: OmniVoice's network, small, over the codes of
+``voice-codec`` (:mod:`engine.training.recipes.natural_tokens`).
 
 The alignment, which a small model cannot learn, is given by the layout (:mod:`engine.models.minis.omni_mini.layout`).
 Network and parameter names are the official ones.
@@ -7,11 +7,10 @@ Network and parameter names are the official ones.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,13 +24,15 @@ from engine.models.minis.omni_mini.layout import Layout
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
-from engine.training.batch_queue import QueuedClip, held_out_pairs
+from engine.training.batch_queue import held_out_pairs
 from engine.training.corpus import Corpus
+from engine.training.natural_corpus import NaturalClip
 from engine.training.optimisers import LayerMatrices
 from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.initialising import begin_as_nothing
 from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
+from engine.training.said_tokens import LONGEST, VOCABULARY, Said, frame_phones
 from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
 
 SMALL_OMNI = Qwen3Config(
@@ -45,13 +46,14 @@ SMALL_OMNI = Qwen3Config(
     rope_theta=1e4,
 )
 LAYER_MATRICES = LayerMatrices("layers.")
+LAYOUT = Layout(VOCABULARY)
 CODEBOOK_WEIGHTS = (8, 8, 6, 6, 4, 4, 2, 2)
 """Weights of the codebooks in the loss, as in the official configuration."""
 
 
 @dataclass(frozen=True)
 class OmniOptions(BundledOptions):
-    """What a run of these recipes can change."""
+    """What a run of this recipe can change."""
 
     frames: int = 1_200
     joined_share: float = 0.7
@@ -79,21 +81,15 @@ class PhonePairs(nn.Module):
         return (self.first.weight[:, None] + self.second.weight).flatten(0, 1)
 
 
-Clips = TypeVar("Clips", bound=QueuedClip)
+class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
+    """Trains a masked model from random weights; see :class:`engine.training.recipe.Recipe`."""
 
-
-class OmniRecipe(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork], Generic[Clips]):
-    """Trains a masked model from random weights; see :class:`engine.training.recipe.Recipe`. A recipe adds its name,
-    its layout, and how its clips become codes."""
-
+    name = "voice-omni"
     term = "loss"
-    layout: ClassVar[Layout]
-    longest: ClassVar[int]
-    """Mel frames of the longest clips that are used."""
 
     def __init__(
         self,
-        corpus: Corpus[Clips],
+        corpus: Corpus[NaturalClip],
         codec: Path,
         work: Path,
         device: torch.device,
@@ -101,22 +97,19 @@ class OmniRecipe(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork], Generi
         architecture: Qwen3Config = SMALL_OMNI,
     ) -> None:
         """``codec`` is the folder of an exported codec; the corpus's codes are kept in ``work``."""
-        self.corpus, self.codec = corpus, codec
+        self.codec = codec
         self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
-        model, _ = read_quantised_mel(codec, ResidualCodec, device)
+        model = read_quantised_mel(codec, ResidualCodec, device)
         kept = work / f"codes-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
-        clips, self._held_out = corpus_tokens(corpus, lambda clip: self.encoded(clip, model), kept, self.longest)
+        said = Said(corpus)
+        clips, self._held_out = corpus_tokens(corpus, lambda clip: encoded(clip, said, model), kept, LONGEST)
         sizes = model.config
         weights = torch.tensor(CODEBOOK_WEIGHTS[: sizes.codebooks], dtype=torch.float32, device=device)
         self._weights = weights / weights.sum()
         torch.manual_seed(options.seed)
-        config = MaskedConfig(architecture, self.layout.tokens, sizes.codebooks, sizes.codes + 1)
-        network = untrained(config, self.layout)
+        config = MaskedConfig(architecture, LAYOUT.tokens, sizes.codebooks, sizes.codes + 1)
+        network = untrained(config, LAYOUT)
         super().__init__(corpus, clips, network, LAYER_MATRICES, device, options)
-
-    @abstractmethod
-    def encoded(self, clip: Clips, codec: ResidualCodec) -> SpokenTokens:
-        """Codes of a clip of the corpus, with the text token of each frame."""
 
     def describe(self) -> dict[str, Any]:
         frames = sum(one.frames for one in self.clips)
@@ -163,8 +156,14 @@ class OmniRecipe(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork], Generi
         """Write a folder that :class:`engine.models.minis.omni_mini.checkpoint.OmniMiniFolder` reads."""
         network = self.average.module
         config = _described(network.config)
-        write_mini(folder, official_tensors(network), self.steps, config, self.layout.as_dict())
+        write_mini(folder, official_tensors(network), self.steps, config, LAYOUT.as_dict())
         copy_codec(self.codec, folder / CODEC)
+
+
+def encoded(clip: NaturalClip, said: Said, codec: ResidualCodec) -> SpokenTokens:
+    """Codes of a clip of the corpus, with the text token of each frame."""
+    text = LAYOUT.text(frame_phones(clip), codec.config.stride)
+    return SpokenTokens(clip.voice, text.astype(np.int16), said.codes(clip, codec))
 
 
 @torch.no_grad()

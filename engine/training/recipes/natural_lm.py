@@ -1,4 +1,5 @@
-"""Common part of the recipes of small language models: a plain Llama over the tokens of a speech tokenizer.
+"""The recipe of the bundled language model, ``voice-lm``: a plain Llama over the tokens of ``voice-tokenizer``
+(:mod:`engine.training.recipes.natural_tokens`).
 
 The alignment, which a small model cannot learn, is given by the layout: text is one phone per token, and positions
 restart at the speech (:mod:`engine.models.minis.lm_mini.layout`).
@@ -6,29 +7,27 @@ restart at the speech (:mod:`engine.models.minis.lm_mini.layout`).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.families.training_layout import HuggingFaceNames
-from engine.models.files.checkpoints import fingerprint
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.models.minis.lm_mini.layout import Layout
 from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.networks.causal import CausalConfig, CausalTransformer
-from engine.models.networks.quantised_mel import WEIGHT_FILE, read_quantised_mel
-from engine.training.batch_queue import QueuedClip
+from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.training.corpus import Corpus
 from engine.training.losses import cross_entropy
+from engine.training.natural_corpus import NaturalClip
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.initialising import begin_as_nothing
-from engine.training.spoken_tokens import SpokenTokens, TokenBatch, collate, corpus_tokens
+from engine.training.said_tokens import VOCABULARY, said_tokens
+from engine.training.spoken_tokens import TokenBatch, collate
 from engine.training.token_network import TokenNetwork
 from engine.training.token_recipe import TokenData, TokenOptions, TokenRecipe
 
@@ -46,7 +45,7 @@ SMALL_LM = CausalConfig(
 
 @dataclass(frozen=True)
 class LmOptions(TokenOptions):
-    """What a run of these recipes can change."""
+    """What a run of this recipe can change."""
 
     positions: int = 2_800
     matrix_rate: float | None = 0.02
@@ -55,20 +54,14 @@ class LmOptions(TokenOptions):
     average_decay: float = 0.998
 
 
-Clips = TypeVar("Clips", bound=QueuedClip)
+class NaturalLm(TokenRecipe):
+    """Trains a language model from random weights; see :class:`engine.training.recipe.Recipe`."""
 
-
-class LmRecipe(TokenRecipe, Generic[Clips]):
-    """Trains a language model from random weights; see :class:`engine.training.recipe.Recipe`. A recipe adds its name,
-    its phones, and how its clips become tokens."""
-
-    vocabulary: ClassVar[PhoneVocabulary]
-    longest: ClassVar[int]
-    """Mel frames of the longest clips that are used."""
+    name = "voice-lm"
 
     def __init__(
         self,
-        corpus: Corpus[Clips],
+        corpus: Corpus[NaturalClip],
         tokenizer: Path,
         work: Path,
         device: torch.device,
@@ -76,19 +69,14 @@ class LmRecipe(TokenRecipe, Generic[Clips]):
         architecture: CausalConfig = SMALL_LM,
     ) -> None:
         """``tokenizer`` is the folder of an exported speech tokenizer; the corpus's tokens are kept in ``work``."""
-        self.corpus, self.tokenizer = corpus, tokenizer
-        model, _ = read_quantised_mel(tokenizer, SpeechTokenizer, device)
-        kept = work / f"tokens-{fingerprint(tokenizer / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
-        training, held_out = corpus_tokens(corpus, lambda clip: self.encoded(clip, model), kept, self.longest)
+        self.tokenizer = tokenizer
+        model = read_quantised_mel(tokenizer, SpeechTokenizer, device)
+        training, held_out = said_tokens(corpus, model, tokenizer, work)
         data = TokenData(training, held_out, f"{corpus.source}, {corpus.seconds / 3600:.2f} h")
-        self.layout = layout_of(self.vocabulary, model.config.codes)
+        self.layout = layout_of(VOCABULARY, model.config.codes)
         torch.manual_seed(options.seed)
         network = untrained(architecture, self.layout)
         super().__init__(None, network, "random", data, partial(collate, layout=self.layout), device, options)
-
-    @abstractmethod
-    def encoded(self, clip: Clips, tokenizer: SpeechTokenizer) -> SpokenTokens:
-        """Tokens of a clip of the corpus, with the phones that sound in them."""
 
     @property
     def retained(self) -> tuple[int, ...]:
