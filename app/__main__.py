@@ -19,11 +19,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 import qasync
-from PySide6.QtCore import QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QLocale, QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
+from app import numbers
 from app.audio.device import PROBE_FLAG, answer
 from app.shell.icons import EMBLEM
 from engine import __version__
@@ -65,6 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     application.setDesktopFileName("paretone")
     application.setWindowIcon(QIcon(str(resource("icons", f"{EMBLEM}.svg"))))
     application.setQuitOnLastWindowClosed(False)
+    numbers.use_sign(QLocale().decimalPoint())
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
         return runner.run(_run(application, options))
 
@@ -92,10 +94,10 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
     window.show()
     code = 0
     if options.headless_tour:
-        from app.shell.tour import tour
+        from app.shell.headless_tour import headless_tour
 
         try:
-            await tour(window, Path(options.headless_tour), options.steps, print)
+            await headless_tour(window, Path(options.headless_tour), options.steps, print)
         except Exception as error:  # The window has to close in any case, and the reason is shown.
             traceback.print_exc()
             print(f"The tour stopped: {error}", file=sys.stderr)
@@ -137,14 +139,18 @@ def catch_exceptions(window: MainWindow) -> None:
     threading.excepthook = lambda one: tell(one.exc_type, one.exc_value, one.exc_traceback)
 
 
+_NOISE = "propagateSizeHints", "Received text event for invalid interface"
+"""Of Qt's messages: the offscreen platform's for every window, and accessibility's for every label with rich text."""
+
+
 def tell_qt_messages(window: MainWindow) -> None:
     """Send Qt's own messages to the window's log, from every thread, and warnings to stderr as well.
 
-    The one that the offscreen platform repeats for every window says nothing that anyone could act on.
+    Those that say nothing that anyone could act on are left out.
     """
 
     def tell(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
-        if "propagateSizeHints" in message:
+        if any(noise in message for noise in _NOISE):
             return
         if kind is not QtMsgType.QtDebugMsg and sys.stderr is not None:
             sys.stderr.write(f"Qt: {message}\n")

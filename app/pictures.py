@@ -46,7 +46,7 @@ def arranged(
 async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]], steps: int) -> None:
     """Do the main job, with ``steps`` solver steps if that is not 0, and save all pictures in ``folder``. Raises
     :class:`engine.errors.PlainError` with the reason when a job fails."""
-    from app.shell.tour import make_takes
+    from app.shell.headless_tour import make_takes
 
     folder.mkdir(parents=True, exist_ok=True)
     window.show()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ import pytest
 from tests.workload import is_thorough
 
 SIZE = 1600, 1000
+_POINTER_ROOT = 1
+"""Where the keyboard goes when the window that has it is gone: to the one under the pointer."""
 NEEDED = ("Xvfb", "pulseaudio")
 """Programs of a screen with sound."""
 done_on_a_screen = pytest.mark.skipif(
@@ -19,6 +22,26 @@ done_on_a_screen = pytest.mark.skipif(
     reason="another test does it as a window of an X server; without one as well where tests are thorough",
 )
 """Of a test that another one runs in a process of its own, with a screen and sound."""
+
+
+def give_keyboard(display: str) -> None:
+    """Give the keyboard to the largest window on ``display``, as a window manager would; Xvfb has none."""
+    x11 = ctypes.CDLL("libX11.so.6")
+    x11.XOpenDisplay.restype = ctypes.c_void_p
+    x11.XDefaultRootWindow.restype = ctypes.c_ulong
+    server = ctypes.c_void_p(x11.XOpenDisplay(display.encode()))
+    windows, count, unused = ctypes.POINTER(ctypes.c_ulong)(), ctypes.c_uint(), ctypes.c_ulong()
+    root = ctypes.c_ulong(x11.XDefaultRootWindow(server))
+    *ignored, found, number = *map(ctypes.byref, (unused, unused)), ctypes.byref(windows), ctypes.byref(count)
+    x11.XQueryTree(server, root, *ignored, found, number)
+
+    def area(window: int) -> int:
+        place = [ctypes.c_int(), ctypes.c_int(), *(ctypes.c_uint() for _ in range(4))]
+        x11.XGetGeometry(server, ctypes.c_ulong(window), ctypes.byref(unused), *map(ctypes.byref, place))
+        return place[2].value * place[3].value
+
+    x11.XSetInputFocus(server, ctypes.c_ulong(max(windows[: count.value], key=area)), _POINTER_ROOT, 0)
+    x11.XCloseDisplay(server)
 
 
 @pytest.fixture
@@ -29,6 +52,8 @@ def display() -> Iterator[str]:
     reading, writing = os.pipe()
     # The server chooses a display that is free and tells its number once it answers.
     command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{SIZE[0]}x{SIZE[1]}x24", "-nolisten", "tcp"]
+    # Else it begins anew when its last client leaves, and refuses the next one for a moment.
+    command.append("-noreset")
     server = subprocess.Popen(command, pass_fds=(writing,), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.close(writing)
     try:

@@ -155,6 +155,14 @@ class Deck(QObject):
         """Gains of A and B, linear."""
         return self.analysis.gains if self._matching else (1.0, 1.0)
 
+    @property
+    def gain(self) -> float:
+        """The gain of what is heard, linear."""
+        if self.sound is not None and self.sound.part_of is None:
+            return self.sound.gain if self._matching else 1.0
+        side = self.sound.part_of[0] if self.sound is not None and self.sound.part_of is not None else self._heard
+        return 1.0 if self.player.streaming else self.gains[SIDES.index(side)]
+
     def _player_gains(self) -> list[float]:
         gains = dict(zip(SIDES, self.gains, strict=True))
         return [gains[side] for side, _ in self._loaded]
@@ -162,7 +170,9 @@ class Deck(QObject):
     def set_matching(self, matching: bool) -> None:
         """Whether both takes are made equally loud."""
         self._matching = matching
-        if not self._load_pending and not self._lent and self.sound is None:
+        if self.sound is not None and not self._lent:
+            self.player.set_gains([self.gain])
+        elif not self._load_pending and not self._lent:
             self.player.set_gains(self._player_gains())
         self.changed.emit()
 
@@ -226,7 +236,7 @@ class Deck(QObject):
         self._leave_takes()
         self._load_pending = False
         self.sound, self._envelope = sound, Envelope(sound.rate, sound.samples)
-        self.player.load([(sound.samples, sound.rate)], alone=True)
+        self.player.load([(sound.samples, sound.rate)], [self.gain], alone=True)
         self.player.play()
         self.changed.emit()
 

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+
+from engine.measure.loudness import gain_to
+
+ALONE_LUFS = -23.0
+"""How loud sounds are played alone (EBU R 128), so that one after the other can be judged."""
+MEASURED_SECONDS = 15
+"""How much of a sound is measured, in a moment."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,11 @@ class Sound:
     """What it is known by: the id of its take, for one."""
     part_of: tuple[str, float] | None = None
     """The side that it is a part of, and where in that it begins, in seconds."""
+
+    @cached_property
+    def gain(self) -> float:
+        """Linear; makes it as loud as other sounds that are played alone. The beginning of a long one is measured."""
+        return 10 ** (gain_to(ALONE_LUFS, self.samples[: MEASURED_SECONDS * self.rate], self.rate) / 20)
 
     @property
     def seconds(self) -> float:

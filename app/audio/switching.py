@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.numbers import fixed
+
 ALIGNMENT_TOLERANCE = 0.020
 """Takes whose lengths differ by more than this many seconds are never switched sample-synchronously."""
 
@@ -34,6 +36,6 @@ def comparison(seconds: Sequence[float], aligned: bool = True) -> Switching:
     spread = max(seconds, default=0.0) - min(seconds, default=0.0)
     if spread > ALIGNMENT_TOLERANCE:
         return Switching(
-            Mode.RESTART, f"The takes differ by {spread:.2f} s in length, so a switch starts from the beginning."
+            Mode.RESTART, f"The takes differ by {fixed(spread, 2)} s in length, so a switch starts from the beginning."
         )
     return Switching(Mode.SYNC, "The takes have the same timing, so a switch keeps the position.")

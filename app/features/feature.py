@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.shell.entries import FeatureAction, MainStep, MenuPart
+from app.shell.entries import FeatureAction, MainStep, MenuPart, TourStop
 from app.shell.places import Place
 from engine.setting.plan import imported
 
@@ -29,10 +29,14 @@ class Feature:
     """Where menus have them; an action with a shortcut needs no entry."""
     steps: tuple[MainStep, ...] = ()
     """Its steps of the main job."""
+    stops: tuple[TourStop, ...] = ()
+    """Its stops of the tour."""
     training: str = ""
     """Its training, as ``"package.module:TRAINING"``; see :mod:`app.features.training.model`."""
     study: str = ""
     """A kind of study that it adds to the form, as ``"package.module:KIND"``; see :mod:`app.features.studies.kinds`."""
+    terms: str = ""
+    """Its terms of the glossary, as ``"package.module:TERMS"``. Those of techniques' knobs are there already."""
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of its panel: action and keys."""
     about: str = ""
@@ -54,3 +58,20 @@ def main_job(features: Iterable[Feature]) -> dict[MainStep, str]:
             follows = (index for index, (one, _) in enumerate(steps, start=1) if one.action == step.after)
             steps.insert(next(follows, len(steps)), (step, feature.name))
     return dict(steps)
+
+
+def tour_stops(features: Iterable[Feature]) -> dict[TourStop, str]:
+    """The stops in order, each with the name of its feature. A stop follows the one that it names, wherever that is
+    declared, and else the stops of the features before."""
+    declared = [(stop, feature.name) for feature in features for stop in feature.stops]
+    names = {stop.name for stop, _ in declared}
+    ordered = [one for one in declared if one[0].after not in names]
+    waiting = [one for one in declared if one not in ordered]
+    while waiting:
+        there = [stop.name for stop, _ in ordered]
+        following = next((one for one in waiting if one[0].after in there), None)
+        if following is None:
+            raise ValueError(f"Stops of the tour follow each other in a circle: {[stop.name for stop, _ in waiting]}.")
+        waiting.remove(following)
+        ordered.insert(there.index(following[0].after) + 1, following)
+    return dict(ordered)

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QObject, QSettings, Signal
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.shell import file_dialogs
 from app.shell.actions import Actions
-from app.shell.entries import MainStep
+from app.shell.entries import MainStep, TourStop
 from app.shell.notices import Notices
 from app.shell.status_line import StatusLine
 from app.shell.theme import Theme
 from app.shell.workspaces import Workspaces
 from app.state.app_state import AppState
 from engine.session.events import Event, Progress, Telemetry
+
+if TYPE_CHECKING:
+    from app.features.tour.model import Part
 
 Panel = TypeVar("Panel", bound=QWidget)
 Found = TypeVar("Found")
@@ -79,6 +82,11 @@ class Presenter(QObject):
         """Whether the step of ``action``, which is not done, was done for what was selected before."""
         return False
 
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        """What there is to do at the feature's ``stop`` of the tour, in order: an action by its name for each step of
+        the main job. Nothing where there is only something to read."""
+        return ()
+
     def shut_down(self) -> None:
         """The window closes and the engine has stopped: end threads, close files."""
 
@@ -124,6 +132,10 @@ class Services:
     """The user's data."""
     job: Mapping[MainStep, str] = field(default_factory=dict)
     """The steps of the main job, in order, each with the name of its feature."""
+    stops: Mapping[TourStop, str] = field(default_factory=dict)
+    """The stops of the tour, likewise."""
+    terms: Sequence[str] = ()
+    """Where the features' terms of the glossary are, as they declare it."""
     features: Presenters = field(default_factory=Presenters)
     """The other features."""
 

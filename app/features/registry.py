@@ -12,6 +12,7 @@ from app.features import (
     demasking,
     export,
     extras,
+    glossary,
     guidance,
     guide,
     lab,
@@ -27,6 +28,7 @@ from app.features import (
     synthesis,
     takes,
     threshold,
+    tour,
     tradeoff,
     training,
     transfer,
@@ -57,5 +59,7 @@ FEATURES = (
     tradeoff.FEATURE,
     export.FEATURE,
     guide.FEATURE,
+    tour.FEATURE,
+    glossary.FEATURE,
     extras.FEATURE,
 )

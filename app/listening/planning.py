@@ -13,7 +13,8 @@ from app.listening.mushra import MushraSession
 from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
 from app.listening.session import ListeningSession
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
-from app.listening.wording import counted, percent
+from app.listening.wording import percent
+from app.numbers import counted, fixed
 from engine.listening import statistics
 from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, new_name
 
@@ -104,18 +105,20 @@ class ListeningPlan:
             made.append(_abx_remark(self.length))
         elif sentences < FEWEST_SENTENCES and self.method != MUSHRA:
             made.append(
-                f"Only {counted(sentences, 'sentence')}: the result hardly generalises. Use {FEWEST_SENTENCES} or more."
+                f"Only {counted(sentences, 'sentence', 'sentences')}: the result hardly generalises. "
+                f"Use {FEWEST_SENTENCES} or more."
             )
         elif sentences < DEFAULT_LENGTH[MUSHRA] and self.method == MUSHRA:
             made.append(
-                f"Only {counted(sentences, 'page')}: one slip decides whether a listener passes post-screening."
+                f"Only {counted(sentences, 'page', 'pages')}: one slip decides whether a listener passes "
+                "post-screening."
             )
         if self.method == MUSHRA and not self.practice:
             made.append("BS.1534-3 requires training: skip practice only for trained listeners.")
         if self.method == MUSHRA and self._smallest_p > statistics.LEVEL:
             made.append(
-                f"One listener's {counted(sentences, 'page')} cannot show anything at the 5 % level about "
-                f"{counted(len(self.conditions) - 1, 'setting')}: take more, or ask more listeners."
+                f"One listener's {counted(sentences, 'page', 'pages')} cannot show anything at the 5 % level about "
+                f"{counted(len(self.conditions) - 1, 'setting', 'settings')}: take more, or ask more listeners."
             )
         return tuple(made)
 
@@ -160,7 +163,7 @@ def planned(
 def _abx_remark(trials: int) -> str:
     needed = statistics.needed(trials)
     if needed is None:
-        return f"{counted(trials, 'trial')} cannot show anything at the 5 % level; take at least 5."
+        return f"{counted(trials, 'trial', 'trials')} cannot show anything at the 5 % level; take at least 5."
     rate = statistics.smallest_detectable(trials)
     found = (
         ""
@@ -169,7 +172,8 @@ def _abx_remark(trials: int) -> str:
     )
     peeking = statistics.peeking_rate(_PEEKING_FROM, _PEEKING_TO)
     return (
-        f"{needed} of {trials} must be right (guessing does that with p = {statistics.at_least(needed, trials):.3f}). "
+        f"{needed} of {trials} must be right (guessing does that with p = "
+        f"{fixed(statistics.at_least(needed, trials), 3)}). "
         f"{found}The number "
         f"stays fixed: checking after every trial from {_PEEKING_FROM} to {_PEEKING_TO} and stopping at the first "
         f"good score is wrong in {percent(peeking)} instead of 5 %."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from app.numbers import counted, fixed, localised
 from engine.listening import statistics
 from engine.listening.results import AbxResult, MushraResult, PreferenceResult, Result
 from engine.listening.statistics import MeanInterval
@@ -66,8 +67,8 @@ def _preference(result: PreferenceResult) -> tuple[str, ...]:
     made = [
         f"{name} of {second} against {first}: {interval(result.mean, _two_digits)} on a scale of {scale}"
         f"{_of(result.listeners)}.",
-        f"{second} was better {sign.better} times, {first} {sign.worse} times; {counted(sign.ties, 'tie')} excluded "
-        "from the sign test.",
+        f"{second} was better {sign.better} times, {first} {sign.worse} times; {counted(sign.ties, 'tie', 'ties')} "
+        "excluded from the sign test.",
         f"Heard first won {result.first} times, heard second {result.second} times: "
         + (
             f"the order mattered (p = {probability(result.order_p)}), which balanced orders even out."
@@ -77,7 +78,8 @@ def _preference(result: PreferenceResult) -> tuple[str, ...]:
     ]
     if result.repeats:
         made.append(
-            f"{counted(result.repeats, 'swapped repeat')}: {result.consistent} did not contradict the first answer."
+            f"{counted(result.repeats, 'swapped repeat', 'swapped repeats')}: {result.consistent} did not contradict "
+            "the first answer."
         )
     return tuple(made)
 
@@ -99,7 +101,7 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
             )
     if result.indistinct:
         made.append(
-            f"{counted(result.indistinct, 'sentence')} excluded nobody by the 7 kHz anchor: more than "
+            f"{counted(result.indistinct, 'sentence', 'sentences')} excluded nobody by the 7 kHz anchor: more than "
             f"{percent(statistics.INDISTINCT_SHARE)} of the listeners rated it above {statistics.ANCHOR_CEILING} there."
         )
     rated = {one.condition for one in result.differences}
@@ -109,18 +111,13 @@ def _mushra(result: MushraResult) -> tuple[str, ...]:
             f"Most settings were rated {_HIGH} or more. BS.1534-3 doubts such tests, because they hardly separate good "
             "settings; use ABX."
         )
-    made.append(f"{counted(result.pages, 'page')} by {_listeners(len(result.screenings))}.")
+    made.append(f"{counted(result.pages, 'page', 'pages')} by {_listeners(len(result.screenings))}.")
     return tuple(made)
 
 
 def interval(one: MeanInterval, shown: Callable[[float], str]) -> str:
     """A mean with its interval, each as ``shown``, and n."""
     return f"{shown(one.mean)} (95 % interval {shown(one.low)} to {shown(one.high)}, n = {one.n})"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def percent(share: float) -> str:
@@ -131,7 +128,7 @@ def percent(share: float) -> str:
 def signed(value: float, plus: str = "", digits: int = 1) -> str:
     """A number with a minus sign, and with ``plus`` before what is above 0; never a negative zero."""
     rounded = round(value, digits) + 0.0
-    return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{abs(rounded):.{digits}f}"
+    return f"{'−' if rounded < 0 else plus if rounded > 0 else ''}{fixed(abs(rounded), digits)}"
 
 
 def _one_digit(value: float) -> str:
@@ -144,7 +141,7 @@ def _two_digits(value: float) -> str:
 
 def probability(p: float) -> str:
     """A p value; never 0."""
-    return f"{p:.3f}" if p >= 0.001 else f"{p:.1e}"
+    return fixed(p, 3) if p >= 0.001 else localised(f"{p:.1e}")
 
 
 def _of(listeners: int) -> str:

@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.numbers import fixed
 from app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
 from app.shell.theme import Colours
 
@@ -118,7 +119,7 @@ class CellGrid(CursorCanvas):
 
     def place_text(self, layer: int, step: int) -> str:
         """Position of a cell in words: ``Layer 3, step 5 (t = 0.143)``."""
-        time = f" (t = {self.times[step]:.3f})" if self.times else ""
+        time = f" (t = {fixed(self.times[step], 3)})" if self.times else ""
         return f"Layer {layer + 1}, step {step + 1}{time}"
 
     # --- Cursor and range --------------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ class CellGrid(CursorCanvas):
             box = QRect(cell.center().x() - width, area.bottom() + 4, 2 * width, height)
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(step + 1))
             if self.times:
-                painter.drawText(box.translated(0, height), Qt.AlignmentFlag.AlignCenter, f"{self.times[step]:.2f}")
+                painter.drawText(box.translated(0, height), Qt.AlignmentFlag.AlignCenter, fixed(self.times[step], 2))
         title = QRect(area.left(), self.height() - height - 1, area.width(), height)
         text = "Step, and flow time t where it starts" if self.times else "Step"
         shortened = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())

@@ -46,7 +46,8 @@ class Chart(CursorCanvas):
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None, on_paper: bool = False) -> None:
         super().__init__(colours, parent)
         self.view = ScaledView(self, useOpenGL=False)
-        self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for one in (self.view, self.view.viewport()):
+            one.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         # The widget has mouse and keys.
         self.view.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.view.setBackground(QColor(colours.base))

@@ -8,11 +8,15 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.numbers import general
 from app.shell.theme import Colours
+from app.widgets.screen_readers import PICTURE
 
 
 class ColourBar(QWidget):
     """Colour bar of a map: a gradient with labelled ends and middle."""
+
+    screen_role = PICTURE
 
     def __init__(self, name: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,7 +44,7 @@ class ColourBar(QWidget):
     def set_ends(self, ends: tuple[float, float] | None, logarithmic: bool = False) -> None:
         """Values at both ends; ``None`` while nothing is shown."""
         self._ends, self._logarithmic = ends, logarithmic
-        self.setAccessibleDescription("" if ends is None else f"From {ends[0]:.3g} to {ends[1]:.3g}")
+        self.setAccessibleDescription("" if ends is None else f"From {general(ends[0], 3)} to {general(ends[1], 3)}")
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -57,7 +61,7 @@ class ColourBar(QWidget):
             middle = float(np.sqrt(low * high)) if self._logarithmic and low > 0 else (low + high) / 2
             box = QRectF(0, bar.bottom() + 1, self.width(), height)
             sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-            texts = [f"{value:.2g}" for value in (low, middle, high)]
+            texts = [general(value, 2) for value in (low, middle, high)]
             if self.fontMetrics().horizontalAdvance("    ".join(texts)) > self.width():
                 texts[1] = ""
             for side, text in zip(sides, texts, strict=True):

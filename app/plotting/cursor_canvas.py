@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent, QKeyEvent, QKeySe
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.shell.theme import Colours
+from app.widgets.screen_readers import CHART
 
 ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 """Keys that act on what is under the cursor."""
@@ -19,6 +20,7 @@ ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 class CursorCanvas(QWidget):
     """Subclasses paint, move the cursor, and say in words what is where."""
 
+    screen_role = CHART
     own_keys: tuple[Qt.Key, ...] = ()
     """Keys without modifiers that the widget handles before shortcuts of the window."""
     own_modifiers = Qt.KeyboardModifier.KeypadModifier

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QGraphicsLineItem, QWidget
 
+from app.numbers import general
 from app.plotting.chart import Chart
 from app.plotting.frame import Frame, pen
 from app.plotting.layers import Shape, Shapes
@@ -132,7 +133,7 @@ class CurveChart(Chart):
         for one in self.series:
             index = np.flatnonzero(one.x == place)
             if len(index) and np.isfinite(one.y[index[0]]):
-                found.append(f"{one.name} {one.y[index[0]]:.3g}")
+                found.append(f"{one.name} {general(one.y[index[0]], 3)}")
         return f"{self._x.short or self._x.title} {place:.6g}: {', '.join(found) or 'nothing'}"
 
     def tip_at(self, place: QPointF) -> tuple[str, QRectF] | None:

@@ -15,6 +15,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem, QWidget
 
+from app.numbers import localised
 from app.plotting.bare_axis import BareAxis
 from app.shell.theme import Colours
 from engine.figures.scales import Scale, tick_text
@@ -99,7 +100,7 @@ class TickAxis(BareAxis):
         return (self.choose or self.ruler.ticks)(max(2, int(length / (self.between * self._em))))
 
     def _spelled(self, length: float) -> list[str]:
-        return [self.spell(one) for one in self._figures(length)]
+        return [localised(self.spell(one)) for one in self._figures(length)]
 
     def generateDrawSpecs(self, painter: QPainter) -> tuple:
         """The axis's line, lines through the plot, and numbers: ends and pen, or room, alignment and text of each.

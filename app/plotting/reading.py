@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from app.numbers import general
 from engine.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines, Panel
 
 
@@ -64,7 +65,7 @@ def words(panel: Panel, row: int, column: int) -> str:
         head = f"{one.name}, {_value(panel.x, panel.curves[row].x[column])}"
     text = f"{head}: {_value(panel.y, value)}"
     if one.low and math.isfinite(one.low[column]):
-        text += f" (95 % interval {one.low[column]:.4g} to {one.high[column]:.4g})"
+        text += f" (95 % interval {general(one.low[column], 4)} to {general(one.high[column], 4)})"
     return f"{text}, {one.notes[column]}" if one.notes else text
 
 
@@ -86,11 +87,11 @@ def nearest(panel: Panel, x: float, y: float, width: float, height: float) -> tu
 
 
 def _at(axis: Axis, value: float) -> str:
-    return f"{axis.title} {value:g}"
+    return f"{axis.title} {general(value)}"
 
 
 def _value(axis: Axis, value: float) -> str:
     if not math.isfinite(value):
         return "not measured"
     unit = f" {axis.unit}" if axis.unit and axis.unit != "natural-log units" else ""
-    return f"{value:.4g}{unit}"
+    return f"{general(value, 4)}{unit}"

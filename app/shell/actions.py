@@ -61,7 +61,7 @@ class Actions(QObject):
         self.previous_region = make("Pre&vious region", "Focus the part of the window before this one", "Shift+F6")
         self.message = make("Go to messa&ge", "Focus the message above the panels")
         self.maximise = make("Ma&ximise panel", "Show the panel with the focus alone, or all again", "F11")
-        self.keys = make("&Keyboard", "All shortcuts", "F1")
+        self.keys = make("&Keyboard", "All shortcuts", "Ctrl+Shift+F1")
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")
         self.about = make("&About Paretone", "Version, machine and licences")
         self.quit = make("&Quit", "Cancel all jobs and quit", "Ctrl+Q")

@@ -103,7 +103,12 @@ class Docks(QObject):
         that became wider or narrower, or got new panels."""
         if not self._kept and self.host.isVisible():
             self._note_widths()
-        sides = {dock: width for dock, width in self._kept.items() if dock.isVisible() and not dock.isFloating()}
+        # What is in a side may have grown meanwhile: Qt would lay the centre over it.
+        sides = {
+            dock: max(width, dock.minimumSizeHint().width())
+            for dock, width in self._kept.items()
+            if dock.isVisible() and not dock.isFloating()
+        }
         centre = next((dock for dock in self._in(Region.CENTRE) if not dock.visibleRegion().isEmpty()), None)
         if sides and centre is not None and any(dock.width() != width for dock, width in sides.items()):
             rest = centre.width() + sum(dock.width() - width for dock, width in sides.items())

@@ -1,8 +1,12 @@
-"""What features bring to the window's menus and to its main job: actions, entries of menus, steps. No Qt."""
+"""What features bring to the window's menus, its main job, tour and glossary: actions, entries, steps, stops,
+terms. No Qt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+TERM = "term"
+"""Property of widgets: the title or key of the term that they are about."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class MenuPart:
     """Names of actions, of features or of the window; a separator for each ``None``."""
     after: str = ""
     """The action that they follow; the end of the menu by default."""
+    before: str = ""
+    """The action that they precede, instead."""
     inside: str = ""
     """Title of the menu that a new one is in; the menu bar by default."""
 
@@ -46,3 +52,41 @@ class MainStep:
     """What it does, for *First steps*."""
     after: str = ""
     """Action of the step that it follows; the last step of the features before by default."""
+
+
+@dataclass(frozen=True)
+class TourStop:
+    """A stop of the tour: one thing that the user does with the real window. What there is to do, and where, says the
+    feature's presenter."""
+
+    name: str
+    title: str
+    text: str
+    """One or two sentences: what this is, and what to notice."""
+    place: str = ""
+    """Name of the panel that is brought into view."""
+    after: str = ""
+    """Name of the stop that it follows; the stops of the features before by default."""
+    families: tuple[str, ...] = ()
+    """The model families that have it; empty for all."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """An entry of the glossary."""
+
+    title: str
+    text: str
+    """What it means, in plain English."""
+    symbol: str = ""
+    """What the papers write."""
+    unit: str = ""
+    source: str = ""
+    """The paper that it comes from."""
+    owner: str = ""
+    """Of what it is a knob."""
+
+    @property
+    def key(self) -> str:
+        """By which it is found where several have its title."""
+        return f"{self.owner}: {self.title}" if self.owner else self.title

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from app.shell.docks import Docks
 from app.shell.places import Region
 from app.shell.theme import Colours
+from app.widgets.screen_readers import GROUP
 from app.widgets.scrolled import Scrolled
 
 _WIDTH, _HEIGHT = 96, 60
@@ -35,6 +36,8 @@ _TURN = 30
 
 class Gallery(QWidget):
     """The cards at the right of ``docks``."""
+
+    screen_role = GROUP
 
     def __init__(self, docks: Docks) -> None:
         super().__init__()

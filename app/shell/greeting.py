@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from app.shell.window import MainWindow
 
 _KEY = "greeted"
-WORDS = "You hear the baseline: the model without acceleration. Type a text in Setup, or follow the steps above."
+WORDS = (
+    "You hear the baseline: the model without acceleration. Type a text in Setup, follow the steps above, or take the "
+    "tour (Ctrl+F1)."
+)
 
 
 class Greeting(QObject):

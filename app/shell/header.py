@@ -6,10 +6,12 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QAction, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
+from app.numbers import fixed
 from app.state.app_state import AppState
 from app.state.differences import technique_text
 from app.state.jobs import Job, Outcome
 from app.widgets import build
+from app.widgets.screen_readers import GROUP
 from engine.models import catalogue
 from engine.session.events import Telemetry
 from engine.setting.take import Take
@@ -37,6 +39,8 @@ class _Elided(QLabel):
 
 class Header(QWidget):
     """Follows the selection and the last synthesis."""
+
+    screen_role = GROUP
 
     def __init__(self, state: AppState, cancel: QAction, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -93,11 +97,11 @@ class Header(QWidget):
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the running estimate of a synthesis."""
         if event.real_time_factor is not None and self._state.jobs.find(event.job) is not None:
-            self._show_factor(f"{event.real_time_factor:.2f}", "running estimate")
+            self._show_factor(fixed(event.real_time_factor, 2), "running estimate")
 
     @Slot(object)
     def _show_take(self, take: Take) -> None:
-        self._measured = f"{take.measurements.real_time_factor:.2f}"
+        self._measured = fixed(take.measurements.real_time_factor, 2)
         self._show_factor(self._measured, take.label or "last take")
 
     @Slot(object, object, str)

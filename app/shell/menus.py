@@ -153,6 +153,8 @@ def _insert(menu: QMenu, part: MenuPart, actions: Actions) -> None:
     """Put the entries of ``part`` into ``menu``, at their place."""
     there = menu.actions()
     place = there.index(actions[part.after]) + 1 if part.after else len(there)
+    if part.before:
+        place = there.index(actions[part.before])
     following = there[place] if place < len(there) else None
     for name in part.actions:
         if following is None:

@@ -9,9 +9,11 @@ from enum import IntEnum
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QMainWindow
 
+from app.numbers import fixed
 from app.shell.banner import Banner
 from app.shell.workspaces import bars_of
 from app.state.jobs import Job, Jobs, Kind, Outcome
+from app.widgets.screen_readers import announce
 from engine.session.events import EngineReady, EngineStatus, Event, JobFailed, ModelLoaded
 
 _MARGIN = 6
@@ -47,7 +49,7 @@ class Notices(QObject):
 
     def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
         super().__init__(window)
-        self._window = window
+        self._window, self._jobs = window, jobs
         self.banner = Banner(window)
         self.banner.hide()
         self._message: _Message | None = None
@@ -114,6 +116,7 @@ class Notices(QObject):
             self.banner.ask(message.sentence, message.choices, message.level)
         else:
             self.banner.say(message.sentence, message.level)
+        announce(self.banner, message.sentence)
         self.place()
 
     @Slot()
@@ -151,7 +154,7 @@ class Notices(QObject):
             case EngineReady():
                 self.note(f"The engine is ready: {event.machine}")
             case ModelLoaded():
-                self.note(f"Loaded {event.info.title} in {event.seconds:.1f} s on {event.info.device}")
+                self.note(f"Loaded {event.info.title} in {fixed(event.seconds, 1)} s on {event.info.device}")
             case JobFailed():
                 self.note(event.sentence, Level.ERROR)
                 if event.details:
@@ -168,4 +171,7 @@ class Notices(QObject):
         # Why a model could not be loaded is reported by the code that knows which one stays.
         if outcome is Outcome.FAILED and job.kind is not Kind.LOAD:
             self.say(sentence, "error")
+        elif not self._jobs.held:
+            # During a listening test nothing is said of what else happens.
+            announce(self._window, f"{job.kind.value}: {outcome.value}")
         self.note(f"{job.kind.value}: {outcome.value}")

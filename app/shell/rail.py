@@ -11,10 +11,13 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QVBoxLayout, QWidget
 from app.shell.icons import icon
 from app.shell.places import Workspace
 from app.shell.theme import Colours, palette
+from app.widgets.screen_readers import GROUP
 
 
 class Rail(QWidget):
     """A button for each workspace, which does its action; that of the workspace that is shown is checked."""
+
+    screen_role = GROUP
 
     def __init__(self, actions: Mapping[Workspace, QAction], colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

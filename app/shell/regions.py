@@ -8,14 +8,20 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
+from app.widgets.invitation import EmptyState
+
 
 def enter(panel: QWidget) -> bool:
-    """Put the focus on what ``panel`` is entered by: its focus proxy, else the first that Tab reaches in it; whether
-    there is anything."""
+    """Put the focus on what ``panel`` is entered by: its focus proxy, else what fills it while it is empty, else the
+    first that Tab reaches in it; whether there is anything."""
     main = panel.focusProxy()
     if main is not None and main.isEnabled() and main.isVisibleTo(panel):
         main.setFocus(Qt.FocusReason.ShortcutFocusReason)
         return True
+    for button in (one for empty in panel.findChildren(EmptyState) for one in empty.buttons):
+        if button.isEnabled() and button.isVisibleTo(panel):
+            button.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            return True
     # By what was seen already, as Qt leads some around without ever coming back to the panel.
     chain: dict[QWidget, None] = {}
     following: QWidget | None = panel

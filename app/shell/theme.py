@@ -134,7 +134,7 @@ def style_sheet(colours: Colours) -> str:
     """Style beyond the palette: spacing, corners, and the few widgets with their own meaning.
 
     Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``, ``figure``,
-    ``warning``, ``banner`` and ``chip`` labels.
+    ``warning``, ``banner``, ``heading`` and ``chip`` labels.
     """
     tick = resource("style", "tick-dark.svg" if colours is DARK else "tick-light.svg").as_posix()
     return f"""
@@ -163,6 +163,11 @@ def style_sheet(colours: Colours) -> str:
     QGroupBox[look="card"]:hover, QGroupBox[look="card"]:focus, QGroupBox[look="chosen-card"] {{
         border-color: {colours.accent}; }}
     QGroupBox[look="chosen-card"]:focus {{ border: 2px solid {colours.accent}; }}
+    QGroupBox[look="tour"] {{ margin-top: 0; padding: 0; border: 1px solid {colours.accent}; border-radius: 8px; }}
+    QPushButton[look="link"] {{ background: transparent; border: 1px solid transparent; color: {colours.muted};
+        padding: 0.1em 0.4em; }}
+    QPushButton[look="link"]:hover {{ color: {colours.text}; }}
+    QPushButton[look="link"]:focus {{ border: 1px solid {colours.accent}; }}
     QPushButton[look="fold"] {{ background: transparent; border: 1px solid transparent; color: {colours.text};
         text-align: left; padding: 0.2em 0.3em; font-weight: 600; }}
     QPushButton[look="fold"]:hover {{ border-color: {colours.border}; }}
@@ -200,13 +205,13 @@ def style_sheet(colours: Colours) -> str:
     QToolButton[look="quiet"]:focus {{ border: 1px solid {colours.accent}; }}
     QToolButton[look="quiet"]:disabled {{ color: transparent; }}
     QLabel[look="title"] {{ font-weight: 600; }}
+    QLabel[look="heading"] {{ font-size: 13pt; font-weight: 600; }}
     QLabel[look="plain"] {{ color: {colours.text}; }}
     QLabel[look="muted"] {{ color: {colours.muted}; }}
     QLabel[look="figure"] {{ font-size: 22pt; font-weight: 600; }}
     QLabel[look="warning"] {{ color: {colours.warning}; }}
     QLabel[look="good"] {{ color: {colours.good}; }}
-    QLabel[look="chip"] {{ background: {colours.accent}; color: {colours.on_accent}; border-radius: 4px;
-        padding: 0.1em 0.6em; font-weight: 700; }}
+    QLabel[look="chip"] {{ color: {colours.muted}; padding: 0.1em 0.6em; }}
     QFrame[look="banner"] {{ background: {colours.base}; border: 1px solid {colours.border};
         border-left: 5px solid {colours.accent}; border-radius: 4px; }}
     QFrame[look="banner"][level="warning"] {{ border-left-color: {colours.warning}; }}

@@ -15,10 +15,11 @@ from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slo
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.features.feature import Feature, main_job
+from app.features.feature import Feature, main_job, tour_stops
 from app.features.presenter import Presenters, Services
 from app.features.registry import FEATURES
 from app.shell import help as pages
+from app.shell import tab_order
 from app.shell.actions import Actions
 from app.shell.bridge import Bridge
 from app.shell.header import Header
@@ -32,6 +33,7 @@ from app.shell.theme import Scheme, Theme
 from app.shell.workspaces import Coloured, Workspaces, add_bar, bars_of
 from app.state.app_state import AppState
 from app.state.jobs import Jobs, Kind
+from app.widgets.screen_readers import announce, tell_roles
 from engine.session.commands import Command, ShutDown
 from engine.session.events import Event
 
@@ -76,6 +78,7 @@ class MainWindow(QMainWindow):
         features: Sequence[Feature] = FEATURES,
     ) -> None:
         super().__init__()
+        tell_roles()
         self.theme = theme
         self.settings = settings
         self._make_engine = make_engine
@@ -131,6 +134,8 @@ class MainWindow(QMainWindow):
             self.settings,
             data_folder,
             main_job(features),
+            tour_stops(features),
+            [one.terms for one in features if one.terms],
             made,
         )
         for feature in features:
@@ -155,6 +160,7 @@ class MainWindow(QMainWindow):
         action.bind(action.previous_region, lambda: self._go_on(backwards=True))
         action.bind(action.maximise, self.docks.maximise)
         self.docks.changed.connect(self._show_workspace)
+        self.docks.changed.connect(lambda: announce(self, self.docks.current.title))
         action.bind(action.keys, lambda: pages.show_keys(self, self.declared))
         action.bind(action.first_steps, lambda: pages.show_first_steps(self, self.declared))
         action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
@@ -223,12 +229,15 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{current.title} · Paretone")
         self.notices.place()
 
+    @property
+    def _feet(self) -> tuple[QWidget, ...]:
+        return bars_of(self, Qt.ToolBarArea.BottomToolBarArea)
+
     def _go_on(self, backwards: bool = False) -> None:
         """Go to the message that waits, or to the next part of the window."""
-        feet = bars_of(self, Qt.ToolBarArea.BottomToolBarArea)
         heads = bars_of(self, Qt.ToolBarArea.TopToolBarArea)
         banner = self.notices.banner
-        self.regions.go_on([banner, *heads, self.rail, *self.docks.parts, *feet], banner, backwards)
+        self.regions.go_on([banner, *heads, self.rail, *self.docks.parts, *self._feet], banner, backwards)
 
     # --- First paint, then the rest ---------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -267,6 +276,7 @@ class MainWindow(QMainWindow):
         else:
             self._follow_theme()
             self.docks.keep_sides()
+            tab_order.follow([self.rail, self.header, *self.docks.reading_order, *self._feet])
             self.is_built = True
             self.built.emit()
 

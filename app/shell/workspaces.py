@@ -47,6 +47,8 @@ class Workspaces(QObject):
         self._heads: dict[str, QToolBar] = {}
         """The bars above the panels of a workspace, by name."""
         self._stack = QStackedWidget()
+        self.overlays: list[QWidget] = []
+        """What features lay over the panels; F6 goes there, too."""
         self._last: dict[Workspace, QWidget] = {}
         """What had the focus when another workspace was shown instead."""
         self.galleries: dict[Workspace, Gallery] = {}
@@ -107,6 +109,9 @@ class Workspaces(QObject):
         focus = self._window.focusWidget()
         if focus is not None and self.shown.host.isAncestorOf(focus):
             self._last[self.current] = focus
+            # Else it would go to a button of the rail first, which screen readers would read out.
+            self._stack.setAccessibleName(workspace.title)
+            self._stack.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.current = workspace
         self._move_panels()
         self._stack.setCurrentWidget(self.shown.host)
@@ -210,9 +215,17 @@ class Workspaces(QObject):
     @property
     def parts(self) -> tuple[QWidget, ...]:
         """The parts of the workspace that is shown, for going from one to the next."""
-        docks = self.shown
+        return (*self.overlays, *self._parts_of(self.current))
+
+    @property
+    def reading_order(self) -> tuple[QWidget, ...]:
+        """The parts of all workspaces as the eye goes through them, each with what is between its parts last."""
+        return tuple(part for one, docks in self._docks.items() for part in (*self._parts_of(one), docks.host))
+
+    def _parts_of(self, workspace: Workspace) -> tuple[QWidget, ...]:
+        docks = self._docks[workspace]
         ordered = sorted(docks, key=lambda one: DOCKED.index(one[0].region))
-        cards = (self.galleries[self.current],) if self.current in self.galleries else ()
+        cards = (self.galleries[workspace],) if workspace in self.galleries else ()
         heads = bars_of(docks.host, Qt.ToolBarArea.TopToolBarArea)
         return (*heads, *(dock for _, dock in ordered), *cards)
 

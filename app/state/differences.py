@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from app.numbers import fixed, general
 from engine.errors import SettingError
 from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
@@ -25,7 +26,7 @@ STREAMING_MEANING = (
 def speed_of_b(ratio: float) -> str:
     """Speed of B, ``ratio`` being the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than
     A``."""
-    return f"B is {ratio:.2f}× as fast as A" if ratio >= 1 else f"B is {1 / ratio:.2f}× slower than A"
+    return f"B is {fixed(ratio, 2)}× as fast as A" if ratio >= 1 else f"B is {fixed(1 / ratio, 2)}× slower than A"
 
 
 def technique_text(setting: Setting) -> str:
@@ -65,7 +66,7 @@ def first_value(entry: Engaged) -> str:
     value = entry.knobs[knob.name]
     if isinstance(knob, Choice):
         return str(value)
-    return f"{knob.symbol} {value:g}" if knob.symbol else f"{value:g} {knob.unit or knob.title.lower()}"
+    return f"{knob.symbol} {general(value)}" if knob.symbol else f"{general(value)} {knob.unit or knob.title.lower()}"
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
@@ -145,7 +146,7 @@ def changed_options(entry: catalogue.CatalogueEntry, options: Mapping[str, objec
 
 
 def _shown(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return general(value) if isinstance(value, float) else str(value)
 
 
 def model_title(model: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.numbers import fixed, general
 from engine.models.base import DraftWeights, TrainedWeights, WeightSet
 from engine.paths import resource
 
@@ -13,8 +14,8 @@ def weights_title(one: TrainedWeights) -> str:
     path = Path(one.path)
     whose = "shipped" if path.is_relative_to(resource("models")) else path.stem
     if isinstance(one, WeightSet):
-        return f"w = {one.weight:.2f}, {one.method} ({whose})"
+        return f"w = {fixed(one.weight, 2)}, {one.method} ({whose})"
     if isinstance(one, DraftWeights):
         return f"Draft with {len(one.retained)} layers ({whose})"
-    learnt = f"{one.minutes:.3g} min of training" if one.minutes else "not recovered"
+    learnt = f"{general(one.minutes, 3)} min of training" if one.minutes else "not recovered"
     return f"Student with {one.depth} layers, {learnt} ({whose})"

@@ -1,7 +1,8 @@
 """Boxes and sliders that change only on purpose: the mouse wheel passes over those without the focus, and a number that
 cannot be taken is refused with a sentence. The window uses these, never Qt's own.
 
-Numbers are shown with a point. A decimal comma is read as well, as keyboards of many languages have one.
+Numbers are shown with the language's decimal sign. A comma and a point are both read, as keyboards have one or the
+other.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale, QPoint, Qt, Signal
-from PySide6.QtGui import QValidator, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QSlider, QSpinBox, QToolTip, QWidget
+from PySide6.QtGui import QShowEvent, QValidator, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGroupBox, QLabel, QSlider, QSpinBox, QToolTip, QWidget
+
+from app.numbers import general, localised
 
 _TYPED = re.compile(r"[-+]?\d*(?:[.,](?P<places>\d*))?$", re.ASCII)
 """A number, or the beginning of one."""
@@ -38,7 +41,29 @@ class _Unwheeled(_Widget):
 
 
 class ComboBox(_Unwheeled, QComboBox):
-    """A choice; its arguments are those of Qt's."""
+    """A choice; its arguments are those of Qt's.
+
+    On Linux its name for screen readers is what is chosen; what it chooses is the label that it is the buddy of. One
+    without such a label gets one that only screen readers meet.
+    """
+
+    _label: QLabel | None = None
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        around = self.parentWidget()
+        if self._label is None and around is not None and not self._is_labelled(around):
+            self._label = QLabel(around)
+            self._label.hide()
+            self._label.setBuddy(self)
+        if self._label is not None:
+            self._label.setText(self.accessibleName())
+
+    def _is_labelled(self, around: QWidget) -> bool:
+        if isinstance(around, QGroupBox) and around.title() == self.accessibleName():
+            return True
+        labels = around.findChildren(QLabel, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        return any(one.buddy() is self for one in labels)
 
 
 class Slider(_Unwheeled, QSlider):
@@ -83,6 +108,9 @@ class DoubleSpinBox(_Unwheeled, QDoubleSpinBox):
             return QValidator.State.Intermediate, text, position
         return QValidator.State.Acceptable, text, position
 
+    def textFromValue(self, value: float) -> str:
+        return localised(super().textFromValue(value))
+
     def valueFromText(self, text: str) -> float:
         value = _number(_bare(self, text))
         return self.value() if value is None else value
@@ -90,8 +118,8 @@ class DoubleSpinBox(_Unwheeled, QDoubleSpinBox):
     def fixup(self, text: str) -> str:
         """Say why ``text`` is not taken; Qt brings the last value back then."""
         form = f".{self.decimals()}f"
-        last = f"{self.value():{form}}"
-        self.refused.emit(_refusal(self, text, f"{self.minimum():g}", f"{self.maximum():g}", last))
+        last = localised(f"{self.value():{form}}")
+        self.refused.emit(_refusal(self, text, general(self.minimum()), general(self.maximum()), last))
         return text
 
 

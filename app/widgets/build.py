@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import Qt, SignalInstance
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
@@ -27,6 +27,19 @@ Part = QWidget | QLayout
 Built = TypeVar("Built", bound=QWidget)
 
 
+class Label(QLabel):
+    """A label whose text screen readers read after its name; Qt's is read by its name alone."""
+
+    def setText(self, text: str) -> None:
+        super().setText(text)
+        name, rich = self.accessibleName(), self.textFormat() is Qt.TextFormat.RichText
+        plain = QTextDocumentFragment.fromHtml(text).toPlainText() if rich else text
+        self.setAccessibleDescription(plain if name and plain not in name else "")
+
+    def clear(self) -> None:
+        self.setText("")
+
+
 def label(
     text: str = "",
     look: str = "",
@@ -37,10 +50,10 @@ def label(
     rich: bool = False,
     selectable: bool = False,
     yielding: bool = False,
-) -> QLabel:
+) -> Label:
     """``look``: see :func:`app.shell.theme.style_sheet`; ``name``: for screen readers; ``selectable``: by the mouse,
     for copying; ``yielding``: cut off rather than widens its panel."""
-    made = QLabel(text, wordWrap=wrapped)
+    made = Label(wordWrap=wrapped)
     if look:
         made.setProperty("look", look)
     if rich:
@@ -49,10 +62,12 @@ def label(
         made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     if yielding:
         made.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-    return named(made, name, tip)
+    named(made, name, tip)
+    made.setText(text)
+    return made
 
 
-def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> QLabel:
+def words(look: str = "", *, name: str = "", tip: str = "", rich: bool = False, selectable: bool = False) -> Label:
     """A label for as many lines as its text needs."""
     return label("", look, name=name, tip=tip, wrapped=True, rich=rich, selectable=selectable)
 

@@ -1,39 +1,133 @@
-"""A hint in the middle of a panel that has nothing to show yet."""
+"""What a view shows while there is nothing in it: a faint sketch of what will be there, a sentence, and the button that
+fills it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from app.widgets.action_button import ActionButton, TwinButton
+from app.widgets.sketching import Sketch, ink
+
+_AROUND = 14
+"""Pixels between the words and the sketch."""
+_FIRST = 2
+"""Place of the first button, after the words."""
+
+
+class EmptyState(QWidget):
+    """The sentence and the button in the middle, over the sketch."""
+
+    def __init__(
+        self, sketch: Sketch | None = None, text: str = "", in_a_line: bool = False, parent: QWidget | None = None
+    ) -> None:
+        """``in_a_line``: short words and the button are next to each other, for a view with little height."""
+        super().__init__(parent)
+        self.sketch = sketch
+        self._in_a_line = in_a_line
+        self.words = QLabel(text, wordWrap=not in_a_line)
+        self.words.setAccessibleName(text)
+        if text:
+            self.words.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.words.setProperty("look", "muted")
+        self.buttons: list[QPushButton] = []
+        """Those that fill the view."""
+        self._middle = QHBoxLayout(self) if in_a_line else QVBoxLayout(self)
+        high = 0 if in_a_line else _AROUND
+        self._middle.setContentsMargins(2 * _AROUND, high, 2 * _AROUND, high)
+        self._middle.addStretch(1)
+        self._middle.addWidget(self.words)
+        self._middle.addStretch(1)
+
+    def add(self, button: QPushButton) -> None:
+        """Offer ``button`` below the words."""
+        self.buttons.append(button)
+        place = _FIRST if button.property("look") == "primary" else self._middle.count() - 1
+        self._middle.insertWidget(place, button, 0, Qt.AlignmentFlag.AlignCenter)
+
+    def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
+        """A button that does what ``does`` it elsewhere."""
+        look = "" if any(one.property("look") == "primary" for one in self.buttons) else "primary"
+        made = TwinButton(does, text, look) if isinstance(does, QPushButton) else ActionButton(does, text, look)
+        self.add(made)
+        return made
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.sketch is None:
+            return
+        ground = QPalette.ColorRole.Base if self._in_a_line else QPalette.ColorRole.Window
+        with QPainter(self) as painter:
+            if self._in_a_line:
+                painter.fillRect(self.rect(), self.palette().color(ground))
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            edge = float(self.fontMetrics().height())
+            self.sketch(painter, QRectF(self.rect()).adjusted(edge, edge, -edge, -edge), ink(self.palette()))
+            plate = QPainterPath()
+            plate.addRoundedRect(self._plate, 10, 10)
+            painter.fillPath(plate, self.palette().color(ground))
+
+    @property
+    def _plate(self) -> QRectF:
+        """The ground of words and buttons, on which they can be read."""
+        metrics, words = self.words.fontMetrics(), self.words.geometry()
+        text = metrics.boundingRect(
+            words, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), self.words.text()
+        )
+        for button in self.buttons:
+            if not button.isHidden():
+                text = text.united(button.geometry())
+        return QRectF(text.adjusted(-_AROUND, -_AROUND, _AROUND, _AROUND))
 
 
 class Invited(QStackedWidget):
     """An invitation, or the panel's content once there is some: one of the two is shown."""
 
-    def __init__(self, content: QWidget, text: str = "", below: QWidget | None = None) -> None:
-        """``below``: what stands below the text, such as a button."""
+    def __init__(self, content: QWidget, text: str = "", sketch: Sketch | None = None, in_a_line: bool = False) -> None:
+        """``in_a_line``: see :class:`EmptyState`."""
         super().__init__()
-        self.invitation = QLabel(wordWrap=True)
-        # Tab reaches it, so that it is read out to screen readers.
-        self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.invitation.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.invitation.setProperty("look", "muted")
-        page: QWidget = self.invitation
-        if below is not None:
-            page = QWidget()
-            middle = QVBoxLayout(page)
-            middle.addStretch(1)
-            middle.addWidget(self.invitation)
-            middle.addWidget(below, 0, Qt.AlignmentFlag.AlignHCenter)
-            middle.addStretch(1)
-        for one in (page, content):
-            self.addWidget(one)
+        self.empty = EmptyState(sketch, in_a_line=in_a_line)
+        self.invitation = self.empty.words
+        for one in (self.empty, content):
+            self.addWidget(_Page(one))
         self.invite(text)
 
     def invite(self, text: str) -> None:
         """Invite with these words."""
         self.invitation.setText(text)
         self.invitation.setAccessibleName(text)
+        # Tab reaches it, so that it is read out to screen readers.
+        self.invitation.setFocusPolicy(Qt.FocusPolicy.TabFocus if text else Qt.FocusPolicy.NoFocus)
+        self.empty.update()
+
+    def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
+        """A button for what fills the panel; ``text``: if that of the action or button that ``does`` it says too little
+        or too much."""
+        return self.empty.offer(does, text)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the invitation is shown."""
+        return self.currentIndex() == 0
 
     def show_content(self, there: bool) -> None:
         """Show the content if it is ``there``, else the invitation."""
         self.setCurrentIndex(int(there))
+
+
+class _Page(QWidget):
+    """As low as its content may be: Qt asks for what labels would like, and what is around them scrolls for it."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self._content = content
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(content)
+
+    def heightForWidth(self, width: int) -> int:
+        layout = self._content.layout()
+        if layout is not None and layout.hasHeightForWidth():
+            return layout.totalMinimumHeightForWidth(width)
+        return self._content.heightForWidth(width)

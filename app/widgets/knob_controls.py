@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.numbers import localised
+from app.shell.entries import TERM
 from app.widgets import build
 from app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from engine.setting.knobs import Choice, Effect, Knob, Number, Switch
@@ -130,6 +132,7 @@ class KnobControls(QWidget):
             label.setWordWrap(len(label.text()) > _LONG)
             label.setBuddy(editor)
             editor.setToolTip(_description(knob))
+            editor.setProperty(TERM, f"{self._owner}: {knob.title}")
             editor.setAccessibleName(f"{self._owner}: {knob.label}")
             editor.setAccessibleDescription(_spoken(knob))
             reset = QToolButton()
@@ -205,12 +208,12 @@ class KnobControls(QWidget):
             return "on" if default else "off"
         if isinstance(default, str):
             return default or "nothing"
-        return f"{default:g}{' ' + knob.unit if knob.unit else ''}"
+        return f"{localised(f'{default:g}')}{' ' + knob.unit if knob.unit else ''}"
 
 
 def _description(knob: Knob) -> str:
-    return f"<b>{knob.label}</b><br>{knob.meaning}<br><i>Takes effect {knob.effect.value}.</i>"
+    return f"<b>{knob.label}</b><br>{localised(knob.meaning)}<br><i>Takes effect {knob.effect.value}.</i>"
 
 
 def _spoken(knob: Knob) -> str:
-    return f"{knob.meaning} Takes effect {knob.effect.value}."
+    return f"{localised(knob.meaning)} Takes effect {knob.effect.value}."

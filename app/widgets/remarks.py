@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from app.numbers import counted
 from app.shell.icons import pixmap
 from app.shell.theme import Colours, set_look
 from app.widgets import build
@@ -15,9 +16,7 @@ class Caution(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, visible=False)
-        self._icon, self._text = QLabel(), QLabel(wordWrap=True)
-        self._text.setAccessibleName("Warning")
-        set_look(self._text, "warning")
+        self._icon, self._text = QLabel(), build.words("warning", name="Warning")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self._icon)
@@ -43,8 +42,7 @@ class DeviceProblem(QFrame):
         self.hide()
         self.setProperty("look", "banner")
         self.setProperty("level", "warning")
-        self._icon, self._text = QLabel(), QLabel(wordWrap=True)
-        self._text.setAccessibleName("Audio device")
+        self._icon, self._text = QLabel(), build.words(name="Audio device")
         self._retry = build.button("Reco&nnect", self.retry_wanted, "Look for an audio device again")
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 4, 6, 4)
@@ -72,18 +70,16 @@ class Facts(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._mode, self._read_out, self._underruns = QLabel(), QLabel(), QLabel()
+        self._mode = build.label(look="muted", name="Switching mode")
+        self._read_out = build.label(look="muted", name="Value under the mouse")
+        self._underruns = build.label(look="muted", name="Underruns")
         self._read_out.hide()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        for label, name in ((self._mode, "Switching mode"), (self._read_out, "Value under the mouse")):
-            label.setAccessibleName(name)
+        for label in (self._mode, self._read_out):
             # Long sentences are cut rather than widen the panel; the tooltip has all of it.
             label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-            set_look(label, "muted")
             row.addWidget(label, 1)
-        self._underruns.setAccessibleName("Underruns")
-        set_look(self._underruns, "muted")
         row.addWidget(self._underruns)
 
     def show_mode(self, title: str, reason: str) -> None:
@@ -99,10 +95,9 @@ class Facts(QWidget):
 
     def show_underruns(self, underruns: int, waits: int) -> None:
         """Show how often the device, and the player, waited. Called 30 times a second."""
-        plural = "" if underruns == 1 else "s"
-        text = f"{underruns} underrun{plural}" + (
-            f", {waits} wait{'' if waits == 1 else 's'} for the model" if waits else ""
-        )
+        text = counted(underruns, "underrun", "underruns")
+        if waits:
+            text = f"{text}, {counted(waits, 'wait', 'waits')} for the model"
         if text != self._underruns.text():
             self._underruns.setText(text)
             set_look(self._underruns, "warning" if underruns else "muted")

@@ -6,9 +6,13 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
+from app.widgets.screen_readers import GROUP
+
 
 class Scrolled(QScrollArea):
     """``content``, as wide as there is room and as high as it needs to be."""
+
+    screen_role = GROUP
 
     def __init__(self, content: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent, widgetResizable=True)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 APPLICATION = (
-    "app.__main__ app.shell.window app.shell.tour app.features.attention.panel app.features.listen.panel "
+    "app.__main__ app.shell.window app.shell.headless_tour app.features.attention.panel app.features.listen.panel "
     "app.features.meters.panel app.features.strategy.panel app.features.threshold.panel "
     "app.features.export.profile_dialog app.features.lab.panel app.listening.webmushra app.features.studies.panel "
     "app.features.studies.maker app.features.studies.study_summary"

@@ -18,10 +18,12 @@ from PySide6.QtWidgets import (
 
 from app.features.attention.plot import AttentionPlot, attention_map
 from app.features.attention.similarity_grid import SimilarityGrid, similarity_map
+from app.numbers import fixed, general
 from app.plotting.colour_bar import ColourBar
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox
+from app.widgets.invitation import Invited
 from engine.models.base import AttentionCapture
 
 PERCENTILES = (100.0, 99.9, 99.0, 95.0, 90.0)
@@ -70,7 +72,7 @@ class AttentionPanel(QWidget):
         self._maps = build.fill(QHBoxLayout(maps), ())
         self.levels_box = ComboBox()
         for percentile in PERCENTILES:
-            name = "maximum" if percentile == 100 else f"{percentile:g} %"
+            name = "maximum" if percentile == 100 else f"{general(percentile)} %"
             self.levels_box.addItem(f"Brightest: {name}", percentile)
         self.levels_box.setCurrentIndex(PERCENTILES.index(99.0))
         self.levels_box.setAccessibleName("Percentile of the brightest colour")
@@ -85,7 +87,10 @@ class AttentionPanel(QWidget):
         for one in (self.levels_box, self.log_box, self.seconds_box):
             controls.addWidget(one)
         controls.addWidget(self.attention_bar, 1)
-        right = build.column(self._status, (maps, 1), controls)
+        self.capture_button = build.button("Capture the selected cell", self._capture_selected)
+        self.pages = Invited(build.column((maps, 1), controls), _INVITATION, sketching.diagonal())
+        self.pages.empty.add(self.capture_button)
+        right = build.column(self._status, (self.pages, 1))
         em = self.fontMetrics().height()
         outer = QVBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 2), (right, 3)], [24 * em, 40 * em], em))
@@ -165,10 +170,16 @@ class AttentionPanel(QWidget):
     # --- Showing -----------------------------------------------------------------------------------------------------
     def _say(self, sentence: str, look: str) -> None:
         self._status.setText(sentence)
+        self._status.setVisible(not self.pages.is_empty)
+        self.pages.invite(sentence)
         self._status.setAccessibleName(sentence)
         set_look(self._status, look)
 
+    def _capture_selected(self) -> None:
+        self.capture_wanted.emit(*self.grid.cursor_cell)
+
     def _show_cell(self, layer: int, step: int) -> None:
+        build.allow(self.capture_button, "" if self.grid.layers else "There is no model whose attention could be seen.")
         self._cell.setText(self.grid.describe(layer, step) if self.grid.layers else "")
 
     def _show_similarity_scale(self) -> None:
@@ -193,6 +204,7 @@ class AttentionPanel(QWidget):
             title.setVisible(index < count)
         for one in (self.levels_box, self.log_box, self.seconds_box):
             one.setEnabled(count > 0)
+        self.pages.show_content(count > 0)
 
     def _show_titles(self) -> None:
         if self._captured is None:
@@ -202,12 +214,12 @@ class AttentionPanel(QWidget):
             said = f"{name} branch"
             if index < len(self._captured.similarities):
                 value = self._captured.similarities[index]
-                text += f"<br>similarity {value:.3f}"
-                said += f", diagonal similarity {value:.3f}"
+                text += f"<br>similarity {fixed(value, 3)}"
+                said += f", diagonal similarity {fixed(value, 3)}"
                 if self._cut is not None:
                     kind = "diagonal" if value >= self._cut else "striped or spread"
                     text += f": {kind}"
-                    said += f", {kind} by the cut of the check phase, {self._cut:.3f}"
+                    said += f", {kind} by the cut of the check phase, {fixed(self._cut, 3)}"
             self._titles[index].setText(text)
             self._plots[index].setAccessibleName(f"Attention map of the {name} branch")
             plot = self._plots[index]

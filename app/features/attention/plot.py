@@ -9,6 +9,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QTransform
 from PySide6.QtWidgets import QWidget
 
+from app.numbers import general
 from app.plotting.frame import pen
 from app.plotting.layers import Shape, Shapes
 from app.plotting.sections import Wholes
@@ -105,7 +106,9 @@ class AttentionPlot(ZoomChart):
         rows, columns = self._weights.shape
         row, column = int(query / self.extent * rows), int(key / self.extent * columns)
         weight = self._weights[min(max(row, 0), rows - 1), min(max(column, 0), columns - 1)]
-        return f"Query {query:.4g}, key {key:.4g} ({self._unit}): {weight:.3g}", QRectF(self.rect())
+        return f"Query {general(query, 4)}, key {general(key, 4)} ({self._unit}): {general(weight, 3)}", QRectF(
+            self.rect()
+        )
 
     def as_text(self) -> str:
         rows, columns = self._weights.shape

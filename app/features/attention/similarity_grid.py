@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
+from app.numbers import fixed
 from app.plotting.cell_grid import CellGrid
 from app.shell.theme import Colours
 
@@ -57,14 +58,14 @@ class SimilarityGrid(CellGrid):
 
     def describe(self, layer: int, step: int) -> str:
         value = self._similarities[layer, step]
-        what = f"diagonal similarity {value:.3f}" if np.isfinite(value) else "not measured"
+        what = f"diagonal similarity {fixed(value, 3)}" if np.isfinite(value) else "not measured"
         if self.marked[layer, step]:
             what += ", marked: tried first"
         return f"{self.place_text(layer, step)}: {what}."
 
     def cell_text(self, layer: int, step: int) -> str:
         value = self._similarities[layer, step]
-        return f"{value:.4f}" if np.isfinite(value) else ""
+        return fixed(value, 4) if np.isfinite(value) else ""
 
     def empty_text(self) -> str:
         return "Load a model, then select a layer and a step to see its attention."

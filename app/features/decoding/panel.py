@@ -20,8 +20,9 @@ from PySide6.QtWidgets import (
 
 from app.features.decoding.plots import AcceptancePlot, RunningPlot
 from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
+from app.numbers import fixed, localised
 from app.shell.theme import Colours
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.side_panel import TakePanel
 from engine.measure.decoding import (
@@ -130,9 +131,9 @@ class DecodingPanel(TakePanel):
         row.addWidget(figures)
 
         parts = build.splitter(Qt.Orientation.Vertical, [(self._upper, 3), (lower, 2)], [16 * em, 9 * em])
-        self._pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING)
+        self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING, sketching.tokens())
         outer = QVBoxLayout(self)
-        outer.addWidget(self._pages)
+        outer.addWidget(self.pages)
         self.setFocusProxy(self.strip)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -163,7 +164,7 @@ class DecodingPanel(TakePanel):
     def _show(self) -> None:
         super()._show()
         trace = self._trace(self._side)
-        self._pages.show_content(trace is not None)
+        self.pages.show_content(trace is not None)
         if trace is None:
             self.strip.show_tokens(())
             return
@@ -185,20 +186,21 @@ class DecodingPanel(TakePanel):
             f"{label or coming}: {found.tokens} tokens in {found.passes} pass{plural} of the target"
             + (f". {run_away} of {len(trace.run_away)} passages did not stop by themselves" if run_away else "")
         )
-        values = {"tokens": f"{found.tokens_per_pass:.2f}"}
+        values = {"tokens": fixed(found.tokens_per_pass, 2)}
         if found.drafted:
             values |= {
-                "length": f"{found.draft_length:.2f}",
-                "cost": f"{found.cost_ratio:.2f}" if found.cost_ratio else "–",
-                "predicted": f"{found.predicted_speed_up:.2f} ×" if found.cost_ratio else "–",
+                "length": fixed(found.draft_length, 2),
+                "cost": fixed(found.cost_ratio, 2) if found.cost_ratio else "–",
+                "predicted": f"{fixed(found.predicted_speed_up, 2)} ×" if found.cost_ratio else "–",
                 "measured": "– (no baseline)",
             }
         meaning, plain = _FIGURES["measured"][1], self._plain()
         if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
-            values |= {"measured": f"{ratio:.2f} ×"}
+            values |= {"measured": f"{fixed(ratio, 2)} ×"}
+            cost = localised(f"{found.pass_cost_over(plain):.2f}")
             meaning += (
-                f" Here a pass over a draft took {found.pass_cost_over(plain):.2f} × as long as one over a single "
-                "token; the measured speed-up is the prediction divided by that."
+                f" Here a pass over a draft took {cost} × as long as one over a single token; the measured speed-up is "
+                "the prediction divided by that."
             )
         for name, label in self._values.items():
             label.setText(values.get(name, "–"))

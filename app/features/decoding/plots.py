@@ -10,6 +10,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
+from app.numbers import fixed
 from app.plotting.chart import Chart
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
@@ -130,5 +131,5 @@ class RunningPlot(CurveChart):
             across,
             Scale(0.0, highest * 1.12),
             Shape((across.low, across.high), (mean, mean), line),
-            f"{mean:.2f} tokens per pass on average, at most {highest:.2f}",
+            f"{fixed(mean, 2)} tokens per pass on average, at most {fixed(highest, 2)}",
         )

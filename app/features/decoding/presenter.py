@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QWidget
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
 from app.features.views.presenter import ViewsPresenter
+from app.widgets import build
+from engine.models.base import LANGUAGE
 from engine.techniques.speculative.views import speculation
 
 if TYPE_CHECKING:
@@ -35,8 +37,19 @@ class DecodingPresenter(Presenter):
         self.decoding.hear_wanted.connect(self._player.hear)
         self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(speculation.VIEW.name))
         self.decoding.follow(self._state.playing, self._state.coming)
+        self.decoding.pages.empty.add(build.button("Make take A", self._actions.baseline.trigger, look="primary"))
         self._show_takes()
+        self.refresh()
         return self.decoding
+
+    def refresh(self) -> None:
+        if self.decoding is None:
+            return
+        entry = self._state.selection.entry
+        strange = "" if entry.family == LANGUAGE else f"{entry.title} has no tokens: choose another model in Setup."
+        baseline = self._actions.baseline
+        make = self.decoding.pages.empty.buttons[0]
+        build.allow(make, strange or ("" if baseline.isEnabled() else baseline.toolTip()), baseline.statusTip())
 
     @Slot()
     def _show_takes(self) -> None:

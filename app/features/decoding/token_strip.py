@@ -12,6 +12,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.numbers import fixed, general
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.line_canvas import LineCanvas
 from app.plotting.palette import series_colour
@@ -118,7 +119,9 @@ class TokenStrip(LineCanvas):
     def describe(self, index: int, briefly: bool = False) -> str:
         """A token in words; ``briefly``: without the meaning of its outcome."""
         one = self._tokens[index]
-        text = f"Token {index + 1} of {len(self._tokens)}, {one.seconds:.2f} s, id {one.id}, cycle {one.cycle + 1}: "
+        text = (
+            f"Token {index + 1} of {len(self._tokens)}, {fixed(one.seconds, 2)} s, id {one.id}, cycle {one.cycle + 1}: "
+        )
         text += one.outcome if briefly else f"{one.outcome} ({MEANINGS[one.outcome]})"
         if one.rejected:
             plural = "draft" if len(one.rejected) == 1 else "drafts"
@@ -204,7 +207,7 @@ class TokenStrip(LineCanvas):
                 label = QRectF(
                     0, self.line_rectangle(line).top() + 0.3 * em, (self.margin - 0.4) * em, _CELL_HEIGHT * em
                 )
-                text = f"{line * self.per_line:g} s"
+                text = f"{general(line * self.per_line)} s"
                 painter.drawText(label, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
                 painter.setFont(letters)
                 for index in range(*self._lines[line]):

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.numbers import fixed, general
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.line_canvas import LineCanvas
 from app.shell.theme import Colours
@@ -112,11 +113,11 @@ class DemaskingGrid(LineCanvas):
             return ""
         order = int(passage.order[codebook, frame])
         seconds = passage.start + frame * self._frame_seconds
-        head = f"Codebook {codebook + 1}, {seconds:.2f} s (frame {frame + 1})"
+        head = f"Codebook {codebook + 1}, {fixed(seconds, 2)} s (frame {frame + 1})"
         if order < 0:
             return f"{head}: never filled in."
         code, probability = int(passage.codes[codebook, frame]), float(passage.probability[codebook, frame])
-        when = f"with probability {probability:.2f} at step {order + 1} of {passage.steps}"
+        when = f"with probability {fixed(probability, 2)} at step {order + 1} of {passage.steps}"
         if order > self._step:
             return f"{head}: still masked; code {code} comes {when}."
         now = ", just now" if order == self._step else ""
@@ -258,7 +259,7 @@ class DemaskingGrid(LineCanvas):
             x = self.place(frame, line)
             painter.drawLine(QPointF(x, target.bottom()), QPointF(x, target.bottom() + 0.25 * em))
             spot = QRectF(x - 3 * em, target.bottom() + 0.25 * em, 6 * em, 0.9 * em)
-            painter.drawText(spot, Qt.AlignmentFlag.AlignHCenter, f"{seconds:g} s")
+            painter.drawText(spot, Qt.AlignmentFlag.AlignHCenter, f"{general(seconds)} s")
             seconds = round(seconds + every, 6)
 
     def _wide(self) -> float:

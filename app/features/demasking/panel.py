@@ -18,9 +18,10 @@ from PySide6.QtWidgets import (
 
 from app.features.demasking.grid import DemaskingGrid
 from app.shell.theme import Colours
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, Slider
 from app.widgets.invitation import Invited
+from app.widgets.screen_readers import CHART
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import TakePanel
 from engine.setting.take import DemaskedPassage, DemaskingTrace, Trace
@@ -35,6 +36,8 @@ _NOTHING = (
 
 class StepBars(QWidget):
     """Codes committed per step, as bars, and in total, as a line. A click goes to a step."""
+
+    screen_role = CHART
 
     step_wanted = Signal(int)
 
@@ -149,9 +152,9 @@ class DemaskingPanel(TakePanel):
         self.legend = build.label(name="Legend", rich=True, yielding=True)
         self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
         shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)
-        self._pages = Invited(shown, _NOTHING)
+        self.pages = Invited(shown, _NOTHING, sketching.cells(8, 30))
         outer = QVBoxLayout(self)
-        outer.addWidget(self._pages)
+        outer.addWidget(self.pages)
         self.setFocusProxy(self.grid)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -230,7 +233,7 @@ class DemaskingPanel(TakePanel):
     def _show(self) -> None:
         super()._show()
         trace = self._trace(self._side)
-        self._pages.show_content(trace is not None)
+        self.pages.show_content(trace is not None)
         self._timer.stop()
         kept = self.passages.currentIndex()
         self.passages.blockSignals(True)

@@ -13,8 +13,9 @@ from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
 from app.state.jobs import Kind
 from app.state.playing import take_title
+from app.widgets import build
 from engine.errors import SettingError
-from engine.models.base import Voice
+from engine.models.base import MASKED, Voice
 from engine.session.commands import DecodePartial
 from engine.session.events import Event, PartialDecoded
 from engine.setting.take import Take
@@ -39,6 +40,11 @@ class DemaskingPresenter(Presenter):
     def refresh(self) -> None:
         if self.demasking is None:
             return
+        entry = self._state.selection.entry
+        strange = "" if entry.family == MASKED else f"{entry.title} has no canvas: choose another model in Setup."
+        baseline = self._actions.baseline
+        make = self.demasking.pages.empty.buttons[0]
+        build.allow(make, strange or ("" if baseline.isEnabled() else baseline.toolTip()), baseline.statusTip())
         waiting = self._state.jobs.why_wait
         reasons = (
             self._why_not(one) or waiting for one in (self._state.comparison.take_a, self._state.comparison.take_b)
@@ -82,6 +88,7 @@ class DemaskingPresenter(Presenter):
             lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
         )
         self.demasking.follow(self._state.playing, self._state.coming)
+        self.demasking.pages.empty.add(build.button("Make take A", self._actions.baseline.trigger, look="primary"))
         self._show_takes()
         self.refresh()
         return self.demasking

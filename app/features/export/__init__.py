@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.entries import MainStep
+from app.shell.entries import MainStep, TourStop
 
 FEATURE = Feature(
     "export",
@@ -14,6 +14,15 @@ FEATURE = Feature(
             "Export profile",
             "press <b>Export profile</b> (Ctrl+E): <i>paretone speak --profile</i> runs it anywhere.",
             "<b>Export</b>: the profile contains setting, tables and measurements, and runs from the command line.",
+        ),
+    ),
+    stops=(
+        TourStop(
+            "export",
+            "Take the setting with you",
+            "A profile holds the setting, its table and what was measured. It runs from the command line and on other "
+            "machines.",
+            place="listen",
         ),
     ),
 )

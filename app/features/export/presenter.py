@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 
 from app.features.export.model import ProfileExport, technique_of
 from app.features.presenter import Presenter, Services
+from app.features.tour.model import Part
 from app.state.jobs import Kind
 from app.widgets import build
 from engine.errors import SettingError
@@ -39,6 +41,9 @@ class ExportPresenter(Presenter):
     def step_changed(self, action: str) -> bool:
         """Another profile has been exported."""
         return self._exported is not None
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        return ("export_profile",)
 
     @property
     def _exporting(self) -> tuple[Setting, str]:

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
 from app.features.export.model import ProfileExport
+from app.numbers import fixed
 from app.state.app_state import AppState
 from app.state.differences import technique_text
 from app.widgets import build
@@ -64,11 +65,10 @@ class ProfileDialog(DestinationDialog):
             rows.append(("Evidence", "none: synthesise this setting first"))
         else:
             measured = take.measurements
-            text = (
-                f"RTF {measured.real_time_factor:.3f} on {measured.device}, {measured.ops_ratio:.0%} of the operations"
-            )
+            text = f"RTF {fixed(measured.real_time_factor, 3)} on {measured.device}, "
+            text += f"{measured.ops_ratio:.0%} of the operations"
             if take.log_mel_distance is not None:
-                text += f", log-mel distance {take.log_mel_distance:.3f}"
+                text += f", log-mel distance {fixed(take.log_mel_distance, 3)}"
             rows.append(("Evidence", text))
         return rows
 

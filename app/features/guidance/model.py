@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.features.guidance.training import TRAINING
 from app.features.training.model import lasting
+from app.numbers import fixed, general
 from app.state.app_state import AppState
 from app.state.availability import TrainingOffer
 from engine.techniques.guidance_free import TECHNIQUE
@@ -27,13 +28,13 @@ class GuidanceWeights:
             return ""
         if info is not None and info.trained_guidance is not None:
             return (
-                f"{info.title} is {TITLE} (w = {info.trained_guidance:.2f}): its guidance is in its weights, and one "
-                "branch runs."
+                f"{info.title} is {TITLE} (w = {fixed(info.trained_guidance, 2)}): its guidance is in its weights, and "
+                "one branch runs."
             )
         if self._selection.is_engaged(NAME):
             return (
-                f"{TITLE} has its guidance in its weights. Only the baseline is guided, by {options['guidance']:g}; "
-                f"disengage {TITLE} to change that."
+                f"{TITLE} has its guidance in its weights. Only the baseline is guided, by "
+                f"{general(options['guidance'])}; disengage {TITLE} to change that."
             )
         return ""
 
@@ -47,7 +48,7 @@ class GuidanceWeights:
         weight = float(self._selection.knobs(NAME)["weight"])
         return TrainingOffer(
             {"weight": weight},
-            f"&Train weights for w = {weight:.2f}…",
+            f"&Train weights for w = {fixed(weight, 2)}…",
             "Open Training to train weights for this guidance",
             f"This takes about {lasting(TRAINING.minutes(info))} of one CPU core, far less on a GPU.",
         )

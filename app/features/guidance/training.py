@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.features.training.model import Found, Place, Training, TrainingPlan, knob_of, lasting, run_arguments
+from app.numbers import fixed
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Effect, Values
 from engine.techniques.guidance_free import TECHNIQUE
@@ -14,10 +15,7 @@ METHODS = (
     ("model-guidance", "Model guidance (papers)", "The target follows the trained model's own guided velocity."),
     ("distillation", "Distillation (ours)", "The target is the guided velocity of the frozen model."),
 )
-SPEAKERS = {
-    "phones": "flite first speaks 6,800 sentences: about twelve more minutes",
-    "natural phones": "hibari-tts first speaks 6,500 sentences: about seven more minutes",
-}
+SPEAKERS = {"natural phones": "hibari-tts first speaks 6,500 sentences: about seven more minutes"}
 """Who speaks what bundled models learn from, by their text front ends."""
 MEASURED_MINUTES, MEASURED_PARAMETERS = 20.0, 8_200_000
 """Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16; a step's work grows
@@ -35,7 +33,7 @@ def _minutes(info: ModelInfo) -> float:
 
 def _guidance(knobs: Values) -> str:
     weight = float(knobs["weight"])
-    return f"Equals guidance g = w / (1 − w) = {weight / (1 - weight):.2f}."
+    return f"Equals guidance g = w / (1 − w) = {fixed(weight / (1 - weight), 2)}."
 
 
 def _why_not(info: ModelInfo) -> str:
@@ -57,7 +55,7 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
     weight, title = float(figures["weight"]), TECHNIQUE.title
-    return {"weight": round(weight, 2)}, f"{title} weights for w = {weight:.2f} are ready: engage {title}."
+    return {"weight": round(weight, 2)}, f"{title} weights for w = {fixed(weight, 2)} are ready: engage {title}."
 
 
 TRAINING = Training(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.entries import FeatureAction, MenuPart
+from app.shell.entries import FeatureAction, MenuPart, TourStop
 from app.shell.places import TEST, Place, Region
 
 FEATURE = Feature(
@@ -12,6 +12,15 @@ FEATURE = Feature(
     (Place("lab", "Lab", Region.CENTRE, workspaces=(TEST,)),),
     actions=(
         FeatureAction("listening_test", "Listening &test…", "Test blindly whether a difference is audible", "Ctrl+L"),
+    ),
+    stops=(
+        TourStop(
+            "blind",
+            "Test yourself blindly",
+            "X is A or B, and nothing tells which. Four trials show how a test goes; a result that counts needs more.",
+            place="lab",
+            after="front",
+        ),
     ),
     menus=(MenuPart("&Compare", ("listening_test",), after="play"),),
     keys=(

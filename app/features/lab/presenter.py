@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
+from app.features.tour.model import Part
 from app.listening import webmushra
 from app.listening.planning import ListeningPlan, planned
 from app.listening.session import ListeningSession
@@ -41,6 +42,9 @@ from engine.setting.library import TakeSummary
 if TYPE_CHECKING:
     from app.features.lab.panel import LabPanel
     from app.features.lab.setup import LabChoice
+
+_TOUR_TRIALS = 4
+"""Of the test in the tour: enough to get to know one."""
 
 
 class LabPresenter(Presenter):
@@ -76,6 +80,34 @@ class LabPresenter(Presenter):
         self._actions["listening_test"].setEnabled(self.lab is not None)
         if self.lab is not None and self.lab.trial is None:
             self._show_plan()
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        lab = built(self.lab)
+        ended: list[None] = []
+        self.carried_through.connect(lambda: ended.append(None))
+
+        def begin() -> None:
+            lab.show_setup()
+            lab.setup.choose_short_test(_TOUR_TRIALS)
+            self.begin()
+
+        return (
+            Part(
+                "press <b>Begin the test</b>.",
+                lambda: lab.setup.begin_button,
+                lambda: self._state.jobs.held or bool(ended),
+                begin,
+                lambda: self._compared()[2] or self._why_not_now(),
+                "Begin a short test",
+            ),
+            Part(
+                "set the volume (Return), then play A, B and X with these keys, and answer with 1 for A or 2 for B.",
+                lambda: None,
+                lambda: bool(ended),
+                lab.setFocus,
+                help_text="Go to the test",
+            ),
+        )
 
     def shut_down(self) -> None:
         """End the worker thread, and the test if one is on."""

@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QVBoxLayout, QWidget
 
 from app.listening.planning import TITLES
 from app.listening.wording import details, headline
+from app.numbers import fixed
 from app.shell.theme import Colours
-from app.widgets import build
+from app.widgets import build, sketching
+from app.widgets.invitation import Invited
 from engine.listening.results import MushraResult, Result
 
 
@@ -37,7 +39,9 @@ class LabResults(QWidget):
         buttons.addWidget(self.export_button)
         buttons.addStretch(1)
         layout = QVBoxLayout(self)
-        layout.addWidget(self.page, 1)
+        self.pages = Invited(self.page, "No listening test has been completed yet.", sketching.bars(4))
+        self.pages.offer(self.back_button, "Set up a test")
+        layout.addWidget(self.pages, 1)
         layout.addLayout(buttons)
         self.setFocusProxy(self.back_button)
 
@@ -55,8 +59,7 @@ class LabResults(QWidget):
         self.export_button.setEnabled(bool(self._found))
         muted, warning = self._colours.muted, self._colours.warning
         parts = [f"<p style='color:{warning}'>{escape(one)}</p>" for one in self._problems]
-        if not self._found:
-            parts.append("<p>No listening test has been completed yet.</p>")
+        self.pages.show_content(bool(self._found or self._problems))
         for method, result in self._found:
             parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
             parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
@@ -78,8 +81,8 @@ def _table(result: MushraResult, muted: str) -> str:
             escape(one.condition),
             f"<b>{one.median:.0f}</b>",
             f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
-            f"{one.mean.mean:.1f}",
-            f"{one.mean.low:.1f} to {one.mean.high:.1f}",
+            fixed(one.mean.mean, 1),
+            f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
             str(one.mean.n),
         )
         rows.append("<tr>" + "".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in cells) + "</tr>")

@@ -25,13 +25,13 @@ from app.listening.planning import (
     ListeningPlan,
 )
 from app.listening.stimuli import Condition
-from app.listening.wording import counted
+from app.numbers import counted
 from app.shell.theme import set_look
 from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.scrolled import Scrolled
 from app.widgets.tick_list import TickList
-from engine.listening.trials import MUSHRA
+from engine.listening.trials import ABX, MUSHRA
 
 COMPARED, LIBRARY = "compared", "library"
 _SOURCES = {
@@ -53,6 +53,10 @@ class LabChoice:
     """``""`` for a new listener."""
     practice: int
     """Trials that come first and count for nothing."""
+
+
+_WIDEST = 64
+"""Heights of the font: the width from which on the controls do not grow with the window."""
 
 
 class LabSetup(QWidget):
@@ -78,8 +82,7 @@ class LabSetup(QWidget):
         self.practice.setToolTip("Practice trials: answer shown, not scored")
         self.listener = build.named(ComboBox(), "Listener", "A random name, not linked to a person")
         self.listener.addItem("New listener", "")
-        self.plan = build.words()
-        self.plan.setAccessibleName("The test")
+        self.plan = build.words(name="The test")
         self.remarks = build.words("muted")
         self.begin_button = build.button("Be&gin the test", look="primary")
         self.export_button = build.button(
@@ -127,10 +130,14 @@ class LabSetup(QWidget):
         buttons.addWidget(self.export_button, 1)
         buttons.addWidget(self.results_button, 1)
         right.addLayout(buttons)
-        layout = QHBoxLayout(self)
+        held = QWidget()
+        layout = build.fill(QHBoxLayout(held), ())
         layout.addLayout(left, 1)
         layout.addSpacing(self.fontMetrics().height())
         layout.addLayout(right, 1)
+        # In a wide window, controls would be as wide as sentences otherwise.
+        held.setMaximumWidth(_WIDEST * self.fontMetrics().height())
+        build.fill(QHBoxLayout(self), [(held, 1)]).addStretch(0)
 
     def _said(self) -> QWidget:
         """The size of the test, which is long where many settings are rated."""
@@ -172,6 +179,13 @@ class LabSetup(QWidget):
                 self.listener.addItem(f"Listener {one}", one)
             self.listener.setCurrentIndex(max(0, self.listener.findData(chosen)))
 
+    def choose_short_test(self, trials: int) -> None:
+        """An ABX test of A and B with this many trials, without practice."""
+        self.method.setCurrentIndex(self.method.findData(ABX))
+        self.source.setCurrentIndex(self.source.findData(COMPARED))
+        self.length.setValue(trials)
+        self.practice.setValue(0)
+
     def choose_listener(self, listener: str) -> None:
         """The same listener again."""
         self.listener.setCurrentIndex(max(0, self.listener.findData(listener)))
@@ -184,7 +198,7 @@ class LabSetup(QWidget):
         else:
             names = [f"{role}: {one.title}" for role, one in zip(plan.roles, plan.conditions, strict=True)]
             used = f", of which {len(plan.used)} are used" if len(plan.used) < sentences else ""
-            self.plan.setText("\n".join([*names, f"{counted(sentences, 'sentence')} in common{used}"]))
+            self.plan.setText("\n".join([*names, f"{counted(sentences, 'sentence', 'sentences')} in common{used}"]))
         remarks = [] if reason else list(plan.remarks())
         self.remarks.setText("\n".join([reason, *remarks, warning]).strip())
         set_look(self.remarks, "warning" if reason or warning else "muted")

@@ -7,12 +7,15 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from app.shell.theme import Colours
+from app.widgets.screen_readers import CHART
 
 _DRAG_PIXELS = 4
 
 
 class TimeLine(QWidget):
     """Click to seek, drag to choose what repeats."""
+
+    screen_role = CHART
 
     sought = Signal(float)
     """Seconds."""

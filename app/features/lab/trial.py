@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractButton, QApplication, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.audio.player import Player
 from app.audio.switching import Mode
@@ -19,8 +19,9 @@ from app.listening.mushra import SHORTEST_LOOP_SECONDS
 from app.listening.session import ListeningSession
 from app.listening.stimuli import TOLERANCE_DECIBELS
 from app.listening.wording import signed
-from app.shell.theme import Colours, set_look
+from app.shell.theme import Colours
 from app.widgets import build
+from app.widgets.screen_readers import GROUP, announce
 from engine.listening.trials import TrialConditions, TrialRecord
 
 _POLL_MILLISECONDS = 33
@@ -41,6 +42,7 @@ class TrialPage(QWidget):
 
     name: str
     """Name of the test, as in the title."""
+    screen_role = GROUP
     grows = False
     """Whether the sounds take all the room there is."""
     loops = True
@@ -64,19 +66,14 @@ class TrialPage(QWidget):
         self._problem = ""
         self._sure_to_leave = False
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.title, self.taught, self.question = QLabel(), QLabel(wordWrap=True), QLabel(wordWrap=True)
-        self.taught.setAccessibleName("Practice result")
-        set_look(self.title, "title")
-        set_look(self.taught, "warning")
+        self.setAccessibleName(self.name)
+        self.title, self.question = build.label(look="title"), build.words()
+        self.taught = build.words("warning", name="Practice result")
         self.time_line = TimeLine(colours, self)
         self.time_line.setVisible(self.loops)
         self.time_line.sought.connect(self._seek)
         self.time_line.region_drawn.connect(self._set_loop)
-        self.hint, self.facts = QLabel(wordWrap=True), QLabel(wordWrap=True)
-        self.hint.setAccessibleName("What to do")
-        self.facts.setAccessibleName("Playback")
-        set_look(self.hint, "muted")
-        set_look(self.facts, "muted")
+        self.hint, self.facts = build.words("muted", name="What to do"), build.words("muted", name="Playback")
         self.leave_button = build.button("A&bandon…", self._leave, name="Abandon the test")
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         top = QHBoxLayout()
@@ -218,6 +215,8 @@ class TrialPage(QWidget):
         self._show_facts()
         self.title.setText(self._progress())
         self._show_taught()
+        if self.isVisible():
+            self._announce()
 
     def _show_taught(self) -> None:
         """Show the result of the last practice trial, and when practice ends."""
@@ -291,6 +290,15 @@ class TrialPage(QWidget):
             self._show_hint()
 
     # --- Showing -----------------------------------------------------------------------------------------------------
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._announce()
+
+    def _announce(self) -> None:
+        """Have screen readers say which trial this is, after what practice has just taught, which is all that may be
+        said."""
+        announce(self, " ".join(filter(None, (self.taught.text(), self.title.text()))))
+
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self._colours = colours
@@ -300,6 +308,7 @@ class TrialPage(QWidget):
     def _show_hint(self) -> None:
         todo = self.session.why_not_answer()
         self.hint.setText(f"{todo} {self._keys_hint()}" if todo else self._keys_hint())
+        self.setAccessibleDescription(f"{self.question.text()} {self._keys_hint()}")
 
     def _show_facts(self) -> None:
         item = self.session.item

@@ -12,6 +12,7 @@ from app.listening import volume_reference as calibration
 from app.listening.wording import signed
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.screen_readers import GROUP
 
 NOISE, TONE = range(2)
 _SOUNDS = (("Noise", "N", "pink noise, 100 Hz to 8 kHz"), ("Tone", "T", "a tone of 1 kHz"))
@@ -20,6 +21,8 @@ _POLL_MILLISECONDS = 100
 
 class VolumePage(QWidget):
     """Hear noise or a tone at the level of the test, until the volume is right. Methods in, signals out."""
+
+    screen_role = GROUP
 
     done = Signal()
     """The volume is set; the test can begin."""
@@ -33,6 +36,7 @@ class VolumePage(QWidget):
         self._player = player
         self._problem = ""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Volume")
         title = QLabel("Volume")
         set_look(title, "title")
         self.leave_button = build.button("A&bandon", self.abandon_wanted)
@@ -52,6 +56,7 @@ class VolumePage(QWidget):
         self.begin_button.clicked.connect(self.done)
         hint = QLabel("Keys: N plays the noise, T the tone; Space plays and pauses; Return continues.", wordWrap=True)
         facts = QLabel(f"Both play at {signed(target)} LUFS (ITU-R BS.1770), in a loop.", wordWrap=True)
+        self.setAccessibleDescription(f"{words.text()} {hint.text()}")
         set_look(hint, "muted")
         set_look(facts, "muted")
         layout = QVBoxLayout(self)

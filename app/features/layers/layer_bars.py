@@ -14,6 +14,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QBrush, QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QGraphicsRectItem, QWidget
 
+from app.numbers import general
 from app.plotting.chart import Chart
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.frame import Frame, pen
@@ -377,7 +378,7 @@ def _short(one: LayerImportance) -> str:
 
 def _number(one: LayerImportance, value: float) -> str:
     """As at an axis whose title names the unit; word error rates in per cent."""
-    return f"{100 * value:.4g} %" if one.measure == WORD_ERROR else f"{value:.3g}"
+    return f"{general(100 * value, 4)} %" if one.measure == WORD_ERROR else general(value, 3)
 
 
 def _value(one: LayerImportance, value: float) -> str:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.layers.layer_bars import LayerBars
+from app.numbers import fixed
 from app.shell.theme import Colours, set_look
 from app.widgets import build
 from app.widgets.boxes import SpinBox
@@ -272,7 +273,7 @@ class LayersPanel(QWidget):
                 how += f", then {_MEASURED[parting[0]]}"
         ratio = self._layers / count
         stay = "is kept" if count == 1 else "are kept"
-        return f"{listed} {stay} ({how}). The transformer gets up to {ratio:.2f} × faster per token."
+        return f"{listed} {stay} ({how}). The transformer gets up to {fixed(ratio, 2)} × faster per token."
 
     def _hint(self) -> str:
         if self._record is None:

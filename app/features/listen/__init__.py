@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.entries import MainStep
+from app.shell.entries import MainStep, TourStop
 from app.shell.places import LISTEN, Place, Region
 
 FEATURE = Feature(
@@ -18,6 +18,16 @@ FEATURE = Feature(
             "have the same timing, otherwise from the beginning.",
             "<b>Compare</b>: play, and switch between A and B, in the middle of a word if both have the same timing; "
             "the loudness is matched.",
+        ),
+    ),
+    stops=(
+        TourStop(
+            "difference",
+            "Hear the difference",
+            "Take B is the same sentence from the same noise, with what you chose to skip. Switch between A and B "
+            "while they play, as often as you like.",
+            place="listen",
+            after="threshold",
         ),
     ),
     keys=(("zoom in, out, show all", "+, −, 0"),),

@@ -9,10 +9,13 @@ from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.shell.theme import Colours
+from app.widgets.screen_readers import PICTURE
 
 
 class ColourScale(QWidget):
     """A thin strip that says what the colours mean."""
+
+    screen_role = PICTURE
 
     def __init__(self, name: str) -> None:
         super().__init__()

@@ -15,6 +15,7 @@ from app.shell.theme import Colours, set_look
 from app.state.playing import Origin, Playing
 from app.widgets import build
 from app.widgets.remarks import Caution, Facts
+from app.widgets.screen_readers import GROUP
 from app.widgets.side_buttons import SIDES
 from engine.setting.take import Take
 
@@ -27,6 +28,8 @@ class ListenPanel(QWidget):
 
     Keys: + and - zoom, 0 shows all; those of the player are the same in every panel.
     """
+
+    screen_role = GROUP
 
     seek_wanted = Signal(float)
     """The user wants to hear A and B from here on, in seconds."""

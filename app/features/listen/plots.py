@@ -16,7 +16,10 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 from app.features.listen.colour_scale import ColourScale
 from app.features.listen.time_plot import Ruler, TimePlot
 from app.features.listen.waveform import outline
+from app.numbers import fixed, signed
 from app.shell.theme import DARK, Colours
+from app.widgets.invitation import EmptyState
+from app.widgets.sketching import waves
 from engine.audio.spectrogram import (
     DECIBELS_PER_NEPER,
     HOP,
@@ -29,6 +32,7 @@ RANGE_DECIBELS = 70.0
 """Spectrograms show this much below the loudest band of A and B."""
 DIFFERENCE_DECIBELS = 20.0
 """The colour scale of A - B ends here, on either side."""
+_EMPTY = ("Take A will appear here.", "Take B will appear here.")
 _FREQUENCIES = (500, 1000, 2000, 4000, 8000)
 _FRAME_SECONDS = HOP / RATE
 
@@ -84,6 +88,8 @@ class ComparisonPlots(QWidget):
         self._waves: list[TimePlot] = []
         self._mels: list[TimePlot] = []
         self._scales: list[ColourScale] = []
+        self.empty: list[EmptyState] = []
+        """What is shown instead of A and B while there are none."""
         self._notes: list[pg.TextItem] = []
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -99,6 +105,10 @@ class ComparisonPlots(QWidget):
             mel.view.setYRange(0, 100, padding=0)
             wave.left.setTicks([[(0, "0")]])
             note = pg.TextItem(anchor=(0.5, 0.5))
+            if row < len(_EMPTY):
+                empty = EmptyState(waves(1), _EMPTY[row], in_a_line=True)
+                grid.addWidget(empty, 2 * row, 1, 2, 1)
+                self.empty.append(empty)
             mel.view.addItem(note, ignoreBounds=True)
             grid.addWidget(title, 2 * row, 0, 2, 1, Qt.AlignmentFlag.AlignCenter)
             grid.addWidget(wave, 2 * row, 1)
@@ -146,8 +156,11 @@ class ComparisonPlots(QWidget):
             plot.view.setYRange(-peak, peak, padding=0.05)
         for plot in self._plots:
             plot.view.setLimits(xMin=0, xMax=self._duration, minXRange=min(0.02, self._duration))
-        empty = ("Take A will appear here.", "Take B will appear here.", why_no_difference)
-        for picture, mel, note, text in zip(self._pictures, self._mels, self._notes, empty, strict=True):
+        for one, picture in zip(self.empty, self._pictures, strict=False):
+            one.setVisible(picture is None)
+            one.raise_()
+        texts = (*("" for _ in _EMPTY), why_no_difference)
+        for picture, mel, note, text in zip(self._pictures, self._mels, self._notes, texts, strict=True):
             note.setText("" if picture is not None else text)
             note.setPos(self._duration / 2, 50)
             if picture is None or not picture.mel.size:
@@ -291,19 +304,19 @@ class ComparisonPlots(QWidget):
         if not 0 <= seconds <= self._duration:
             self.read_out.emit("")
             return
-        parts = [f"{seconds:.3f} s"]
+        parts = [f"{fixed(seconds, 3)} s"]
         if plot in self._mels:
             band = min(99, max(0, round(place.y())))
             parts.append(f"{band_frequency(band):.0f} Hz")
             for name, picture in zip(self.ROWS, self._pictures, strict=True):
                 if picture is not None and 0 <= frame < len(picture.mel):
                     relative = 0.0 if name == self.ROWS[2] else self._loudest
-                    parts.append(f"{name} {(picture.mel[frame, band] - relative) * DECIBELS_PER_NEPER:.1f} dB")
+                    parts.append(f"{name} {fixed((picture.mel[frame, band] - relative) * DECIBELS_PER_NEPER, 1)} dB")
         else:
             for name, picture in zip(self.ROWS, self._pictures, strict=True):
                 sample = round(seconds * picture.rate) if picture is not None else 0
                 if picture is not None and sample < len(picture.samples):
-                    parts.append(f"{name} {picture.samples[sample]:+.4f}")
+                    parts.append(f"{name} {signed(picture.samples[sample], 4)}")
         self.read_out.emit("   ".join(parts))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
+from app.features.tour.model import Part
 from app.state.coming import STREAM_SIDES
 from app.state.differences import difference_words
 from app.state.jobs import Job, Outcome
@@ -47,6 +48,9 @@ class ListenPresenter(Presenter):
         """Other takes were compared."""
         return self._compared is not None
 
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        return ("accelerated", "compare")
+
     @property
     def _sides(self) -> tuple[str, str] | None:
         """Ids of A and B."""
@@ -61,6 +65,13 @@ class ListenPresenter(Presenter):
         self.listen = ListenPanel(deck, self._state.playing, self._theme.colours)
         self.listen.seek_wanted.connect(deck.seek_in_takes)
         self.listen.loop_wanted.connect(deck.loop_in_takes)
+        for one, action, text in zip(
+            self.listen.plots.empty,
+            (self._actions.baseline, self._actions.accelerated),
+            ("Make take A", "Make take B"),
+            strict=True,
+        ):
+            one.offer(action, text)
         self._show_comparison()
         return self.listen
 

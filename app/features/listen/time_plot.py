@@ -10,11 +10,14 @@ from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy
 
 from app.plotting.bare_axis import BareAxis
 from app.shell.theme import Colours
+from app.widgets.screen_readers import CHART
 
 
 class _Plot(pg.GraphicsView):
     """A view with an axis on its left, and perhaps one under it. What a :class:`pyqtgraph.PlotWidget` has in addition,
     menus, buttons and further axes, takes longer to make than the rest of the panel."""
+
+    screen_role = CHART
 
     def __init__(self, view: pg.ViewBox, bottom: BareAxis | None = None) -> None:
         super().__init__()

@@ -9,4 +9,5 @@ FEATURE = Feature(
     "meters",
     "app.features.meters.presenter:MetersPresenter",
     (Place("meters", "Meters", Region.RIGHT, workspaces=(LISTEN, INSPECT, TRAIN)),),
+    terms="app.features.meters.panel:TERMS",
 )

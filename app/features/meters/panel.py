@@ -16,12 +16,15 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.numbers import counted, fixed
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Shape
+from app.shell.entries import TERM, Term
 from app.shell.theme import Colours
 from app.state.differences import STREAMING_MEANING, streaming_text
 from app.widgets import build
+from app.widgets.screen_readers import CHART, GROUP
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.session.events import Telemetry
@@ -54,10 +57,28 @@ _STEPS = {
     True: ("Token", "Speech tokens of the current chunk, of the expected number"),
 }
 """Meters of models with tokens (True) and without (False)."""
+_METERS = (
+    ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
+    ("gap", "Largest gap", GAP_MEANING),
+    ("pause", "Playback waits", PAUSE_MEANING),
+    ("streaming", "Streamed", STREAMING_MEANING),
+    ("rate", *_RATES[False]),
+    ("step", *_STEPS[False]),
+    ("chunk", "Chunk", "Long text is spoken in chunks; each plays as soon as it is done"),
+    ("memory", "Memory", "Memory in use on the engine's device (the peak after a take)"),
+    ("device", "Device", "Where the model runs"),
+)
+TERMS = (
+    Term("RTF", RTF_MEANING),
+    *(Term(title, f"{meaning.rstrip('.')}.") for _, title, meaning in _METERS if title != "Step"),
+    *(Term(title, f"{meaning}.") for title, meaning in (_RATES[True], _STEPS[True])),
+)
 
 
 class PartsBar(QWidget):
     """Seconds of one take by part: text, backbone, decoder and the rest, on a scale shared by A and B."""
+
+    screen_role = CHART
 
     def __init__(self, title: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -90,7 +111,7 @@ class PartsBar(QWidget):
                 ("decoder", measurements.decoder_seconds),
                 ("other", max(0.0, measurements.seconds - known)),
             )
-        text = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self._parts) or "nothing measured yet"
+        text = ", ".join(f"{name} {fixed(seconds, 2)} s" for name, seconds in self._parts) or "nothing measured yet"
         self.setToolTip(f"{self._title}: {text}")
         self.setAccessibleName(f"{self._title}: {text}")
         self.update()
@@ -114,9 +135,12 @@ class PartsBar(QWidget):
 class _Figure(QFrame):
     """One big number with its name."""
 
+    screen_role = GROUP
+
     def __init__(self, name: str, meaning: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._name = build.label(name, "muted")
+        self._name.setProperty(TERM, name)
         self._value = build.label("–", "title", wrapped=True)
         self.setToolTip(meaning)
         layout = QVBoxLayout(self)
@@ -124,15 +148,23 @@ class _Figure(QFrame):
         layout.setSpacing(0)
         layout.addWidget(self._name)
         layout.addWidget(self._value)
+        self._tell()
 
     def show_value(self, text: str) -> None:
         if self._value.text() != text:
             self._value.setText(text)
+            self._tell()
 
     def set_name(self, name: str, meaning: str) -> None:
         if self._name.text() != name:
             self._name.setText(name)
+            self._name.setProperty(TERM, name)
             self.setToolTip(meaning)
+            self._tell()
+
+    def _tell(self) -> None:
+        """Name the figure to screen readers with its value."""
+        self.setAccessibleName(f"{self._name.text()}: {self._value.text()}")
 
 
 class MetersPanel(QScrollArea):
@@ -169,20 +201,7 @@ class MetersPanel(QScrollArea):
 
         figures = QGridLayout()
         figures.setHorizontalSpacing(self.fontMetrics().height())
-        self._figures = {
-            name: _Figure(title, meaning)
-            for name, title, meaning in (
-                ("first", "First audio", "TTFA: seconds from the request to the first audio that can be played"),
-                ("gap", "Largest gap", GAP_MEANING),
-                ("pause", "Playback waits", PAUSE_MEANING),
-                ("streaming", "Streamed", STREAMING_MEANING),
-                ("rate", *_RATES[False]),
-                ("step", *_STEPS[False]),
-                ("chunk", "Chunk", "Long text is spoken in chunks; each plays as soon as it is done"),
-                ("memory", "Memory", "Memory in use on the engine's device (the peak after a take)"),
-                ("device", "Device", "Where the model runs"),
-            )
-        }
+        self._figures = {name: _Figure(title, meaning) for name, title, meaning in _METERS}
         for index, figure in enumerate(self._figures.values()):
             figures.addWidget(figure, index // 2, index % 2)
         layout.addLayout(figures)
@@ -245,16 +264,16 @@ class MetersPanel(QScrollArea):
                 self._figures[name].show_value("–")
         self._name_rates(event.tokens is not None)
         rate = event.steps_per_second if event.tokens_per_second is None else event.tokens_per_second
-        self._figures["rate"].show_value(f"{rate:.1f}")
+        self._figures["rate"].show_value(fixed(rate, 1))
         self._figures["chunk"].show_value(f"{event.chunk + 1} of {event.chunks}")
         # How many tokens a text needs is known at its end only.
         about = "" if event.tokens is None else "about "
         self._figures["step"].show_value(f"{event.step + 1} of {about}{max(event.steps, event.step + 1)}")
-        self._figures["gap"].show_value(f"{event.largest_gap_seconds:.2f} s")
+        self._figures["gap"].show_value(f"{fixed(event.largest_gap_seconds, 2)} s")
         self._figures["pause"].show_value(_waits(event.pause_seconds, heard))
         self._figures["memory"].show_value(_memory(event.memory_bytes))
         if event.first_audio_seconds is not None:
-            self._figures["first"].show_value(f"{event.first_audio_seconds:.2f} s")
+            self._figures["first"].show_value(f"{fixed(event.first_audio_seconds, 2)} s")
         if event.real_time_factor is not None:
             self._show_factor(event.real_time_factor, "running estimate", ESTIMATE_MEANING)
             self._times.append(event.elapsed_seconds)
@@ -267,7 +286,7 @@ class MetersPanel(QScrollArea):
         self._figures["step"].set_name(*_STEPS[tokens])
 
     def _show_factor(self, factor: float | None, note: str, meaning: str) -> None:
-        self._factor.setText("–" if factor is None else f"{factor:.2f}")
+        self._factor.setText("–" if factor is None else fixed(factor, 2))
         self._factor_note.setText(note)
         for label in (self._factor, self._factor_note):
             label.setToolTip(meaning)
@@ -278,7 +297,7 @@ class MetersPanel(QScrollArea):
         up = Scale(0.0, 1.1 * max([1.0, *self._factors]))
         curve = Series("RTF", np.array(self._times), np.array(self._factors), self._colours.accent, mark="circle")
         real_time = Shape(across.ends, (1.0, 1.0), pen(self._colours.muted, 1.0, Qt.PenStyle.DashLine))
-        summary = f"RTF {self._factors[-1]:.2f}" if self._factors else "Nothing measured yet"
+        summary = f"RTF {fixed(self._factors[-1], 2)}" if self._factors else "Nothing measured yet"
         self._plot.show_series([curve], across, up, real_time, summary)
 
     def forget(self, job: int, outcome: str) -> None:
@@ -299,13 +318,13 @@ class MetersPanel(QScrollArea):
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
         measured = take.measurements
         self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
-        self._figures["first"].show_value(f"{measured.first_audio_seconds:.2f} s")
-        self._figures["gap"].show_value(f"{measured.largest_gap_seconds:.2f} s")
+        self._figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
+        self._figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
         self._figures["pause"].show_value(_waits(measured.pause_seconds, heard))
         self._figures["streaming"].show_value(streaming_text(measured))
         self._name_rates(bool(measured.tokens))
         if measured.tokens and measured.backbone_seconds:
-            self._figures["rate"].show_value(f"{measured.tokens / measured.backbone_seconds:.1f}")
+            self._figures["rate"].show_value(fixed(measured.tokens / measured.backbone_seconds, 1))
             self._figures["step"].show_value(f"{measured.tokens} of {measured.tokens}")
         self._figures["memory"].show_value(_memory(measured.peak_memory_bytes))
         self.show_device(measured.device)
@@ -327,11 +346,11 @@ class MetersPanel(QScrollArea):
                 rate = measured.tokens / measured.backbone_seconds if measured.backbone_seconds else 0.0
                 tokens = f" · {rate:.0f} tokens/s" if rate else ""
                 apart = take.metrics.timbre_distance
-                timbre = "" if apart is None else f" · timbre {apart:.2f} dB from its baseline"
+                timbre = "" if apart is None else f" · timbre {fixed(apart, 2)} dB from its baseline"
                 self._summaries[name].setText(
                     f"{name}: {take.label or 'take'}\n"
-                    f"RTF {measured.real_time_factor:.2f} · {measured.seconds:.2f} s{tokens}\n"
-                    f"TTFA {measured.first_audio_seconds:.2f} s{timbre}"
+                    f"RTF {fixed(measured.real_time_factor, 2)} · {fixed(measured.seconds, 2)} s{tokens}\n"
+                    f"TTFA {fixed(measured.first_audio_seconds, 2)} s{timbre}"
                 )
         self._speed_up.setText(headline)
 
@@ -340,9 +359,9 @@ def _waits(predicted: float | None, heard: Waits) -> str:
     """The waits that were heard; without any, the seconds that playback would have waited by the engine's clock."""
     times, seconds = heard
     if times:
-        return f"{seconds:.2f} s ({times} wait{'' if times == 1 else 's'})"
-    return "–" if predicted is None else f"{predicted:.2f} s"
+        return f"{fixed(seconds, 2)} s ({counted(times, 'wait', 'waits')})"
+    return "–" if predicted is None else f"{fixed(predicted, 2)} s"
 
 
 def _memory(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+    return f"{fixed(size / 2**30, 2)} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

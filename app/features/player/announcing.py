@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6 import QtGui
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
-from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QWidget
 
+from app.numbers import fixed
 from app.state.playing import Heard, Origin, Playing
+from app.widgets.screen_readers import announce
 
-_EVENT = getattr(QtGui, "QAccessibleAnnouncementEvent", None)
-"""Not every version of Qt has it."""
 _TOGETHER_MILLISECONDS = 80
 """A sound that is chosen begins to play a little later; that is one sentence."""
-
-
-def announce(widget: QWidget, sentence: str) -> None:
-    """Have screen readers say ``sentence``, on behalf of ``widget``."""
-    if _EVENT is not None:
-        QAccessible.updateAccessibility(_EVENT(widget, sentence))
 
 
 class PlayerAnnouncements(QObject):
@@ -56,5 +48,5 @@ def what_changed(before: Heard, now: Heard) -> str:
     if now.sounding != before.sounding:
         return f"Playing: {now.title}" if now.sounding else "Paused"
     if now.loop != before.loop:
-        return "Loop off" if now.loop is None else f"Loop from {now.loop[0]:.2f} to {now.loop[1]:.2f} s"
+        return "Loop off" if now.loop is None else f"Loop from {fixed(now.loop[0], 2)} to {fixed(now.loop[1], 2)} s"
     return ""

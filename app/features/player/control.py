@@ -13,7 +13,7 @@ from app.features.player.panel import PlayerPanel
 from app.features.player.playback import Playback
 from app.listening.wording import signed
 from app.shell.theme import Colours
-from app.state.playing import Origin, Playing, take_title
+from app.state.playing import Playing, take_title
 from app.widgets.side_buttons import SIDES
 
 
@@ -69,8 +69,7 @@ class PlayerControl(QObject):
         deck, now = self.deck, self.playing.now
         there = [side for side, take in deck.takes.items() if take is not None]
         self.bar.show_heard(now, there)
-        gain = deck.gains[SIDES.index(deck.heard)] if now.origin is Origin.COMPARED else 1.0
-        self.bar.strip.set_envelope(None if deck.lent else deck.envelope, gain)
+        self.bar.strip.set_envelope(None if deck.lent else deck.envelope, deck.gain)
         self.bar.show_position(self.playing.position)
 
     @Slot()

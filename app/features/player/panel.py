@@ -22,10 +22,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.player.strip import WaveStrip
+from app.numbers import fixed
 from app.shell.icons import icon, pixmap
 from app.shell.theme import Colours, set_look
 from app.state.playing import Heard, Origin
 from app.widgets import build
+from app.widgets.screen_readers import GROUP
 from app.widgets.side_buttons import SIDES, SideButtons
 
 _NOTHING = "Nothing to play yet"
@@ -34,6 +36,8 @@ _TEST = "A listening test is using the player."
 
 class PlayerPanel(QWidget):
     """Shows its state and emits what is wanted; it plays nothing."""
+
+    screen_role = GROUP
 
     start_wanted = Signal()
     play_wanted = Signal()
@@ -158,7 +162,7 @@ class PlayerPanel(QWidget):
         self._switch.setEnabled(all(side in there for side in SIDES))
         loop = now.loop
         self._loop.setChecked(loop is not None)
-        said = "Loop" if loop is None else f"Loop from {loop[0]:.2f} to {loop[1]:.2f} s"
+        said = "Loop" if loop is None else f"Loop from {fixed(loop[0], 2)} to {fixed(loop[1], 2)} s"
         self._loop.setToolTip(f"{said} (L)")
         self._loop.setAccessibleDescription(said)
         self._show_play()
@@ -168,8 +172,8 @@ class PlayerPanel(QWidget):
         """Show the position. Called 30 times a second."""
         if self._now.origin is Origin.TEST:
             return
-        length = "" if self._now.origin is Origin.STREAM else f" / {self._now.seconds:.2f}"
-        text = "" if self._now.origin is Origin.NOTHING else f"{seconds:.2f}{length} s"
+        length = "" if self._now.origin is Origin.STREAM else f" / {fixed(self._now.seconds, 2)}"
+        text = "" if self._now.origin is Origin.NOTHING else f"{fixed(seconds, 2)}{length} s"
         if self._time.text() != text:
             self._time.setText(text)
         self.strip.set_position(seconds)

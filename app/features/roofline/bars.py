@@ -9,6 +9,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QBrush, QColor, QPen
 from PySide6.QtWidgets import QWidget
 
+from app.numbers import fixed, general
 from app.plotting.chart import Chart
 from app.plotting.layers import Block, Blocks
 from app.plotting.words import Entry, Label, Labels, Legend
@@ -175,7 +176,7 @@ class Waterfall(Chart):
 def milliseconds(seconds: float) -> str:
     """A time of some thousandths of a second in words."""
     size = abs(seconds)
-    return ("−" if seconds < 0 else "") + (f"{size:.2f} s" if size >= 1 else f"{size * 1e3:.3g} ms")
+    return ("−" if seconds < 0 else "") + (f"{fixed(size, 2)} s" if size >= 1 else f"{general(size * 1e3, 3)} ms")
 
 
 def _spans(report: RooflineReport) -> dict[str, tuple[float, float]]:

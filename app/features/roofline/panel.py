@@ -21,8 +21,9 @@ from app.features.roofline.bars import Waterfall, milliseconds
 from app.features.roofline.plot import RooflinePlot
 from app.features.roofline.sheet import write
 from app.features.roofline.table import RooflineTable
+from app.numbers import fixed
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress
@@ -105,8 +106,9 @@ class RooflinePanel(SidePanel):
         parts = build.splitter(Qt.Orientation.Vertical, [(self._plots, 0), (self.table, 0)], [22 * em, 12 * em])
         outer = QVBoxLayout(self)
         outer.addLayout(top)
-        self._pages = Invited(build.column(line, (parts, 1)))
-        outer.addWidget(self._pages, 1)
+        self.pages = Invited(build.column(line, (parts, 1)), sketch=sketching.bars(6))
+        self.pages.offer(self.measure_buttons["A"])
+        outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.measure_buttons["A"])
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -191,7 +193,7 @@ class RooflinePanel(SidePanel):
     def _show(self) -> None:
         super()._show()
         report = self._reports[self._side]
-        self._pages.show_content(report is not None)
+        self.pages.show_content(report is not None)
         self.plot.show_reports(self._reports)
         self.bars.show_reports(self._reports)
         self.table.show_report(report)
@@ -225,7 +227,7 @@ class RooflinePanel(SidePanel):
         self._state.setText(self._said)
         self._state.setToolTip(self._said)
         set_look(self._state, self._look)
-        self._pages.invite(waiting or _INVITATION)
+        self.pages.invite(waiting or _INVITATION)
 
     def _choose(self, side: str, row: int) -> None:
         if side != self._side:
@@ -239,7 +241,7 @@ def summary(report: RooflineReport) -> str:
     found = {name: share for name, share in shares(report).items() if share >= 0.005 and name != "uncounted"}
     bound = ", ".join(f"{name} {share:.0%}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (
-        f"{milliseconds(report.measured)} for {report.audio_seconds:.1f} s of audio ({report.ceilings.clock}), "
-        f"{report.measured / report.floor:.1f} × the floor of {milliseconds(report.floor)}; bound by {bound}; "
+        f"{milliseconds(report.measured)} for {fixed(report.audio_seconds, 1)} s of audio ({report.ceilings.clock}), "
+        f"{fixed(report.measured / report.floor, 1)} × the floor of {milliseconds(report.floor)}; bound by {bound}; "
         f"{report.launches:,.0f} launches"
     )

@@ -16,6 +16,7 @@ from PySide6.QtCore import QMarginsF, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
+from app.numbers import general, localised
 from app.plotting.chart import Chart
 from app.plotting.frame import pen
 from app.plotting.layers import Shape, Shapes
@@ -79,7 +80,7 @@ def label(report: RooflineReport, phase: Phase, component: Component) -> str:
 def rate(value: float) -> str:
     """Operations a second in words."""
     size, unit = next((one for one in _UNITS if value >= one[0]), _UNITS[-1])
-    return f"{value / size:.3g} {unit}"
+    return f"{general(value / size, 3)} {unit}"
 
 
 class RooflinePlot(Chart):
@@ -251,7 +252,7 @@ class RooflinePlot(Chart):
                     left, top = middle.x() - size.width() / 2, middle.y() - size.height() / 2
                     yield QRectF(left, top, size.width(), size.height())
 
-                words = f"memory: {known.bytes_of(precision) / 1e9:.3g} GB/s"
+                words = f"memory: {general(known.bytes_of(precision) / 1e9, 3)} GB/s"
                 yield Label(words, muted, along, always=True, angle=angle)
 
     def _labels(self) -> Iterator[Label]:
@@ -282,8 +283,9 @@ class RooflinePlot(Chart):
         report, one = point.report, point.component
         known = report.ceilings
         return (
-            f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at {point.intensity:.3g} FLOP/B, "
-            f"{one.ratio(known):.2f} × the floor, bound by {one.bound(known, point.phase.graphed)}."
+            f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
+            f"{general(point.intensity, 3)} FLOP/B, "
+            f"{localised(f'{one.ratio(known):.2f}')} × the floor, bound by {one.bound(known, point.phase.graphed)}."
         )
 
     def cursor_text(self) -> str:
@@ -332,8 +334,8 @@ def _power(value: float) -> str:
     """A number on a logarithmic axis."""
     power = round(math.log10(value))
     if -3 <= power <= 4:
-        return f"{value:g}"
-    digits = "" if math.isclose(value, 10.0**power) else f"{value / 10.0 ** math.floor(math.log10(value)):g}·"
+        return general(value)
+    digits = "" if math.isclose(value, 10.0**power) else f"{general(value / 10.0 ** math.floor(math.log10(value)))}·"
     return f"{digits}10{str(power if not digits else math.floor(math.log10(value))).translate(_SUPERSCRIPTS)}"
 
 

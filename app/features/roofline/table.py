@@ -6,6 +6,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
+from app.numbers import fixed, general, grouped
 from engine.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport
 
 COLUMNS = (
@@ -29,14 +30,14 @@ def head_of(phase: Phase) -> str:
     """A phase in words."""
     parts = [phase.shape]
     if phase.whole_seconds is not None:
-        parts.append(f"{phase.whole_seconds * 1e3:.3g} ms each")
+        parts.append(f"{general(phase.whole_seconds * 1e3, 3)} ms each")
     launches = f"{phase.launches:.0f} launches each"
     if phase.launches_by_layer:
         launches += f" ({phase.launches_by_layer})"
     parts.append(launches)
     if phase.graphed:
         parts.append("as a CUDA graph")
-    return f"{phase.title}: {phase.forwards:g} × {'; '.join(parts)}"
+    return f"{phase.title}: {general(phase.forwards)} × {'; '.join(parts)}"
 
 
 def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ...]:
@@ -46,13 +47,13 @@ def cells(report: RooflineReport, phase: Phase, one: Component) -> tuple[str, ..
     precision = f" ({one.precision})" if one.precision not in ("", "float32") else ""
     return (
         f"{one.title}{precision}",
-        f"{one.calls:.4g}",
-        f"{one.work.operations / 1e6:,.3g}" if counted else "–",
-        f"{one.work.bytes / 1e6:,.3g}" if counted else "–",
-        f"{one.launches:.3g}",
-        f"{one.floor(known) * 1e3:.3g}" if counted else "–",
-        "–" if one.total_seconds is None else f"{one.total_seconds * 1e3:.4g}",
-        "–" if ratio is None else f"{ratio:.2f}",
+        general(one.calls, 4),
+        grouped(one.work.operations / 1e6, 3) if counted else "–",
+        grouped(one.work.bytes / 1e6, 3) if counted else "–",
+        general(one.launches, 3),
+        general(one.floor(known) * 1e3, 3) if counted else "–",
+        "–" if one.total_seconds is None else general(one.total_seconds * 1e3, 4),
+        "–" if ratio is None else fixed(ratio, 2),
         phase.bound(one, known) or "–",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.numbers import fixed
 from app.state.availability import Applicability, Fit
 from app.state.differences import first_value
 from engine.measure.gains import Gain
@@ -40,8 +41,8 @@ def _ratio_words(gain: Gain) -> str:
     declared = find(gain.entry.technique)
     sooner = declared is not None and metric(declared.improves).name == "first_audio_seconds"
     if gain.ratio >= 1:
-        return f"first audio {gain.ratio:.2f}× sooner" if sooner else f"{gain.ratio:.2f}× as fast"
-    return f"first audio {1 / gain.ratio:.2f}× later" if sooner else f"{1 / gain.ratio:.2f}× slower"
+        return f"first audio {fixed(gain.ratio, 2)}× sooner" if sooner else f"{fixed(gain.ratio, 2)}× as fast"
+    return f"first audio {fixed(1 / gain.ratio, 2)}× later" if sooner else f"{fixed(1 / gain.ratio, 2)}× slower"
 
 
 def gain_details(gain: Gain | None) -> str:
@@ -53,7 +54,7 @@ def gain_details(gain: Gain | None) -> str:
     pairs = "1 pair of takes" if gain.pairs == 1 else f"{gain.pairs} pairs of takes"
     parts = (
         f"{_ratio_words(gain)[0].upper()}{_ratio_words(gain)[1:]}",
-        f" (95 % interval {gain.interval[0]:.2f} to {gain.interval[1]:.2f})" if gain.interval else "",
+        f" (95 % interval {fixed(gain.interval[0], 2)} to {fixed(gain.interval[1], 2)})" if gain.interval else "",
         f" with {value}" if value else "",
         f", on top of {others}" if others else "",
         f": the median of the study “{gain.study}”, {pairs}" if gain.study else f": {pairs} of the same text",

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QSizePolicy, QVBoxLa
 
 from app.features.setup.card_words import fit_words, gain_details, gain_words
 from app.features.setup.step_grid import StepGrid
+from app.numbers import localised
 from app.shell.theme import Colours, set_look
 from app.state.app_state import AppState
 from app.state.availability import Applicability, Fit, TrainingOffer
@@ -171,7 +172,7 @@ class TechniqueCard(QGroupBox):
 
 
 def _say(label: QLabel, text: str) -> None:
-    label.setText(text)
+    label.setText(localised(text))
     label.setVisible(bool(text))
 
 

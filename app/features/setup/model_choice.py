@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
+from app.numbers import fixed
 from app.shell import file_dialogs
 from app.state.selection import Selection
 from app.widgets import build
@@ -90,7 +91,7 @@ class ModelChoice(QWidget):
             note = entry.summary
         else:
             note = (
-                f"{info.parameters / 1e6:.1f} M parameters · {info.layers} layers · {info.precision} · "
+                f"{fixed(info.parameters / 1e6, 1)} M parameters · {info.layers} layers · {info.precision} · "
                 f"licence {info.licence}"
             )
             details = f"{info.checkpoint}\nSHA-256 {info.fingerprint}"

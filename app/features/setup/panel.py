@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.features.setup.model_choice import ModelChoice, NarrowBox
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
+from app.numbers import general, percent
 from app.shell import file_dialogs
 from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
@@ -250,8 +251,8 @@ class SetupPanel(QWidget):
             text = f"<b>Cost</b> {evaluations}; the saving is shown {unknown}."
         else:
             text = (
-                f"<b>Cost</b> {evaluations}, <b>{ratio:.1%}</b> of the baseline's operations "
-                f"(allows {1 / ratio:.2g} × as fast)"
+                f"<b>Cost</b> {evaluations}, <b>{percent(ratio, 1)}</b> of the baseline's operations "
+                f"(allows {general(1 / ratio, 2)} × as fast)"
             )
             text += "."
         text += _expected(state)

@@ -14,6 +14,7 @@ from shiboken6 import isValid
 from app.features.presenter import Presenter, Services
 from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
+from app.numbers import fixed
 from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
@@ -157,5 +158,7 @@ def size_text(found: Extent | BaseException) -> str:
         return f"The size is not known: {found}"
     if isinstance(found, BaseException):
         raise found
-    here = "" if found.missing == found.total else f"; {(found.total - found.missing) / 1e9:.2f} GB of them are here"
-    return f"They are {found.total / 1e9:.2f} GB{here}."
+    here = (
+        "" if found.missing == found.total else f"; {fixed((found.total - found.missing) / 1e9, 2)} GB of them are here"
+    )
+    return f"They are {fixed(found.total / 1e9, 2)} GB{here}."

@@ -10,7 +10,9 @@ from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.numbers import general
 from app.shell.theme import Colours
+from app.widgets.screen_readers import CHART
 from engine.errors import SettingError
 from engine.sampling.demasking_schedule import demasking_times
 from engine.sampling.schedules import effective_spacing, time_grid
@@ -20,6 +22,8 @@ _MARK_WIDTH = 2.0
 
 class StepGrid(QWidget):
     """One mark for each time, noise left, speech right; below them, fainter, those of a grid to compare with."""
+
+    screen_role = CHART
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -89,6 +93,6 @@ def _times(options: Mapping[str, Any]) -> tuple[float, ...]:
 def _words(options: Mapping[str, Any]) -> str:
     steps = int(options["steps"])
     if "shift" in options:
-        return f"{steps} steps, schedule {float(options['shift']):g}"
+        return f"{steps} steps, schedule {general(float(options['shift']))}"
     name = "EPSS" if effective_spacing(steps, str(options.get("spacing", "uniform"))) == "epss" else "uniform"
-    return f"{steps} steps, {name}, sway {float(options.get('sway', 0.0)):g}"
+    return f"{steps} steps, {name}, sway {general(float(options.get('sway', 0.0)))}"

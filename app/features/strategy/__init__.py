@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.entries import FeatureAction, MainStep, MenuPart
+from app.shell.entries import FeatureAction, MainStep, MenuPart, TourStop
 from app.shell.places import Place, Region
 from engine.models.base import FLOW
 
@@ -32,6 +32,18 @@ FEATURE = Feature(
             "<b>Calibrate</b>: each layer is skipped at each step, as a trial; skips with an error below δ are kept in "
             "the strategy table.",
             after="baseline",
+        ),
+    ),
+    terms="app.features.strategy.figures:TERMS",
+    stops=(
+        TourStop(
+            "skipped",
+            "See what is skipped",
+            "Each cell is one layer (row) at one step (column). Coloured cells are not computed: the output of an "
+            "earlier step, or of the other branch, stands in for them.",
+            place="strategy",
+            after="difference",
+            families=(FLOW,),
         ),
     ),
     keys=(

@@ -8,9 +8,14 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.features.strategy.grid import StrategyGrid
+from app.shell.entries import TERM, Term
 from app.widgets import build
+from engine.techniques.ditreducio import TECHNIQUE
 
 Index = QModelIndex | QPersistentModelIndex
+
+
+_PAPER = f"{TECHNIQUE.paper.title}, {TECHNIQUE.paper.reference}"
 
 
 class TableModel(QAbstractTableModel):
@@ -68,6 +73,7 @@ class Figures(QWidget):
         self._rows: list[list[QLabel]] = []
         for column, (name, meaning) in enumerate(self.COLUMNS, start=1):
             head = build.label(name, "muted", tip=meaning)
+            head.setProperty(TERM, name)
             head.setAlignment(Qt.AlignmentFlag.AlignRight)
             grid.addWidget(head, 0, column)
         for row in (1, 2):
@@ -95,3 +101,13 @@ class Figures(QWidget):
     def texts(self, row: int) -> list[str]:
         """The texts of a row."""
         return [label.text() for label in self._rows[row]]
+
+
+TERMS = (
+    *(Term(title, meaning) for title, meaning in Figures.COLUMNS),
+    Term("Strategy table", "What each layer does at each step: compute, temporal skip or branch skip.", source=_PAPER),
+    Term("Temporal skip", "A layer repeats its last computed output instead of computing.", source=_PAPER),
+    Term("Branch skip", "A layer computes one branch only, and adds the last difference for the other.", source=_PAPER),
+    Term("Calibration", "Tries to skip every layer at every step once, and keeps the skips with an error below δ."),
+    Term("Error of a skip", "What one skip changes in the layer's output; its limit is l/L of δ.", source=_PAPER),
+)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.cell_grid import CellGrid
 from app.shell.theme import DARK, Colours
+from app.widgets.screen_readers import PICTURE
 from engine.figures.glyphs import CELLS_DARK, CELLS_LIGHT
 from engine.sampling.actions import SkipAction
 
@@ -194,6 +195,8 @@ def _paint_difference(
 
 class Legend(QWidget):
     """Legend of colours, letters and hatches."""
+
+    screen_role = PICTURE
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)

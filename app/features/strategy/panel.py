@@ -32,10 +32,12 @@ from PySide6.QtWidgets import (
 
 from app.features.strategy.figures import Figures, TableModel
 from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
+from app.numbers import fixed, general, percent
 from app.shell.icons import icon
 from app.shell.theme import Colours, set_look
 from app.state.undo import Edit, redo_action, undo_action
-from app.widgets import build
+from app.widgets import build, sketching
+from app.widgets.invitation import Invited
 from engine.sampling.actions import SkipAction
 from engine.sampling.operations import OperationCounts
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
@@ -134,7 +136,8 @@ class StrategyPanel(QWidget):
             top.addWidget(button)
         layout = QVBoxLayout(self)
         layout.addLayout(top)
-        layout.addWidget(self._views, 1)
+        self.pages = Invited(self._views, text=self.grid.empty_text(), sketch=sketching.cells(8, 16))
+        layout.addWidget(self.pages, 1)
         layout.addWidget(self.legend)
         layout.addWidget(self._cell)
         layout.addWidget(self._figures)
@@ -170,6 +173,7 @@ class StrategyPanel(QWidget):
     def set_reason(self, reason: str) -> None:
         """Why the model has no strategy tables, as a sentence, or ``""``."""
         self.grid.set_reason(reason)
+        self.pages.invite(self.grid.empty_text())
 
     def set_operations(self, operations: OperationCounts | None) -> None:
         """Operations of a backbone evaluation, to predict the ops ratio."""
@@ -226,8 +230,8 @@ class StrategyPanel(QWidget):
         self.grid.light((last.layer, last.step))
         self.grid.refresh()
         self._cell.setText(
-            f"Layer {last.layer + 1}, step {last.step + 1}: {NAMES[last.action]} {verdict}, error {last.error:.3g}"
-            + self._limit(last)
+            f"Layer {last.layer + 1}, step {last.step + 1}: {NAMES[last.action]} {verdict}, "
+            f"error {general(last.error, 3)}" + self._limit(last)
         )
         self._show_figures()
 
@@ -238,7 +242,8 @@ class StrategyPanel(QWidget):
         layers = len(self._live)
         limit = (trial.layer + 1) / layers * self._threshold
         side = "below" if trial.accepted else "not below"
-        return f", {side} the layer's limit {limit:.3g} ({trial.layer + 1}/{layers} of δ {self._threshold:g})"
+        part = f"{trial.layer + 1}/{layers} of δ {general(self._threshold)}"
+        return f", {side} the layer's limit {general(limit, 3)} ({part})"
 
     def end_calibration(self) -> None:
         """Show the table again, whichever :meth:`set_table` set last."""
@@ -303,6 +308,7 @@ class StrategyPanel(QWidget):
         # Without a table in use, the one that was chosen elsewhere can at least be looked at.
         seen = table if table is not None else self._reference
         self.grid.show_actions(_values(seen) if live is None else live)
+        self.pages.show_content(seen is not None or live is not None)
         if difference:
             self.grid.show_reference(_values(self._reference), self._reference_name)
         self.legend.show_kinds(live is not None, difference)
@@ -330,7 +336,7 @@ class StrategyPanel(QWidget):
             counts = Counter(self._live.ravel().tolist())
             skipped = (counts[SkipAction.TS] + counts[SkipAction.BS]) / self._live.size
             figures = [str(counts[action]) for action in SkipAction]
-            self._figures.show_row(0, ["So far", *figures, f"{skipped:.1%}", "–", "–"])
+            self._figures.show_row(0, ["So far", *figures, percent(skipped, 1), "–", "–"])
             self._figures.show_row(1, None)
             return
         self._figures.show_row(0, self._counted("This table", self._table))
@@ -342,12 +348,12 @@ class StrategyPanel(QWidget):
     def _counted(self, name: str, table: StrategyTable | None) -> list[str]:
         if table is None:
             return [name, *["–"] * 6]
-        figures = [name, *(str(table.count(action)) for action in SkipAction), f"{table.skipped_share:.1%}"]
+        figures = [name, *(str(table.count(action)) for action in SkipAction), percent(table.skipped_share, 1)]
         operations = self._operations
         if operations is None or operations.layers != table.layers:
             return [*figures, "–", "–"]
         ratio = table.ops_ratio(operations)
-        return [*figures, f"{ratio:.1%}", f"{1 / ratio:.2f}×" if ratio else "–"]
+        return [*figures, percent(ratio, 1), f"{fixed(1 / ratio, 2)}×" if ratio else "–"]
 
     def _say_phase(self, phase: str, progress: str) -> None:
         name, meaning = _PASSES.get(phase, (phase, ""))

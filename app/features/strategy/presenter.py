@@ -7,16 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter, Services
+from app.features.presenter import Presenter, Services, built
 from app.features.strategy.calibration_store import CalibrationStore
 from app.features.strategy.state import StrategyState, running_reports
+from app.features.tour.model import Part
+from app.numbers import fixed, general
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Kind
 from engine.errors import PlainError
+from engine.sampling.actions import SkipAction
 from engine.session.events import Event, Prepared
 from engine.techniques.ditreducio import NAME
 from engine.techniques.ditreducio.record import Trial
@@ -61,6 +64,32 @@ class StrategyPresenter(Presenter):
         """There is a table, for something else."""
         return self.state.artefact is not None
 
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        grid = built(self.strategy).grid
+        before = grid.cursor_cell
+
+        def go_to_a_skip() -> None:
+            table = self._table
+            skips = (
+                (layer, step)
+                for step in range(table.steps)
+                for layer in range(table.layers)
+                if table.actions[layer][step] is not SkipAction.NONE and (layer, step) != before
+            )
+            grid.setFocus(Qt.FocusReason.OtherFocusReason)
+            grid.move_cursor(*next(skips, (table.layers - 1, table.steps - 1)))
+
+        return (
+            Part(
+                "point at cells, or move with the arrow keys: the line below the table says what happens there.",
+                lambda: grid,
+                lambda: grid.cursor_cell != before,
+                go_to_a_skip,
+                lambda: "" if self.state.table is not None else "There is no table yet: calibrate first (Ctrl+K).",
+                "Show me one",
+            ),
+        )
+
     def refresh(self) -> None:
         state, actions = self._state, self._actions
         reason = self.state.why_not_prepare()
@@ -79,6 +108,8 @@ class StrategyPresenter(Presenter):
         self.strategy.table_edited.connect(self.state.adopt_table)
         self.strategy.import_wanted.connect(self._actions["import_table"].trigger)
         self.strategy.export_wanted.connect(self._actions["export_table"].trigger)
+        self.strategy.pages.offer(self._actions["calibrate"])
+        self.strategy.pages.offer(self._actions["import_table"])
         self._show_table()
         return self.strategy
 
@@ -109,7 +140,8 @@ class StrategyPresenter(Presenter):
             record = event.result.record
             self._notices.note(
                 f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
-                f"{event.result.seconds:.1f} s; {record.table.skipped_share:.0%} skip at threshold {record.threshold:g}"
+                f"{fixed(event.result.seconds, 1)} s; {record.table.skipped_share:.0%} skip at threshold "
+                f"{general(record.threshold)}"
             )
 
     # --- Calibration ------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def definition(form: StudyForm) -> dict[str, object]:
     elif axes:
         made["grid"] = axes
     if form.selected is not None:
-        made["setting"] = [_listed(form.selected)]
+        made["setting"] = [_listed(form.selected, form.options)]
     if not axes and form.goals is not None:
         raise StudyError("The search varies nothing: add an option or a technique.")
     if not axes and form.selected is None:
@@ -252,8 +252,9 @@ def _search(goals: Goals, space: Mapping[str, object]) -> dict[str, object]:
     return made
 
 
-def _listed(setting: Setting) -> dict[str, object]:
-    usual = catalogue.entry(setting.model).options_with()
+def _listed(setting: Setting, of_all: Mapping[str, object]) -> dict[str, object]:
+    """``setting`` as a study lists it, with the options that differ from the study's, ``of_all`` settings."""
+    usual = {**catalogue.entry(setting.model).options_with(), **of_all}
     options = {name: value for name, value in setting.options.items() if usual[name] != value}
     techniques = {one.technique: dict(one.knobs) for one in setting.techniques}
     made: dict[str, object] = {"name": "as in Setup"}

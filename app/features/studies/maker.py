@@ -39,11 +39,11 @@ from app.widgets.combo import entry
 from app.widgets.install_offer import InstallOffer
 from app.widgets.tick_list import TickList
 from engine.errors import PlainError
+from engine.extras import why_no_search
 from engine.measure.evaluation.judges import JUDGES
 from engine.models import catalogue
 from engine.models.base import Voice
 from engine.setting.setting import Setting
-from engine.studies.extras import why_no_search
 from engine.techniques import applying_to
 
 EVERY, SEARCH = "every", "search"

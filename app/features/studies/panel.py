@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 from app.features.studies.study_summary import StudySummary, progress_words
 from app.features.studies.table import StudyTable, failures_text
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
 from app.widgets.install_offer import InstallOffer
@@ -40,6 +40,8 @@ from engine.studies.study import duration
 HERE, CLUSTER = "here", "cluster"
 MOST_RECENT = 12
 """Studies that were open before, of which the panel knows."""
+_SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)
+"""Widths of the columns of the sketch."""
 _INVITATION = (
     "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\nCreate one "
     "with New, open a study file, or look at the example. Finished takes are kept: after a pause, a crash or a restart "
@@ -173,8 +175,12 @@ class StudiesPanel(QWidget):
         outer = QVBoxLayout(self)
         outer.addLayout(top)
         self.install = InstallOffer()
-        self._pages = Invited(build.column(run, self._state, self.install, (self.tabs, 1), buttons), _INVITATION)
-        outer.addWidget(self._pages, 1)
+        self.pages = Invited(
+            build.column(run, self._state, self.install, (self.tabs, 1), buttons),
+            _INVITATION,
+            sketching.rows(_SKETCHED),
+        )
+        outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.new_button)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -318,7 +324,7 @@ class StudiesPanel(QWidget):
         self.run_wanted.emit(*self.cluster)
 
     def _show(self) -> None:
-        self._pages.show_content(self._summary is not None)
+        self.pages.show_content(self._summary is not None)
         if self._summary is not None:
             self._show_buttons()
             self._show_state()

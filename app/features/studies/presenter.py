@@ -17,15 +17,16 @@ from app.features.presenter import Presenter, Services, built
 from app.features.studies.making import StudyMaking
 from app.features.studies.opened import OpenedStudies
 from app.features.takes.presenter import TakesPresenter
+from app.numbers import counted
 from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
 from engine import files
 from engine.errors import PlainError, StudyError
+from engine.extras import why_no_cluster, why_no_search
 from engine.listening import trials
 from engine.session.commands import RunStudy
 from engine.session.events import Event, Progress, StudyBegun, StudyEnded, StudyTakeDone
-from engine.studies.extras import why_no_cluster, why_no_search
 
 if TYPE_CHECKING:
     from app.features.studies.maker import StudyMaker
@@ -239,7 +240,7 @@ class StudiesPresenter(Presenter):
         if outcome is Outcome.CANCELLED:
             said = "Cancelled. Finished takes are kept; Resume continues."
         elif outcome is Outcome.FINISHED and self._ended is not None:
-            made = f"{self._ended.made:,} take{'' if self._ended.made == 1 else 's'} made"
+            made = f"{counted(self._ended.made, 'take', 'takes')} made"
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])
         built(self.studies).end(said, failed=outcome is Outcome.FAILED)
@@ -371,6 +372,8 @@ class StudiesPresenter(Presenter):
         panel.open_wanted.connect(actions["open_study"].trigger)
         panel.folder_wanted.connect(actions["open_study_folder"].trigger)
         panel.example_wanted.connect(actions["open_example"].trigger)
+        panel.pages.offer(actions["open_example"], "Open example")
+        panel.pages.offer(actions["new_study"])
         panel.recent_wanted.connect(lambda place: self.open(Path(place)))
         panel.report_wanted.connect(lambda: attempt(self.report))
         panel.reveal_wanted.connect(self._reveal)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.numbers import counted
 from engine.errors import PlainError, StudyError
 from engine.measure.estimates import Estimate
 from engine.setting.setting import Setting
@@ -150,14 +151,14 @@ def plan_words(study: Study, seconds: float | None) -> str:
     """Size of a study, in sentences."""
     searched = study.search.trials if study.search else 0
     parts = [
-        (len(study.candidates) + searched, "setting"),
-        (len({one.text for one in study.utterances}), "sentence"),
-        (len({one.voice.id for one in study.utterances}), "voice"),
-        (len(study.seeds), "seed"),
-        (study.rounds, "round"),
+        counted(len(study.candidates) + searched, "setting", "settings"),
+        counted(len({one.text for one in study.utterances}), "sentence", "sentences"),
+        counted(len({one.voice.id for one in study.utterances}), "voice", "voices"),
+        counted(len(study.seeds), "seed", "seeds"),
+        counted(study.rounds, "round", "rounds"),
     ]
-    product = " × ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in parts)
-    words = f"{study.takes:,} takes: {product}. {_omitted(study)}".strip()
+    product = " × ".join(parts)
+    words = f"{counted(study.takes, 'take', 'takes')}: {product}. {_omitted(study)}".strip()
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
     return (
@@ -187,7 +188,7 @@ def _omitted(study: Study) -> str:
 
 
 def _takes(count: int) -> str:
-    return f"{count:,} take{'' if count == 1 else 's'}"
+    return counted(count, "take", "takes")
 
 
 def _file_of(folder: Path) -> Path:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QBrush, QColor, QFont
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from app.features.studies.study_summary import Row, StudySummary
-from app.listening.wording import counted
+from app.numbers import counted, general, localised
 from app.shell.theme import Colours
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import LOWER, Metric
@@ -33,7 +33,7 @@ class StudyModel(QAbstractTableModel):
         self._colours = colours
         self._rows: tuple[Row, ...] = ()
         self._metrics: tuple[Metric, ...] = ()
-        self._over = ""
+        self._over = ("", "")
         """Unit of the intervals, in the singular."""
 
     def show_summary(self, summary: StudySummary | None) -> None:
@@ -43,7 +43,7 @@ class StudyModel(QAbstractTableModel):
         if summary is not None and summary.results is not None:
             metrics = shown(summary.results)
             heard = {one.text for takes in summary.results.heard.values() for one in takes}
-            self._over = "sentence" if len(heard) != 1 else "voice-seed pair"
+            self._over = ("sentence", "sentences") if len(heard) != 1 else ("voice-seed pair", "voice-seed pairs")
             rows = (*rows, summary.reference) if summary.reference is not None else rows
         same = metrics == self._metrics and [one.key for one in rows] == [one.key for one in self._rows]
         if same:
@@ -127,17 +127,19 @@ class StudyModel(QAbstractTableModel):
         if column == _TAKES:
             takes = str(row.finished) if row.total is None else f"{row.finished}/{row.total}"
             return takes if row.setting is not None else ""
-        return _with_minus(figure_text(self._figure(row, column)))
+        return _with_minus(localised(figure_text(self._figure(row, column))))
 
     def _explanation(self, row: Row, column: int) -> str:
         if column >= len(_FIXED):
             one, figure = self._metrics[column - len(_FIXED)], self._figure(row, column)
             if figure is None:
                 return f"{one.title}: not measured yet" if row.setting is not None else _REFERENCE
-            interval = f"95 % interval {figure.low:.4g} to {figure.high:.4g}, " if figure.spreads else ""
-            value, interval = (_with_minus(text) for text in (f"{figure.value:.4g}", interval))
-            what = "take" if row.setting is not None else "recording"
-            from_what = f"n = {counted(figure.n, what)} of {counted(figure.clusters, self._over)}"
+            interval = (
+                f"95 % interval {general(figure.low, 4)} to {general(figure.high, 4)}, " if figure.spreads else ""
+            )
+            value, interval = (_with_minus(text) for text in (general(figure.value, 4), interval))
+            one_of, many_of = ("take", "takes") if row.setting is not None else ("recording", "recordings")
+            from_what = f"n = {counted(figure.n, one_of, many_of)} of {counted(figure.clusters, *self._over)}"
             from_what += f", {figure.over}" if figure.over else ""
             return f"{one.title} {value}, {interval}{from_what}.\n{one.definition}"
         if row.setting is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.entries import MainStep
+from app.shell.entries import MainStep, TourStop
 
 FEATURE = Feature(
     "synthesis",
@@ -20,6 +20,14 @@ FEATURE = Feature(
             "Accelerated",
             "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the engaged techniques.",
             "<b>Accelerated</b>: speak the same sentence, from the same noise, with the engaged techniques.",
+        ),
+    ),
+    stops=(
+        TourStop(
+            "hear",
+            "Hear the model",
+            "This is the model without any acceleration: take A. It plays while it is computed.",
+            place="listen",
         ),
     ),
 )

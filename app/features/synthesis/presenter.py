@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Slot
 
 from app.features.presenter import Presenter, Services
+from app.features.tour.model import Part
 from engine.setting.setting import Setting
 
 _ALL_OF_IT = "Speak the whole text"
@@ -55,6 +56,9 @@ class SynthesisPresenter(Presenter):
         compared = self._state.comparison
         take = compared.take_b if action == "accelerated" else compared.take_a
         return take is not None and bool(take.setting.techniques) == (action == "accelerated")
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        return ("baseline",)
 
     def refresh(self) -> None:
         state, busy = self._state, self._state.jobs.busy

@@ -22,5 +22,6 @@ FEATURE = Feature(
         MenuPart("&File", ("save_wav", "data_folder", "choose_data_folder"), after="export_weights"),
         MenuPart("&Compare", (None, "set_a", "set_b", "swap", None)),
     ),
+    terms="app.features.takes.table:TERMS",
     keys=(("compare as A, as B; star, run again, save as WAV, show file, delete", "A, B; S, R, W, V, Del"),),
 )

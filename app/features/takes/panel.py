@@ -34,12 +34,15 @@ from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell import file_dialogs
 from app.shell.theme import Colours
 from app.state.differences import difference_words, differences
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.flow_layout import Flow
+from app.widgets.invitation import Invited
 from engine.errors import PlainError
 from engine.files import write_wav
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
+
+_INVITATION = "No takes yet: every synthesis is kept here."
 
 
 class TakesPanel(QWidget):
@@ -81,7 +84,7 @@ class TakesPanel(QWidget):
         self.table.setTabKeyNavigation(False)
         # What it would like says nothing: it scrolls by itself, and the buttons below it stay in view.
         self.table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        self.table.setMinimumHeight(5 * self.fontMetrics().height())
+        self.table.setMinimumHeight(3 * self.fontMetrics().height())
         self.table.setWordWrap(False)
         self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.table.verticalHeader().hide()
@@ -131,7 +134,8 @@ class TakesPanel(QWidget):
         top.addWidget(self._starred)
         layout = QVBoxLayout(self)
         layout.addLayout(top)
-        layout.addWidget(self.table, 1)
+        self.pages = Invited(self.table, _INVITATION, sketching.rows((0.1, 0.2, 0.3, 0.2, 0.1, 0.1)), in_a_line=True)
+        layout.addWidget(self.pages, 1)
         layout.addWidget(self._difference)
         layout.addWidget(buttons)
         self._model.modelAboutToBeReset.connect(self._remember_selection)
@@ -161,6 +165,7 @@ class TakesPanel(QWidget):
     def add(self, take: TakeSummary) -> None:
         """Show a take that was just kept."""
         self._model.add(take)
+        self.pages.show_content(True)
 
     def replace(self, take: TakeSummary) -> None:
         """Show what is known of a take now."""
@@ -227,6 +232,7 @@ class TakesPanel(QWidget):
 
     @Slot()
     def _enable(self) -> None:
+        self.pages.show_content(bool(self._model.takes))
         count = len(self._selected_rows())
         failed = bool(self._model.failed) and any(isinstance(one, FailedTake) for one in self.selected())
         for action, single, sounding in self._actions:

@@ -40,6 +40,7 @@ class TakesPresenter(Presenter):
         actions = services.actions
         self._opened = open_library(services.folder / "takes")
         self.takes = TakesPanel(self._opened.library, services.theme.colours)
+        self.takes.pages.offer(services.actions.baseline, "Make take A")
         self.takes.a_chosen.connect(state.comparison.set_a)
         self.takes.b_chosen.connect(state.comparison.set_b)
         self.takes.play_wanted.connect(self._play)

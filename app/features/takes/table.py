@@ -11,6 +11,8 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 
+from app.numbers import localised
+from app.shell.entries import Term
 from app.shell.icons import icon
 from app.state.differences import STREAMING_MEANING, setting_text, streaming_text
 from engine.errors import SettingError
@@ -94,7 +96,7 @@ def _figure(name: str, form: str, title: str = "", width: int = 9) -> Column:
 
     def text(take: TakeSummary) -> str:
         found = value(take)
-        return NOT_MEASURED if found is None else form.format(found).replace("-", "−")
+        return NOT_MEASURED if found is None else localised(form.format(found)).replace("-", "−")
 
     def key(take: TakeSummary) -> float:
         found = value(take)
@@ -151,7 +153,8 @@ COLUMNS = (
     _text("Machine", "Machine of the measurements", lambda take: take.machine or NOT_MEASURED, 30),
     Column("Created", "Creation time", made_at, lambda take: take.created, width=20),
 )
-_SIDE = 1
+TERMS = tuple(Term(one.title, one.meaning) for one in COLUMNS if one.title[:1].isalpha())
+_STAR, _SIDE = 0, 1
 TAKE_ROLE = Qt.ItemDataRole.UserRole
 
 
@@ -295,8 +298,8 @@ class TakesModel(QAbstractTableModel):
                 return self._sides.get(take.id, "") if index.column() == _SIDE else column.text(take)
             case Qt.ItemDataRole.DecorationRole if index.column() == _SIDE and take.id == self._playing:
                 return icon("speaker")
-            case Qt.ItemDataRole.AccessibleTextRole if index.column() == _SIDE and take.id == self._playing:
-                return f"{self._sides.get(take.id, '')} playing".strip()
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return self._spoken(take, index.column())
             case Qt.ItemDataRole.ToolTipRole if isinstance(take, FailedTake):
                 return take.reason
             case Qt.ItemDataRole.ToolTipRole:
@@ -310,6 +313,15 @@ class TakesModel(QAbstractTableModel):
             case _ if role == TAKE_ROLE:
                 return take
         return None
+
+    def _spoken(self, take: TakeSummary, column: int) -> str:
+        """What screen readers say of a cell: never nothing."""
+        if column == _STAR:
+            return "Starred" if take.starred else "Not starred"
+        if column == _SIDE:
+            side, playing = self._sides.get(take.id, ""), take.id == self._playing
+            return f"{side} playing".strip() if playing else side or "Neither A nor B"
+        return COLUMNS[column].text(take) or "Nothing"
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if orientation is not Qt.Orientation.Horizontal:

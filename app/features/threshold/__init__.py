@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
+from app.shell.entries import TourStop
 from app.shell.places import Place, Region
 from engine.models.base import FLOW
 
@@ -11,6 +12,17 @@ FEATURE = Feature(
     "app.features.threshold.presenter:ThresholdPresenter",
     (Place("threshold", "Threshold", Region.CENTRE, (FLOW,)),),
     technique="ditreducio",
+    stops=(
+        TourStop(
+            "threshold",
+            "Choose how much to skip",
+            "DiTReducio tries to skip each layer at each step and measures the error. Skips whose error is below the "
+            "threshold δ are kept: the farther right you drag the red line, the more is skipped.",
+            place="threshold",
+            after="hear",
+            families=(FLOW,),
+        ),
+    ),
     keys=(
         ("move δ; further", "Left, Right; with Shift"),
         ("zoom, show all; move the section", "+ and −, 0; Ctrl+arrows"),

@@ -24,14 +24,17 @@ from PySide6.QtWidgets import (
 
 from app.features.strategy.grid import action_colours
 from app.features.threshold.plot import Histogram, SharePlot
+from app.numbers import fixed, general, percent
+from app.shell.entries import TERM
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.boxes import DoubleSpinBox
+from app.widgets.invitation import Invited
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.sampling.actions import SkipAction
 from engine.sampling.operations import OperationCounts
-from engine.techniques.ditreducio import THRESHOLD, UNITS
+from engine.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
 
 DECIMALS = 3
@@ -98,6 +101,7 @@ class ThresholdPanel(QWidget):
         self.legend = build.label(name="Legend")
 
         self.spin_box = build.named(DoubleSpinBox(), "Threshold δ")
+        self.spin_box.setProperty(TERM, f"{TECHNIQUE.title}: {THRESHOLD.title}")
         self.spin_box.setDecimals(DECIMALS)
         self.spin_box.setRange(THRESHOLD.minimum, THRESHOLD.maximum)
         self.spin_box.setSingleStep(THRESHOLD.step)
@@ -117,6 +121,7 @@ class ThresholdPanel(QWidget):
         figures.setVerticalSpacing(0)
         for column, name in enumerate(("Skipped", "Operations", "Allows up to")):
             head, value = QLabel(name), QLabel("–")
+            head.setProperty(TERM, name)
             head.setProperty("look", "muted")
             value.setProperty("look", "title")
             for row, one in enumerate((head, value)):
@@ -124,19 +129,20 @@ class ThresholdPanel(QWidget):
                 figures.addWidget(one, row, column)
             self._figures[name] = value
 
-        top = QHBoxLayout()
-        top.addWidget(self.verdict, 1)
+        self._top = QWidget()
+        top = build.fill(QHBoxLayout(self._top), [(self.verdict, 1)])
         top.addWidget(self.calibrate_button, 0, Qt.AlignmentFlag.AlignTop)
+        drawn = build.column(self.legend, (self.histogram, 3), (self.share, 2))
+        self.pages = Invited(drawn, sketch=sketching.histogram())
+        self.pages.offer(self.calibrate_button, "Calibrate")
         bottom = QHBoxLayout()
         for one in (label, self.spin_box, self.return_button, self.log_box):
             bottom.addWidget(one)
         bottom.addStretch(1)
         bottom.addLayout(figures)
         layout = QVBoxLayout(self)
-        layout.addLayout(top)
-        layout.addWidget(self.legend)
-        layout.addWidget(self.histogram, 3)
-        layout.addWidget(self.share, 2)
+        layout.addWidget(self._top)
+        layout.addWidget(self.pages, 1)
         layout.addLayout(bottom)
         self.setFocusProxy(self.histogram)
 
@@ -302,19 +308,19 @@ class ThresholdPanel(QWidget):
             label.setText("–")
         derivation, operations = self._derivation, self._operations
         if derivation is not None:
-            figures["Skipped"].setText(f"{derivation.table.skipped_share:.1%}")
+            figures["Skipped"].setText(percent(derivation.table.skipped_share, 1))
             if operations is not None and operations.layers == derivation.table.layers:
                 ratio = derivation.table.ops_ratio(operations)
-                figures["Operations"].setText(f"{ratio:.1%}")
-                figures["Allows up to"].setText(f"{1 / ratio:.2f}×" if ratio else "–")
+                figures["Operations"].setText(percent(ratio, 1))
+                figures["Allows up to"].setText(f"{fixed(1 / ratio, 2)}×" if ratio else "–")
         self._say_verdict()
         exact = derivation is not None and derivation.exact
-        self.calibrate_button.setText(f"Calibrate at δ = {self._threshold:g}")
+        self.calibrate_button.setText(f"Calibrate at δ = {general(self._threshold)}")
         self.calibrate_button.setVisible(not exact)
         self.calibrate_button.setEnabled(not self._busy)
         set_look(self.calibrate_button, "" if derivation is None else "primary")
         self.return_button.setEnabled(self._record is not None and self._record.threshold != self._threshold)
-        said = f"δ is {self._threshold:g}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
+        said = f"δ is {general(self._threshold)}. {self.verdict.text()} Skipped: {figures['Skipped'].text()}."
         for plot in (self.histogram, self.share):
             plot.summary = said
             plot.refresh()
@@ -323,17 +329,20 @@ class ThresholdPanel(QWidget):
 
     def _say_verdict(self) -> None:
         derivation, record = self._derivation, self._record
+        self.pages.show_content(record is not None)
+        self._top.setVisible(record is not None)
         if derivation is None or record is None:
             yet = "No measurements yet: calibrate once, then drag δ to see what would be skipped."
             self.verdict.setText(self._reason or yet)
+            self.pages.invite(self.verdict.text())
             set_look(self.verdict, "muted")
             return
         if derivation.exact:
             low, high = record.exact_interval
-            until = f"to {high:.4g}" if np.isfinite(high) else "upwards"
+            until = f"to {general(high, 4)}" if np.isfinite(high) else "upwards"
             self.verdict.setText(
-                f"✓ Exact: a calibration at δ = {self._threshold:g} gives the same table "
-                f"(as for every δ from {low:.4g} {until})."
+                f"✓ Exact: a calibration at δ = {general(self._threshold)} gives the same table "
+                f"(as for every δ from {general(low, 4)} {until})."
             )
             set_look(self.verdict, "good")
             return

@@ -10,6 +10,7 @@ from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from app.features.strategy.grid import action_colours
+from app.numbers import fixed, general
 from app.plotting.curves import CurveLayers, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Block, Blocks, Shape, Shapes
@@ -200,7 +201,8 @@ class Histogram(ErrorPlot):
             return None
         index = min(max(int(np.searchsorted(self.edges, error)) - 1, 0), len(self.edges) - 2)
         temporal, branch = (int(self.counts[one][index]) for one in (SkipAction.TS, SkipAction.BS))
-        words = f"{self.edges[index]:.4g} to {self.edges[index + 1]:.4g}: {temporal} temporal, {branch} branch skips"
+        ends = f"{general(self.edges[index], 4)} to {general(self.edges[index + 1], 4)}"
+        words = f"{ends}: {temporal} temporal, {branch} branch skips"
         return words, QRectF(self.rect())
 
     def as_text(self) -> str:
@@ -240,7 +242,9 @@ class SharePlot(ErrorPlot):
         if not len(self.thresholds) or not self.frame.area.contains(place):
             return None
         index = int(np.argmin(np.abs(self.frame.to_x(self.thresholds) - place.x())))
-        return f"δ = {self.thresholds[index]:.4g}: {self.shares[index]:.1f} % skipped", QRectF(self.rect())
+        return f"δ = {general(self.thresholds[index], 4)}: {fixed(self.shares[index], 1)} % skipped", QRectF(
+            self.rect()
+        )
 
     def as_text(self) -> str:
         rows = zip(self.thresholds.tolist(), self.shares.tolist(), strict=True)

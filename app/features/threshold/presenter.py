@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.features.presenter import Presenter, Services
+from app.features.presenter import Presenter, Services, built
 from app.features.setup.presenter import SetupPresenter
 from app.features.strategy.presenter import StrategyPresenter
 from app.features.strategy.state import NAME
+from app.features.tour.model import Part
 from app.state.jobs import Job, Kind
-from engine.techniques.ditreducio import UNITS
+from engine.techniques.ditreducio import TECHNIQUE, THRESHOLD, UNITS
 
 if TYPE_CHECKING:
     from app.features.threshold.panel import ThresholdPanel
@@ -25,7 +26,9 @@ class ThresholdPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state
-        self._strategy = strategy = services.features.find(StrategyPresenter).state
+        calibrating = services.features.find(StrategyPresenter)
+        self._strategy = strategy = calibrating.state
+        self._calibrated = lambda: calibrating.step_done("calibrate")
         self._setup = services.features.find(SetupPresenter).setup
         self.threshold: ThresholdPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"threshold": self._build_threshold}
@@ -41,6 +44,32 @@ class ThresholdPresenter(Presenter):
         self.threshold.set_metric(metric)
         self.threshold.set_threshold(self._strategy.threshold)
         self.threshold.set_busy(bool(self._strategy.why_not_prepare()) or state.jobs.busy)
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        strategy, panel, engaged = self._strategy, built(self.threshold), self._state.selection.is_engaged
+        before = strategy.threshold
+        return (
+            Part(
+                f"tick <b>{TECHNIQUE.title}</b> in Setup.",
+                lambda: self._setup.techniques.groups.get(NAME),
+                lambda: engaged(NAME),
+                lambda: self._state.selection.engage(NAME, True),
+                place="setup",
+            ),
+            Part(
+                "press <b>Calibrate</b> (Ctrl+K): every skip is tried once.",
+                lambda: panel.pages.empty.buttons[0] if panel.pages.is_empty else panel.calibrate_button,
+                lambda: bool(self._calibrated()),
+                self._actions["calibrate"].trigger,
+                strategy.why_not_prepare,
+            ),
+            Part(
+                "drag the red line to the right, or press the right arrow key in the plot.",
+                lambda: panel.histogram,
+                lambda: strategy.threshold != before,
+                lambda: strategy.set_threshold(min(2 * before, THRESHOLD.maximum)),
+            ),
+        )
 
     def _build_threshold(self) -> QWidget:
         from app.features.threshold.panel import ThresholdPanel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.features.feature import Feature
-from app.shell.entries import FeatureAction, MenuPart
+from app.shell.entries import FeatureAction, MenuPart, TourStop
 from app.shell.places import EXPLORE, Place, Region
 
 FEATURE = Feature(
@@ -43,6 +43,16 @@ FEATURE = Feature(
         FeatureAction("point_svg", "Export as SVG…", "Save the Trade-off view as SVG"),
         FeatureAction("point_png", "Export as PNG…", "Save the Trade-off view as PNG"),
         FeatureAction("point_csv", "Export as CSV…", "Save the Trade-off view as CSV"),
+    ),
+    stops=(
+        TourStop(
+            "front",
+            "Walk along the front",
+            "Each point is a setting, speed against quality. On the front lie those that no other "
+            "beats on both; a click plays a point.",
+            place="tradeoff",
+            after="skipped",
+        ),
     ),
     menus=(
         MenuPart(

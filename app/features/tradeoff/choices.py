@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from app.features.tradeoff.model.axes import TradeoffAxis, axis
 from app.features.tradeoff.model.scene import Filter, PlotOptions
 from app.widgets import build
+from app.widgets.boxes import ComboBox
 from engine.measure.metrics import HIGHER, NEITHER
 
 _ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}
@@ -145,7 +146,7 @@ class FilterLine(QWidget):
         return chosen
 
 
-class ChoiceBox(QComboBox):
+class ChoiceBox(ComboBox):
     """A combo box that shortens words without room by an ellipsis."""
 
     @property

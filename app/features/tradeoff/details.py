@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
@@ -25,6 +24,7 @@ from app.features.tradeoff.model.words import Reference, difference_html, figure
 from app.shell.theme import Colours
 from app.widgets import build
 from app.widgets.boxes import ComboBox
+from app.widgets.scrolled import Scrolled
 
 _NOTHING = (
     "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
@@ -55,8 +55,6 @@ class TradeoffDetails(QWidget):
         self._text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._text.setAccessibleName("Selected point")
-        area = build.named(QScrollArea(widgetResizable=True), "Selected point")
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._difference = build.words(rich=True, selectable=True)
         self._difference.hide()
         self._fold = QToolButton(arrowType=Qt.ArrowType.RightArrow)
@@ -64,12 +62,15 @@ class TradeoffDetails(QWidget):
         self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._fold.setProperty("look", "quiet")
         self._fold.toggled.connect(self._unfold)
-        area.setWidget(build.column(self._text, self._fold, (self._difference, 1)))
+        area = build.named(Scrolled(build.column(self._text, self._fold, (self._difference, 1))), "Selected point")
+        area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Arrow keys scroll it.
         self.sentence = build.named(ComboBox(), "Sentence", "Sentence to play, compare and keep")
         self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.sentence.setMinimumContentsLength(8)
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.sentence.activated.connect(self._choose_sentence)
+        self._playing = ""
+        """Id of the take that plays."""
         self.hear_button = self._button("H&ear", self.hear_wanted.emit)
         self.a_button = self._button("Set &A", lambda: self.side_wanted.emit("A"))
         self.b_button = self._button("Set &B", lambda: self.side_wanted.emit("B"))
@@ -119,6 +120,7 @@ class TradeoffDetails(QWidget):
 
     def _choose_sentence(self, row: int) -> None:
         self._spoken = self.sentence.itemData(row)
+        self._show_hear()
 
     def show_point(self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool) -> None:
         """Show ``point`` compared with ``other``; ``count`` points are selected, and are the ``only`` ones shown or
@@ -159,7 +161,17 @@ class TradeoffDetails(QWidget):
             chosen = self.sound
             if chosen is not None:
                 self.sentence.setCurrentIndex(sounds.index(chosen))
+        self._show_hear()
         self.sentence.setVisible(len(sounds) > 1)
+
+    def show_playing(self, take: str) -> None:
+        """Which take plays, by its id; ``""``: none."""
+        self._playing = take
+        self._show_hear()
+
+    def _show_hear(self) -> None:
+        stops = bool(self._playing) and self.sound is not None and self.sound.take == self._playing
+        self.hear_button.setText("Stop" if stops else "H&ear")
 
     def set_reasons(self, hear: str, keep: str, use: str) -> None:
         """Why the point cannot be heard or compared, brought into the library, or loaded into Setup, as sentences, or

@@ -33,7 +33,7 @@ from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import PointStyles
 from app.shell.file_dialogs import PLOTS
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 
 _INVITATION = (
@@ -112,9 +112,7 @@ class TradeoffPanel(QWidget):
         self._connect_plot()
         em = self.fontMetrics().height()
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
-        self._counts, self._remarks = QLabel(), QLabel()
-        self._counts.setAccessibleName("What is shown")
-        self._counts.setProperty("look", "muted")
+        self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
         self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.everything_button = build.button(
             "Show everything", self._show_everything, "Show all of both axes (0 or double click in the plot)"
@@ -129,10 +127,11 @@ class TradeoffPanel(QWidget):
         foot.addWidget(self._remarks, 1)
         body = build.column(self.options_line, second, self.legend, (split, 1), foot)
 
+        self.pages = Invited(body, sketch=sketching.front())
         self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
-        self._pages = Invited(body, below=self.invited_button)
+        self.pages.empty.add(self.invited_button)
         outer = QVBoxLayout(self)
-        outer.addWidget(self._pages)
+        outer.addWidget(self.pages)
         self._show_page()
 
     def _connect_plot(self) -> None:
@@ -282,7 +281,7 @@ class TradeoffPanel(QWidget):
     @property
     def invitation(self) -> str:
         """Text shown if there are no points; ``""`` otherwise."""
-        return "" if self._pages.currentIndex() else self._pages.invitation.text()
+        return "" if self.pages.currentIndex() else self.pages.invitation.text()
 
     # --- What the user asks for --------------------------------------------------------------------------------------
     def hear(self) -> None:
@@ -369,8 +368,8 @@ class TradeoffPanel(QWidget):
 
     def _show_page(self) -> None:
         there = bool(self._pool.own.any())
-        self._pages.show_content(there)
-        self._pages.invite(_INVITATION if self._read else _READING)
+        self.pages.show_content(there)
+        self.pages.invite(_INVITATION if self._read else _READING)
         self.invited_button.setVisible(self._read)
         self.setFocusProxy(self.plot if there else self.invited_button)
 

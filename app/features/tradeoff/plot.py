@@ -25,6 +25,7 @@ from app.plotting.scatter import ScatterLayers
 from app.plotting.sections import Wholes
 from app.plotting.zoom_chart import ZoomChart
 from app.shell.theme import Colours
+from app.widgets.screen_readers import announce
 
 _HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
@@ -195,6 +196,7 @@ class TradeoffPlot(ZoomChart):
             self.selection_changed.emit()
         self._bring_into_view()
         self.refresh()
+        announce(self, self.cursor_text())
         self.chosen.emit()
 
     def walk(self, by: int, all_points: bool = False) -> None:

@@ -3,7 +3,7 @@ and Setup."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +17,12 @@ from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
+from app.features.tour.model import Part
 from app.features.tradeoff.links import TradeoffLinks
 from app.features.tradeoff.model.known_points import KnownPoints
 from app.shell import file_dialogs
 from app.shell.notices import Level
+from app.state.playing import Origin
 from engine.errors import SettingError
 from engine.listening.trials import FOLDER
 
@@ -57,6 +59,7 @@ class TradeoffPresenter(Presenter):
         self._links: TradeoffLinks | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
+        self._state.playing.changed.connect(self._show_playing)
         self._studies.changed.connect(self._study_changed)
         self._studies.removed.connect(self._study_removed)
         self._takes.takes_changed.connect(self._takes_changed)
@@ -142,8 +145,38 @@ class TradeoffPresenter(Presenter):
         return hear, keep, use
 
     @Slot()
+    def _show_playing(self) -> None:
+        now = self._state.playing.now
+        if self.tradeoff is not None:
+            self.tradeoff.details.show_playing(now.key if now.origin is Origin.SOUND and now.sounding else "")
+
+    @Slot()
     def _point_changed(self) -> None:
         self.refresh()
+
+    def tour_parts(self, stop: str) -> Sequence[Part | str]:
+        panel, example = built(self.tradeoff), self._actions["open_example"]
+        before = panel.plot.current
+
+        def walked() -> bool:
+            point = panel.plot.current
+            return point is not None and (before is None or point.key != before.key)
+
+        return (
+            Part(
+                "open the example, a finished study (Ctrl+Alt+E).",
+                lambda: panel.pages.empty.buttons[-1] if panel.invitation else panel.open_button,
+                lambda: bool(panel.scene.points) and bool(self._studies.folders),
+                example.trigger,
+                lambda: "" if example.isEnabled() else example.toolTip(),
+            ),
+            Part(
+                "click a point on the line, or go from one to the next with the right and left arrow keys.",
+                lambda: panel.plot,
+                walked,
+                lambda: panel.plot.walk(1),
+            ),
+        )
 
     def shut_down(self) -> None:
         """End the reading thread."""
@@ -171,6 +204,7 @@ class TradeoffPresenter(Presenter):
         panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
         panel.open_wanted.connect(self._ask_for_study)
         panel.export_wanted.connect(self._ask_for_sheet)
+        panel.pages.offer(self._actions["open_example"], "Open example")
         panel.recall(str(self._settings.value(_SHOWN, "")))
         panel.scene_changed.connect(self._enable)
         panel.scene_changed.connect(self._remember)

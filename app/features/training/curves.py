@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.features.training.model import Found
+from app.numbers import general
 from app.plotting.curves import CurveChart, Series, shape_of
 from app.plotting.palette import DASHES, series_colour
 from app.shell.theme import Colours
@@ -26,6 +27,9 @@ _STEPS_AT_LEAST = 10
 
 class TrainingCurves(QWidget):
     """Loss above, validation below; both over the number of steps, logarithmically."""
+
+    drawn = Signal()
+    """The curves were drawn again, or are empty."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +72,11 @@ class TrainingCurves(QWidget):
         if not self._redraw.isActive():
             self._redraw.start()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there is any point to draw."""
+        return bool(self.steps or self.validated)
+
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
         self._colours = colours
@@ -98,6 +107,7 @@ class TrainingCurves(QWidget):
         every = [value for one in found for value in one.y.tolist()]
         up = Scale(min([0.0, *every]), 1.05 * max([1.0, *every]))
         self.validation.show_series(found, across, up, summary=self._legend.text())
+        self.drawn.emit()
 
     def _drawn(self, one: Found) -> list[float]:
         """The values of a figure; those that are no shares as shares of the first one."""
@@ -108,7 +118,7 @@ class TrainingCurves(QWidget):
         colours = self._colours
         said = [
             f"{_mark('━', series_colour(colours, index))}&nbsp;{name.replace('_', '&nbsp;')}&nbsp;"
-            f"{_running_mean(values)[-1]:.3g}"
+            f"{general(_running_mean(values)[-1], 3)}"
             for index, (name, values) in enumerate(self.terms.items())
         ]
         mean = f" (mean of {min(len(self.steps), _SMOOTHING)} steps)" if said else "–"

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from app.features.registry import FEATURES
+from app.numbers import counted, general
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Effect, Knob, Number, Values
 from engine.setting.plan import imported
@@ -61,7 +62,7 @@ class Found:
 
     def wording(self, value: float) -> str:
         """The value as people read it."""
-        return f"{value:.0%}" if self.share else f"{value:.3g}"
+        return f"{value:.0%}" if self.share else general(value, 3)
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ TOKEN_FIGURES = (
 
 def lasting(minutes: float) -> str:
     """``minutes`` in words."""
-    return f"{minutes:.0f} minute{'' if minutes == 1 else 's'}" if minutes < 120 else f"{minutes / 60:.0f} hours"
+    return counted(round(minutes), "minute", "minutes") if minutes < 120 else f"{minutes / 60:.0f} hours"
 
 
 def scaled_estimate(info: ModelInfo, usual: float) -> str:

@@ -24,9 +24,10 @@ from app.features.training.curves import TrainingCurves
 from app.features.training.model import Training, TrainingPlan, training, trainings
 from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, DoubleSpinBox
 from app.widgets.install_offer import InstallOffer
+from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
 from app.widgets.scrolled import Scrolled
@@ -36,6 +37,7 @@ from engine.training.requests import Trained, TrainingProgress
 
 CHECKPOINT = "checkpoint.pt"
 """File of the checkpoint in a work folder."""
+_INVITATION = "No training yet. Its curves are drawn here while it runs: loss above, validation below."
 _LEAST_MINUTES, _MOST_MINUTES = 0.1, 100_000.0
 
 
@@ -150,8 +152,11 @@ class TrainingPanel(QWidget):
         left = build.column((self._area, 1), buttons, self.progress)
         left.setMinimumWidth(19 * em)
         self.curves = TrainingCurves(colours)
+        self.pages = Invited(self.curves, _INVITATION, sketching.curves(4.0, 2.2, -3.0))
+        self.pages.offer(self.start_button)
+        self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
         outer = QVBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.curves, 1)], [22 * em, 40 * em]))
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 
     @staticmethod

@@ -18,4 +18,5 @@ FEATURE = Feature(
         ),
     ),
     menus=(MenuPart("&Run", ("calibrate_on",), after="calibrate"),),
+    terms="app.features.transfer.panel:TERMS",
 )

@@ -21,8 +21,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.numbers import counted, fixed, general
+from app.shell.entries import Term
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
+from app.widgets.invitation import Invited
 from app.widgets.tick_list import TickList
 from engine.models.base import Utterance, Voice
 from engine.techniques.ditreducio import UNITS
@@ -41,6 +44,7 @@ _COLUMNS = (
     ("Beyond bound", "Share of the table's skips whose error here exceeds the bound of the layer"),
     ("Text", "Text"),
 )
+TERMS = tuple(Term(title, f"{meaning}.") for title, meaning in _COLUMNS)
 _FIRST_TICKED = 2
 
 
@@ -117,7 +121,11 @@ class TransferPanel(QWidget):
         advised = QHBoxLayout()
         advised.addWidget(self.advised_button)
         advised.addStretch(1)
-        right = build.column(self.verdict, advised, (self.table, 1))
+        self.pages = Invited(
+            build.column(self.verdict, advised, (self.table, 1)), sketch=sketching.rows((0.1, 0.12, 0.12, 0.16, 0.5))
+        )
+        self.pages.offer(self.transfer_button)
+        right = self.pages
         outer = QHBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [18 * em, 42 * em], em))
         self.setFocusProxy(self.sentences)
@@ -190,7 +198,9 @@ class TransferPanel(QWidget):
         none = "" if number else "Tick a sentence and a voice first."
         transfer, calibrate = (reason or none for reason in self._reasons)
         sentences, voices = len(self.sentences.ticked), len(self.voices.ticked)
-        self._count.setText(f"{_counted(sentences, 'sentence')} × {_counted(voices, 'voice')} = {number} to speak")
+        self._count.setText(
+            f"{counted(sentences, 'sentence', 'sentences')} × {counted(voices, 'voice', 'voices')} = {number} to speak"
+        )
         for button, reason, tip in (
             (self.transfer_button, transfer, "Speak each sentence in full and with the table, and measure every skip"),
             (self.calibrate_button, calibrate, "One table for all ticked sentences"),
@@ -199,10 +209,12 @@ class TransferPanel(QWidget):
         self.advised_button.setVisible(report is not None and report.advised)
         self.advised_button.setEnabled(not self._reasons[1])
         self.table.setVisible(report is not None)
+        self.pages.show_content(report is not None)
         if report is None:
             self.verdict.setText(transfer or "Press Measure transfer to test the table on the ticked sentences.")
+            self.pages.invite(self.verdict.text())
         else:
-            self.verdict.setText(f"{report.verdict} (Threshold {report.threshold:g}, {UNITS[report.metric]}.)")
+            self.verdict.setText(f"{report.verdict} (Threshold {general(report.threshold)}, {UNITS[report.metric]}.)")
         set_look(self.verdict, "muted" if report is None else "warning" if report.advised else "good")
 
 
@@ -211,12 +223,8 @@ def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:
         kind,
         one.sentence.voice,
         str(one.sentence.frames),
-        f"{one.velocity_error:.4f}",
-        f"{one.distance:.3f}",
+        fixed(one.velocity_error, 4),
+        fixed(one.distance, 3),
         f"{one.exceeding:.0%}",
         one.sentence.text,
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -19,12 +19,13 @@ from PySide6.QtWidgets import (
 from app.plotting.canvas import FigureCanvas
 from app.shell.tab_order import insert_after
 from app.shell.theme import Colours, set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox
 from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
+from app.widgets.scrolled import Scrolled
 from engine.errors import SettingError
 from engine.setting.knobs import Values, checked, defaults
 from engine.views import view as named
@@ -91,17 +92,14 @@ class ViewsPanel(QWidget):
         self.canvas.read.connect(self._read)
         self._reading = build.words("muted")
         self.caption = build.words(selectable=True)
-        said = build.named(QScrollArea(), "Caption")
-        said.setWidget(self.caption)
-        said.setWidgetResizable(True)
-        said.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        said = build.named(Scrolled(self.caption), "Caption")
+        said.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Arrow keys scroll it.
         said.setFixedHeight(round(3.6 * em))
         shown = build.column((self.canvas, 1), self._reading, said)
-        self._pages = Invited(shown)
+        self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
+        self.pages.offer(self.compute_button)
         outer = QVBoxLayout(self)
-        outer.addWidget(
-            build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self._pages, 1)], [17 * em, 50 * em], em)
-        )
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
@@ -224,7 +222,7 @@ class ViewsPanel(QWidget):
         if self.canvas.figure is not figure:
             self.canvas.show_figure(figure)
             self._reading.setText(_HINT)
-        self._pages.show_content(figure is not None)
+        self.pages.show_content(figure is not None)
         if figure is not None:
             self.caption.setText(figure.caption)
             made = figure.provenance
@@ -245,7 +243,7 @@ class ViewsPanel(QWidget):
         self._state.setText(says)
         set_look(self._state, "warning" if failure and says == failure else "muted")
         waiting = self._reason if running is None else ""
-        self._pages.invite(waiting or "Press Compute to run the model and draw the figure.")
+        self.pages.invite(waiting or "Press Compute to run the model and draw the figure.")
 
     def _change_knob(self, name: str, value: object) -> None:
         knobs = self.view.knobs(self._layers)

@@ -38,7 +38,7 @@ def loader() -> Callable[..., SpeechModel]:
 @pytest.fixture(scope="module")
 def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the small language model, its draft, its students and the measurement of its layers."""
-    return write_all(tmp_path_factory.mktemp("language"))
+    return write_all(tmp_path_factory.mktemp("language") / "model")
 
 
 @pytest.fixture(scope="module")

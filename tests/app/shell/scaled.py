@@ -14,6 +14,8 @@ from app.widgets.shrinkable import Shrinkable
 from engine.session.commands import Command
 
 SCREEN = QSize(1024, 700)
+DRAWERS = ("studies",)
+"""Panels that leave their room to the one above them."""
 
 
 class NoEngine:
@@ -51,6 +53,9 @@ def main(folder: Path) -> None:
                 beyond = inside.horizontalScrollBar().maximum()
                 if beyond:
                     print(f"{place.title} scrolls sideways by {beyond}")
+                below = inside.verticalScrollBar().maximum()
+                if below and place.name not in DRAWERS:
+                    print(f"{place.title} scrolls down by {below}")
     window.close()
     while not window.is_closed:
         application.processEvents()

@@ -57,6 +57,23 @@ def test_a_narrow_workspace_has_what_is_at_its_right_among_the_tabs_below(host: 
     qtbot.waitUntil(lambda: not docks["takes"].visibleRegion().isEmpty())
 
 
+def test_a_side_that_grew_is_not_covered_by_the_centre(host: QMainWindow, qtbot: QtBot) -> None:
+    docks = Docks(host, LISTEN, places_of(LISTEN))
+    docks.default_layout()
+    content = QWidget()
+    docks.put("setup", content)
+    qtbot.waitUntil(lambda: not docks["listen"].visibleRegion().isEmpty())
+    docks.keep_sides()
+    before = docks["setup"].width()
+    content.setMinimumWidth(before + 90)
+    qtbot.waitUntil(lambda: docks["setup"].width() >= before + 90)
+    host.layout().activate()
+    docks.keep_sides()
+    QTest.qWait(50)
+    setup, listen = docks["setup"].geometry(), docks["listen"].geometry()
+    assert setup.right() < listen.left(), "the centre begins where the side ends"
+
+
 def test_guests_are_shown_on_request(host: QMainWindow) -> None:
     docks = Docks(host, INSPECT, places_of(INSPECT))
     docks.default_layout()

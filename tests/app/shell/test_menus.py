@@ -26,7 +26,8 @@ MENUS = {
     "St&udies": """&New study…|Ctrl+N, &Open study…|Ctrl+Shift+U, Open study &folder…|Ctrl+Alt+U,
         Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -,
         &Use setting|Ctrl+J, &Write report|Ctrl+F5, &Close study|Ctrl+W""",
-    "&Help": "&First steps|Shift+F1, &Keyboard|F1, &Optional packages…, -, &About Paretone",
+    "&Help": """Take a &tour|Ctrl+F1, &First steps|Shift+F1, &Glossary|F1,
+        &Keyboard|Ctrl+Shift+F1, &Optional packages…, -, &About Paretone""",
 }
 """Entries by menu, with their shortcuts; a dash is a separator."""
 

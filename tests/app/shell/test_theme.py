@@ -72,3 +72,10 @@ def test_a_look_can_change_after_it_was_shown(theme: Theme, qtbot) -> None:
     assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.warning)
     set_look(label, "good")
     assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.good)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK])
+def test_a_chip_is_not_as_loud_as_a_button(colours: Colours) -> None:
+    """It says where the model runs, and nothing happens when it is pressed."""
+    chip = style_sheet(colours).partition('QLabel[look="chip"]')[2].partition("}")[0]
+    assert chip and colours.accent not in chip and "border" not in chip

@@ -78,7 +78,11 @@ def test_a_panel_is_entered_where_its_work_is_done(borrowed_window: MainWindow, 
     borrowed_window.activateWindow()
     qtbot.waitUntil(borrowed_window.isActiveWindow)
     borrowed_window.docks.go_to("strategy")
-    assert QApplication.focusWidget() is borrowed_window.panels["strategy"].grid
+    panel = borrowed_window.panels["strategy"]
+    assert panel.pages.is_empty and QApplication.focusWidget() is panel.pages.empty.buttons[0]
+    panel.pages.show_content(True)
+    borrowed_window.docks.go_to("strategy")
+    assert QApplication.focusWidget() is panel.grid
 
 
 def test_takes_are_kept_and_shown(borrowed_window: MainWindow, qtbot: QtBot) -> None:

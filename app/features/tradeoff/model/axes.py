@@ -11,6 +11,7 @@ from math import isfinite
 import numpy as np
 
 from app.features.tradeoff.model.points import LISTENING, PUBLISHED, TAKE, Point, technique_title
+from app.numbers import general
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER, METRICS, NEITHER
 from engine.models import catalogue
@@ -208,7 +209,7 @@ def values(points: Sequence[Point], one: TradeoffAxis, ratios: bool) -> np.ndarr
 
 def said(value: float, unit: str = "") -> str:
     """A value in words."""
-    text = f"{value:.3g}".replace("-", "−")
+    text = general(value, 3).replace("-", "−")
     return f"{text} {unit}" if unit else text
 
 

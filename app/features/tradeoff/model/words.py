@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from app.features.tradeoff.model.axes import AXES, TradeoffAxis, figure_text, said
 from app.features.tradeoff.model.points import STUDY, TAKE, Point
 from app.features.tradeoff.model.scene import PlotOptions, Scene
+from app.numbers import counted
 from app.state.differences import difference_words, setting_differences
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER
@@ -43,9 +44,9 @@ def origin(point: Point) -> str:
         sound = point.sounds[0]
         label = f"{point.remarks[0]}; " if point.remarks else ""
         return f"{label}a take of {point.model}: “{sound.text}”, {_voice(sound.voice)}, seed {sound.seed}"
-    takes = f"{point.finished} finished take{'' if point.finished == 1 else 's'}"
+    takes = counted(point.finished, "finished take", "finished takes")
     sentences = len({one.text for one in point.sounds})
-    return f"{point.source}: {takes} of {sentences} sentence{'' if sentences == 1 else 's'}, {point.model}"
+    return f"{point.source}: {takes} of {counted(sentences, 'sentence', 'sentences')}, {point.model}"
 
 
 def _voice(voice: str) -> str:
@@ -168,7 +169,7 @@ def _change(what: str, left: str, right: str, colour: str) -> str:
 def counts(shown: Scene) -> str:
     """Counts of shown points, in a line."""
     ghosts = len(shown.points) - shown.own
-    parts = [f"{shown.own} point{'' if shown.own == 1 else 's'}"]
+    parts = [counted(shown.own, "point", "points")]
     if shown.walk:
         parts.append(f"{len(shown.walk)} on the front")
     if shown.dominated:
@@ -188,5 +189,5 @@ def remarks(shown: Scene) -> tuple[str, ...]:
         reasons = "; ".join(
             f"{reason} ({count})" if len(shown.missing) > 1 else reason for reason, count in shown.missing
         )
-        found.append(f"{total} point{'' if total == 1 else 's'} not shown: {reasons}.")
+        found.append(f"{counted(total, 'point', 'points')} not shown: {reasons}.")
     return tuple(found)

@@ -51,7 +51,7 @@ def test_it_says_what_to_do_without_a_canvas(qtbot: QtBot) -> None:
     panel = DemaskingPanel(LIGHT)
     qtbot.addWidget(panel)
     panel.set_takes(take("Tokens"), None)
-    assert panel._pages.currentIndex() == 0 and panel.passage is None
+    assert panel.pages.currentIndex() == 0 and panel.passage is None
     panel.go_to(3)
     assert panel.grid.describe(0, 0) == ""
 

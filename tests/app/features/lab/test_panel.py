@@ -377,7 +377,7 @@ def test_ticks_and_listeners_outlive_news(panel: LabPanel, qtbot: QtBot) -> None
 def test_results_are_words_and_a_table(panel: LabPanel) -> None:
     shown = panel.results
     shown.show_results(())
-    assert "No listening test" in shown.page.toPlainText()
+    assert shown.pages.is_empty and "No listening test" in shown.pages.invitation.text()
     assert not shown.export_button.isEnabled()
     shown.show_results([("abx", results.result(abx_session("s", 9)))], ("One file is damaged.",))
     text = shown.page.toPlainText()
@@ -403,3 +403,11 @@ def test_the_line_seeks_by_a_click_and_loops_by_a_drag(qtbot: QtBot) -> None:
     QTest.mouseMove(line, middle - middle / 2)
     QTest.mouseRelease(line, Qt.MouseButton.LeftButton, pos=middle - middle / 2)
     assert drawn == [pytest.approx((1.0, 2.0), abs=0.05)]
+
+
+def test_controls_of_a_wide_window_are_no_wider_than_needed(panel: LabPanel, qtbot: QtBot) -> None:
+    panel.resize(2400, 900)
+    panel.show()
+    em = panel.fontMetrics().height()
+    assert panel.setup.method.width() < 40 * em
+    assert panel.setup.method.mapTo(panel, panel.setup.method.rect().topLeft()).x() < 4 * em, "where the eye begins"

@@ -234,6 +234,25 @@ def test_a_take_that_is_gone_is_a_sentence(window: MainWindow, qtbot: QtBot) -> 
     assert window.panels["lab"].setup.isVisible()
 
 
+def test_the_tour_leads_through_a_short_test(window: MainWindow, qtbot: QtBot) -> None:
+    compare(window)
+    window.action["tour"].trigger()
+    tour, lab = window.features["tour"], window.panels["lab"]
+    while tour.course.stop.name != "blind":
+        tour.card.next_button.click()
+    tour.card.help_button.click()
+    qtbot.waitUntil(lambda: lab.volume is not None, timeout=PATIENCE_MILLISECONDS)
+    lab.volume.begin_button.click()
+    assert (lab.setup.choice.length, lab.setup.choice.practice) == (4, 0)
+    qtbot.waitUntil(lambda: "answer" in tour.card.hint)
+    said = tour.card.said
+    assert not any(one in said for one in ("ditreducio", "DiTReducio", "baseline")), "nobody is told which is which"
+    while lab.trial is not None and not lab.trial.session.finished:
+        answer(window)
+    qtbot.waitUntil(lambda: tour.course.part is None, timeout=PATIENCE_MILLISECONDS)
+    tour.end()
+
+
 def test_closing_in_the_middle_of_a_test_leaves_its_trials(
     surroundings: NullSink, make_window: Callable[..., MainWindow], qtbot: QtBot
 ) -> None:

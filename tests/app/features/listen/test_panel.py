@@ -151,7 +151,7 @@ def test_a_take_that_is_given_up_is_drawn_no_longer(empty: Host, speech: np.ndar
     assert empty.plots._pictures[0] is not None
     empty.listen.end_take(False)
     assert empty.plots._pictures[0] is None
-    assert empty.plots._notes[0].textItem.toPlainText() == "Take A will appear here."
+    assert empty.plots.empty[0].isVisible() and empty.plots.empty[0].words.text() == "Take A will appear here."
 
 
 def test_a_sound_that_is_not_seen_here_has_no_playhead_here(panel: Host, speech: np.ndarray) -> None:

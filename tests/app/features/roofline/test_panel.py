@@ -67,10 +67,10 @@ def panel(qtbot: QtBot) -> RooflinePanel:
 def test_it_says_what_to_do_before_anything_is_measured(qtbot: QtBot) -> None:
     panel = RooflinePanel(LIGHT)
     qtbot.addWidget(panel)
-    assert "Press Measure A" in panel._pages.invitation.text()
+    assert "Press Measure A" in panel.pages.invitation.text()
     assert not panel.exports.isEnabled()
     panel.set_reasons("No model is loaded.", "No model is loaded.")
-    assert panel._pages.invitation.text() == "No model is loaded."
+    assert panel.pages.invitation.text() == "No model is loaded."
     assert not panel.measure_buttons["A"].isEnabled() and not panel.trace_button.isEnabled()
 
 
@@ -224,7 +224,7 @@ def test_another_model_puts_reports_away(panel: RooflinePanel) -> None:
     assert panel.reports["A"] is not None
     panel.set_model("other")
     assert panel.reports == {"A": None, "B": None}
-    assert panel._pages.currentIndex() == 0
+    assert panel.pages.currentIndex() == 0
 
 
 def test_plot_and_bars_are_copied_as_tables(panel: RooflinePanel) -> None:

@@ -148,6 +148,16 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
     assert candidate.setting.engaged("first_block").knobs["threshold"] == 0.2
 
 
+def test_the_setting_in_setup_keeps_an_option_that_the_study_changes_for_others() -> None:
+    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
+    usual = setting.options["steps"]
+    knobs = {knob.name: knob.default for knob in technique("first_block").knobs}
+    selected = setting.with_technique(Engaged("first_block", knobs))
+    made = definition(replace(FORM, options={"steps": 11}, selected=selected, varied=()))
+    (candidate,) = [one for one in parse(tomllib.loads(to_toml(made))).candidates if one.origin == "list"]
+    assert candidate.setting.options["steps"] == usual != 11
+
+
 def loaded(family: str, layers: int) -> ModelInfo:
     return ModelInfo("lm-mini", "Mine", family, "", "", "0" * 64, "", "cpu", "float32", 24000, layers, 1, 1, "test")
 

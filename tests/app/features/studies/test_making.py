@@ -162,7 +162,7 @@ def test_a_setting_is_used_with_its_strategy_table(
 def test_what_is_not_installed_is_said_where_it_would_be_used(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.studies.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("engine.extras.find_spec", lambda name: None)
     search = "[search]\ntrials = 2\n[search.space]\nsteps.steps = [2, 3]\n"
     path = tmp_path / "search.toml"
     path.write_text(f'sentences = ["One."]\n{search}', encoding="utf-8")

@@ -312,3 +312,10 @@ def test_the_take_that_plays_is_marked(panel: TakesPanel) -> None:
     assert model.index(1, 1).data(Qt.ItemDataRole.AccessibleTextRole).endswith("playing")
     panel.show_playing("")
     assert marked() == []
+
+
+def test_a_cell_without_text_says_something_to_screen_readers(panel: TakesPanel, library: Library) -> None:
+    model = panel.table.model()
+    spoken = [model.data(model.index(0, column), Qt.ItemDataRole.AccessibleTextRole) for column in range(len(COLUMNS))]
+    assert spoken[:2] == ["Not starred", "Neither A nor B"]
+    assert all(spoken)

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.transfer.panel import TransferPanel
 from app.shell.window import MainWindow
+from app.state.jobs import Kind
 from engine.models.base import Utterance
 from engine.techniques.ditreducio.requests import TransferRequest
 from tests.app.conftest import PATIENCE_MILLISECONDS
@@ -45,6 +46,18 @@ def test_a_table_is_measured_on_what_it_has_not_seen(panel: TransferPanel, windo
     qtbot.waitUntil(
         lambda: panel.table.rowCount() == 0 or window.features["strategy"].state.table.fingerprint == report.table
     )
+
+
+def test_while_it_is_measured_nothing_else_is_waited_for(
+    panel: TransferPanel, window: MainWindow, qtbot: QtBot
+) -> None:
+    window.features["strategy"].state.calibrate_on((panel.chosen[0],))
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    panel.transfer_button.click()
+    assert [job.kind for job in window.jobs.running] == [Kind.TRANSFER]
+    assert panel.transfer_button.toolTip() == "The transfer is being measured; press Esc to cancel."
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert panel.transfer_button.isEnabled()
 
 
 def test_several_sentences_give_one_table(panel: TransferPanel, window: MainWindow, qtbot: QtBot) -> None:

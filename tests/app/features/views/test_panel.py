@@ -80,8 +80,8 @@ def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
     panel.set_reason("The model is not loaded yet.")
     assert not panel.compute_button.isEnabled()
     assert panel.state == "The model is not loaded yet."
-    assert panel._pages.invitation.isVisible()
-    assert panel._pages.invitation.text() == "The model is not loaded yet."
+    assert panel.pages.invitation.isVisible()
+    assert panel.pages.invitation.text() == "The model is not loaded yet."
 
 
 def test_progress_and_cancel_are_there_while_it_runs(panel: ViewsPanel) -> None:

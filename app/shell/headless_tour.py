@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 1800
 """No single job of the tour may take longer."""
 
 
-async def tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str], None]) -> None:
+async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Callable[[str], None]) -> None:
     """Do the steps of the main job that make A and B, compare them, and export; leave everything in ``folder``.
 
     ``steps`` overrides the model's number of solver steps when it is not 0. Raises :class:`PlainError` with the reason

@@ -1,0 +1,59 @@
+"""Numbers as the window writes them: with the decimal sign of the user's language.
+
+Files, tables that are copied, the command line and reports keep the point.
+"""
+
+from __future__ import annotations
+
+import re
+
+_POINT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5})(\d+)\.(\d+)(?!\.?\d)")
+"""In a number; not in a version such as 1.2.3, nor in a paper's number such as 2509.09748."""
+_NARROW_SPACE = "\u202f"
+_sign = "."
+
+
+def use_sign(sign: str) -> None:
+    """From now on write this decimal sign."""
+    global _sign
+    _sign = sign
+
+
+def localised(text: str) -> str:
+    """Numbers that were written with a point, and what surrounds them."""
+    return text if _sign == "." else _POINT.sub(rf"\1{_sign}\2", text)
+
+
+def fixed(value: float, places: int) -> str:
+    """With ``places`` decimals."""
+    return localised(f"{value:.{places}f}")
+
+
+def signed(value: float, places: int) -> str:
+    """With ``places`` decimals, and a plus if it is not negative."""
+    return localised(f"{value:+.{places}f}")
+
+
+def percent(share: float, places: int) -> str:
+    """``share`` of 1 as a percentage."""
+    return localised(f"{share:.{places}%}")
+
+
+def general(value: float, digits: int = 6) -> str:
+    """With up to ``digits`` digits that count."""
+    return localised(f"{value:.{digits}g}")
+
+
+def grouped(value: float, digits: int) -> str:
+    """With up to ``digits`` digits that count, in groups of three."""
+    return _grouped(f"{value:,.{digits}g}")
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number of things, which are called ``one`` or ``many``: whole words, as no language only adds a letter."""
+    return f"{_grouped(f'{number:,}')} {one if number == 1 else many}"
+
+
+def _grouped(text: str) -> str:
+    """A comma between groups would be a decimal sign in other languages; those have a narrow space."""
+    return text if _sign == "." else text.replace(",", _NARROW_SPACE).replace(".", _sign)

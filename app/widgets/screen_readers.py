@@ -1,0 +1,32 @@
+"""What screen readers are told beyond what Qt tells them: sentences, and the roles of painted widgets."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from PySide6 import QtGui
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAccessible, QAccessibleInterface
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+
+_EVENT = getattr(QtGui, "QAccessibleAnnouncementEvent", None)
+"""Not every version of Qt has it."""
+PICTURE, CHART, GROUP = QAccessible.Role.Graphic, QAccessible.Role.Chart, QAccessible.Role.Grouping
+"""Roles for the class attribute ``screen_role`` of widgets for which Qt knows none."""
+
+
+def announce(widget: QWidget, sentence: str) -> None:
+    """Have screen readers say ``sentence``, on behalf of ``widget``."""
+    if _EVENT is not None and sentence:
+        QAccessible.updateAccessibility(_EVENT(widget, sentence))
+
+
+@cache
+def tell_roles() -> None:
+    """From now on tell screen readers the ``screen_role`` of widgets that have one; otherwise those are “filler”."""
+    QAccessible.installFactory(_with_role)
+
+
+def _with_role(_class_name: str, thing: QObject) -> QAccessibleInterface | None:
+    role = getattr(thing, "screen_role", None)
+    return QAccessibleWidget(thing, role) if role is not None and isinstance(thing, QWidget) else None

@@ -1,0 +1,47 @@
+"""Sounds that are played alone are equally loud."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from app.audio.deck import Deck
+from app.audio.player import Player
+from app.audio.sound import ALONE_LUFS, Sound
+from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness
+
+RATE = 24000
+
+
+def _tone(level: float) -> Sound:
+    time = np.arange(RATE) / RATE
+    return Sound((level * np.sin(2 * np.pi * 440 * time)).astype(np.float32), RATE, "A tone")
+
+
+@pytest.mark.parametrize("level", [0.02, 0.5])
+def test_soft_and_loud_ones_come_to_one_level(level: float) -> None:
+    sound = _tone(level)
+    assert integrated_loudness(sound.samples * sound.gain, RATE).lufs == pytest.approx(ALONE_LUFS, abs=0.05)
+
+
+def test_no_peak_is_clipped_for_it() -> None:
+    clicks = np.full(RATE, 1e-3, np.float32)
+    clicks[::2000] = 0.5
+    sound = Sound(clicks, RATE, "Clicks")
+    assert np.abs(clicks).max() * sound.gain <= 10 ** (HIGHEST_PEAK / 20) + 1e-6
+
+
+def test_silence_stays_silence() -> None:
+    assert Sound(np.zeros(RATE, np.float32), RATE, "Silence").gain == 1.0
+
+
+@pytest.mark.usefixtures("qapp")
+def test_the_player_takes_it_unless_loudness_is_not_matched() -> None:
+    player = Player()
+    deck = Deck(player)
+    sound = _tone(0.5)
+    deck.hear_sound(sound)
+    assert deck.gain == sound.gain < 1
+    deck.set_matching(False)
+    assert deck.gain == 1.0
+    deck.shut_down(wait=True)

@@ -1,0 +1,112 @@
+"""A view without content shows a sketch of it, a sentence, and a button that fills it, or says why it cannot."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from app.shell.theme import Scheme
+from app.shell.window import MainWindow
+from app.widgets import sketching
+from app.widgets.action_button import TwinButton
+from app.widgets.invitation import EmptyState, Invited
+from tests.app.conftest import PATIENCE_MILLISECONDS
+
+VIEWS = "strategy threshold attention transfer decoding demasking roofline views tradeoff studies takes training lab"
+"""Panels that begin empty; Listen has an empty state for each of A and B."""
+SKETCHES = (
+    sketching.cells(4, 6),
+    sketching.histogram(),
+    sketching.curves(2.0, -1.0),
+    sketching.front(),
+    sketching.waves(2),
+    sketching.rows((0.5, 0.5)),
+    sketching.tokens(),
+    sketching.bars(4),
+    sketching.diagonal(),
+)
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> tuple[str, ...]:
+    """After a take, Setup knows what others cost."""
+    return ("takes",)
+
+
+@pytest.mark.parametrize("name", VIEWS.split())
+def test_an_empty_view_shows_what_will_be_there_and_what_fills_it(name: str, shared_window: MainWindow) -> None:
+    found = shared_window.panels[name].findChildren(Invited)
+    assert found, "it has an empty state"
+    for one in found:
+        assert one.is_empty and one.invitation.text() and one.empty.sketch is not None
+        assert one.empty.buttons
+        for button in one.empty.buttons:
+            assert button.accessibleName() or button.text()
+            assert button.isEnabled() or len(button.toolTip()) > 10, "or it says why it cannot"
+
+
+def test_take_a_is_made_where_it_will_appear(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    of_a, of_b = window.panels["listen"].plots.empty
+    assert of_a.isVisible() and of_b.isVisible()
+    assert not of_b.buttons[0].isEnabled() and "calibrate" in of_b.buttons[0].toolTip().lower()
+    takes = window.panels["takes"].pages
+    assert takes.is_empty
+    of_a.buttons[0].click()
+    qtbot.waitUntil(lambda: window.state.comparison.take_a is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not of_a.isVisible() and of_b.isVisible(), timeout=PATIENCE_MILLISECONDS)
+    assert not takes.is_empty
+
+
+def test_views_are_filled_by_their_buttons(window: MainWindow, qtbot: QtBot) -> None:
+    strategy, threshold = window.panels["strategy"], window.panels["threshold"]
+    assert threshold.pages.is_empty
+    threshold.pages.empty.buttons[0].click()
+    qtbot.waitUntil(lambda: window.state.artefacts.at_hand and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert not strategy.pages.is_empty and not threshold.pages.is_empty
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+def test_sketches_are_faint_and_drawn_from_the_palette(scheme: Scheme, theme, qapp) -> None:
+    theme.apply(scheme)
+    ground = qapp.palette().window().color()
+    for sketch in SKETCHES:
+        image = QImage(320, 200, QImage.Format.Format_RGB32)
+        image.fill(ground)
+        with QPainter(image) as painter:
+            sketch(painter, QRectF(10, 10, 300, 180), sketching.ink(qapp.palette()))
+        seen = {image.pixelColor(x, y).lightness() for x in range(0, 320, 3) for y in range(200)}
+        assert len(seen) > 1, "something is drawn"
+        assert max(abs(one - ground.lightness()) for one in seen) < 90, "words stand out from it"
+
+
+def test_words_and_buttons_have_a_ground_of_their_own(qtbot: QtBot) -> None:
+    def black(painter: QPainter, area: QRectF, inks: sketching.Ink) -> None:
+        painter.fillRect(area.adjusted(-99, -99, 99, 99), Qt.GlobalColor.black)
+
+    empty = EmptyState(black, "Nothing yet.")
+    empty.offer(QPushButton("Fill"))
+    qtbot.addWidget(empty)
+    empty.resize(400, 200)
+    empty.show()
+    picture = empty.grab().toImage()
+    above = empty.words.geometry().center() - QPoint(0, empty.words.fontMetrics().height())
+    assert picture.pixelColor(2, 2).lightness() == 0
+    assert picture.pixelColor(above).lightness() > 0
+
+
+def test_a_twin_follows_its_button(qtbot: QtBot) -> None:
+    done: list[None] = []
+    button = QPushButton("&Go")
+    button.clicked.connect(lambda: done.append(None))
+    twin = TwinButton(button)
+    for one in (button, twin):
+        qtbot.addWidget(one)
+    twin.click()
+    assert done and twin.text() == "Go"
+    button.setEnabled(False)
+    button.setToolTip("Not now.")
+    assert not twin.isEnabled() and twin.toolTip() == "Not now."

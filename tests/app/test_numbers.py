@@ -1,0 +1,103 @@
+"""The window writes numbers with the decimal sign of the user's language; files keep the point."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractSpinBox, QHeaderView, QLabel, QTableView, QWidget
+from pytestqt.qtbot import QtBot
+
+import app
+from app import numbers
+from app.plotting.chart import Chart
+from app.plotting.frame import TickAxis
+from app.shell.window import MainWindow
+from app.widgets.boxes import DoubleSpinBox
+from tests.app.conftest import PATIENCE_MILLISECONDS
+
+WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
+"""A number with a point; not the version 1.2.3."""
+NAMES = re.compile(r"arXiv \d{4}\.\d{5}|<[^>]*>")
+"""What looks like one: papers, and sizes of rich text."""
+
+
+@pytest.fixture(autouse=True)
+def comma() -> Iterator[None]:
+    numbers.use_sign(",")
+    yield
+    numbers.use_sign(".")
+
+
+def test_numbers_in_every_form() -> None:
+    assert numbers.fixed(0.5, 2) == "0,50"
+    assert numbers.signed(0.25, 1) == "+0,2"
+    assert numbers.percent(0.125, 1) == "12,5%"
+    assert numbers.general(0.1) == "0,1" and numbers.general(3.0) == "3"
+    assert numbers.localised("w = 0.67 equals g = 2.03, in torch 2.13.0 (arXiv 2509.09748).") == (
+        "w = 0,67 equals g = 2,03, in torch 2.13.0 (arXiv 2509.09748)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, "0 pages"), (1, "1 page"), (2, "2 pages"), (1200, "1\u202f200 pages")]
+)
+def test_one_page_and_more(number: int, said: str) -> None:
+    assert numbers.counted(number, "page", "pages") == said
+
+
+def test_no_plural_is_made_by_adding_a_letter() -> None:
+    """Sentences are whole, so that they can be translated."""
+    added = re.compile(r"""(['"])\1 if [^}\n]* else (['"])s\2|(['"])s\3 if """)
+    found = [path for path in Path(app.__file__).parent.rglob("*.py") if added.search(path.read_text("utf-8"))]
+    assert not found
+
+
+def test_a_box_shows_a_comma_and_reads_both(qtbot: QtBot) -> None:
+    box = DoubleSpinBox(minimum=0.0, maximum=1.0, decimals=3, suffix=" s")
+    qtbot.addWidget(box)
+    box.setValue(0.15)
+    assert box.text() == "0,150 s"
+    for typed in ("0,25", "0.25"):
+        box.lineEdit().setText(typed)
+        box.interpretText()
+        assert box.value() == 0.25 and box.text() == "0,250 s"
+
+
+def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -> None:
+    """After a baseline, in every panel: labels, boxes, tables, axes and what screen readers are told."""
+    window.action.baseline.trigger()
+    qtbot.waitUntil(lambda: window.state.comparison.take_a is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    for place, _ in window.docks:
+        if place.name != "log":
+            window.docks.go_to(place.name)
+            qtbot.wait(50)
+    found = {text for text in _texts(window) if WITH_POINT.search(NAMES.sub("", text))}
+    assert not found
+    assert any("," in text for text in _texts(window.panels["meters"])), "there are numbers"
+
+
+def _texts(around: QWidget) -> Iterator[str]:
+    for one in around.findChildren(QWidget):
+        yield one.accessibleName()
+        yield one.accessibleDescription()
+        if isinstance(one, QLabel | QAbstractSpinBox):
+            yield one.text()
+        elif isinstance(one, QTableView):
+            yield from _cells(one)
+        elif isinstance(one, Chart):
+            for item in one.view.scene().items():
+                if isinstance(item, TickAxis) and item.isVisible():
+                    yield from item._spelled(item.size().width())
+
+
+def _cells(table: QTableView) -> Iterator[str]:
+    model = table.model()
+    assert not isinstance(model, QHeaderView)
+    for row in range(model.rowCount()):
+        for column in range(model.columnCount()):
+            yield str(model.index(row, column).data(Qt.ItemDataRole.DisplayRole) or "")

@@ -1,0 +1,139 @@
+"""The main job as a blind person does it: by keys and by what a screen reader says, in a window of its own process.
+
+Everything is read from the accessibility bus (AT-SPI), nothing from the window's code.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.screen import display, give_keyboard  # noqa: F401
+from tests.screen_reader import Accessible, ScreenReader, reading
+from tests.sound import NullSink, null_sink  # noqa: F401
+
+WORKSPACES = "Listen", "Inspect", "Explore", "Test", "Train"
+IDENTITIES = re.compile(r"baseline|pruning|F5|take [AB]\b|RTF|\bops\b", re.IGNORECASE)
+"""What tells one setting from another."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_main_job_by_ear(display: str, null_sink: NullSink, tmp_path: Path) -> None:  # noqa: F811
+    settings = tmp_path / "window.ini"
+    settings.write_text("[General]\ngreeted=true\n")  # Else it would speak before it is asked to.
+    command = [sys.executable, "-m", "app", "--data", str(tmp_path / "data"), "--settings", str(settings)]
+    with reading(command, {"DISPLAY": display}) as (reader, program):
+        reader.wait(lambda: _said(reader, "Loading the model: finished"), "the model was not loaded")
+        give_keyboard(display)
+        window = program.children()[0]
+        _choose(reader)
+        _make_both(reader)
+        _play(reader)
+        _weigh(reader)
+        _listen_blindly(reader, window)
+        _walk(reader, window)
+
+
+def _said(reader: ScreenReader, part: str) -> bool:
+    return any(part in one.text for one in reader.listen())
+
+
+def _choose(reader: ScreenReader) -> None:
+    """A model, a voice and a text, as lists and a field say them."""
+    assert reader.hear("Alt+1", "Model · F5 mini · combo box")
+    assert reader.hear("Down", "weights not installed", "change")
+    assert reader.hear("Up", "F5 mini", "change")
+    assert reader.reach("Voice · Anna")
+    assert reader.hear("Down", "Bella", "change")
+    assert "Text to speak · text" in reader.reach("Text to speak")
+    reader.press("Ctrl+A")
+    for key in "good":
+        reader.press(key)
+
+
+def _make_both(reader: ScreenReader) -> None:
+    """A without techniques, then B with one that was chosen; each end is announced."""
+    assert reader.hear("Ctrl+B", "Synthesising the baseline: finished", "announcement")
+    assert "checked" in reader.reach("Engage DiTReducio")
+    assert reader.hear("Space", "not checked", "state")
+    assert "A few well-placed steps instead of many" in reader.reach("Engage Step pruning")
+    assert reader.hear("Space", "checked", "state")
+    assert reader.hear("Ctrl+Return", "Synthesising with techniques: finished", "announcement")
+
+
+def _play(reader: ScreenReader) -> None:
+    """Play, and switch in the middle: what sounds is announced."""
+    assert reader.hear("Ctrl+2", "Inspect", "announcement")
+    assert reader.hear("Ctrl+1", "Listen", "announcement")
+    assert reader.reach("Listen · panel")
+    assert reader.hear("l", "Loop from", "announcement")
+    assert reader.hear("Ctrl+Space", "Playing: Take", "announcement")
+    first = "A" if _said(reader, "Playing: Take A") else "B"
+    assert reader.hear("x", f"Take {'B' if first == 'A' else 'A'}", "announcement")
+    assert reader.hear("s", "Paused", "announcement")
+    assert reader.hear("l", "Loop off", "announcement")
+
+
+def _weigh(reader: ScreenReader) -> None:
+    """Go from point to point of the trade-off."""
+    assert reader.hear("Ctrl+3", "Explore", "announcement")
+    assert "chart" in reader.reach("Trade-off plot")
+    point = reader.hear("Home", "RTF", "announcement")
+    assert point != reader.hear("End", "RTF", "announcement")
+
+
+def _listen_blindly(reader: ScreenReader, window: Accessible) -> None:
+    """Two trials of ABX, of which nothing is heard that says what X is, then out of it."""
+    assert reader.hear("Ctrl+4", "Method", "focus")
+    reader.reach("Number of trials")
+    reader.reach("Practice trials")
+    reader.press("Ctrl+A")
+    reader.press("0")
+    reader.reach("Begin")
+    assert "comfortable volume" in reader.hear("Space", "Volume", "focus")
+    before = len(reader.listen())
+    assert reader.hear("Return", "ABX · 1 of", "announcement")
+    for number in (1, 2):
+        for key in ("a", "b", "x"):
+            reader.press(key)
+        test = next(one for one in window.showing() if one.role == "panel" and one.name == "ABX")
+        reader.wait(lambda: "enabled" in _named(test, "X is A").states, "X was not heard")  # noqa: B023
+        assert not [one for one in map(Accessible.spoken, test.showing()) if IDENTITIES.search(one)]
+        assert reader.hear("1", f"ABX · {number + 1} of", "announcement")
+    said = [one.text for one in reader.listen()[before:]]
+    assert not [one for one in said if IDENTITIES.search(one)], said
+    reader.reach("Abandon the test")
+    reader.press("Space")
+    assert reader.hear("Space", "Listening test abandoned", "announcement")
+
+
+def _named(inside: Accessible, name: str) -> Accessible:
+    return next(one for one in inside.showing() if one.name == name)
+
+
+def _walk(reader: ScreenReader, window: Accessible) -> None:
+    """Everything in every workspace has a name and a role."""
+    unheard = []
+    for number, title in enumerate(WORKSPACES, 1):
+        reader.hear(f"Ctrl+{number}", title)
+        unheard += _unheard(window, title)
+    assert not unheard, "\n".join(unheard)
+
+
+def _unheard(window: Accessible, where: str) -> list[str]:
+    """What on the screen can have the focus without a name, or is painted without a role."""
+    found = []
+    for one in window.showing():
+        focusable, role = "focusable" in one.states, one.role
+        # A label without text has nothing to say.
+        if focusable and role != "label" and not (one.name or one.label):
+            found.append(f"{where}: a {role} that can have the focus has no name")
+        if role == "combo box" and not one.label:
+            found.append(f"{where}: nothing says what “{one.name}” chooses")
+        if role == "filler" and (focusable or (one.name and not one.label)):
+            found.append(f"{where}: “{one.name}” has no role")
+    return found
