@@ -52,12 +52,15 @@ class Deck(QObject):
         self._play_wanted = False
         self._lent = False
         self._late: Analysis | None = None
+        self._later_take = False
+        """Whether a take was set after the sound came into the player; takes set before it leave it there."""
 
     # --- Takes -------------------------------------------------------------------------------------------------------
     def set_take(self, side: str, take: Take | None) -> None:
         """Put ``take`` on side ``"A"`` or ``"B"``. It is analysed in a worker thread; ``analysed`` tells when."""
         if side not in SIDES:
             raise ValueError(f"a side is A or B, not {side!r}")
+        self._later_take |= take is not self.takes[side]
         self.takes[side] = take
         self._analyse()
 
@@ -99,10 +102,9 @@ class Deck(QObject):
             if self._loop is not None and self._loop[1] > self.duration:
                 self._put_loop(None)
             self._region = None if self._loop is None else self._region
-        if self.player.streaming or (self.sound is not None and self.player.busy):
+        if self.sound is None or self._later_take:
             self._load_pending = True
-        else:
-            self._load()
+            self.load_when_silent()
         if self._play_wanted:
             self._play_wanted = False
             self.player.play()
@@ -234,7 +236,7 @@ class Deck(QObject):
         if self._lent:
             return
         self._leave_takes()
-        self._load_pending = False
+        self._load_pending = self._later_take = False
         self.sound, self._envelope = sound, Envelope(sound.rate, sound.samples)
         self.player.load([(sound.samples, sound.rate)], [self.gain], alone=True)
         self.player.play()

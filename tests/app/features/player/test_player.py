@@ -246,6 +246,18 @@ def test_other_takes_wait_for_a_sound_that_plays(panel: Host, speech: np.ndarray
     assert panel.playing.now.key == "other"
 
 
+def test_takes_that_were_there_first_do_not_put_a_sound_away(empty: Host, speech: np.ndarray, qtbot) -> None:
+    deck, sound = empty.deck, Sound(speech[:RATE], RATE, "Study · point 7")
+    deck.set_take("A", take(speech, "first"))
+    assert deck.analyser.busy
+    with qtbot.waitSignal(deck.analysed):
+        deck.hear_sound(sound)
+    empty.playback.follow()
+    assert deck.sound is sound and empty.playing.now.title == sound.title, "its analysis came later, the take did not"
+    deck.choose("A")
+    assert deck.sound is None and empty.playing.now.key == "first"
+
+
 def test_waits_are_those_of_the_last_stream(empty: Host, speech: np.ndarray) -> None:
     deck = empty.deck
     for number in (1, 2):
