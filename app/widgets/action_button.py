@@ -18,10 +18,16 @@ class ActionButton(QPushButton):
         super().__init__(parent)
         self.action = action
         self._text = text
+        self._reason = ""
         if look:
             self.setProperty("look", look)
         self.clicked.connect(action.trigger)
         action.changed.connect(self._follow)
+        self._follow()
+
+    def set_reason(self, reason: str) -> None:
+        """Why it is disabled even if the action is enabled; ``""``: only the action decides."""
+        self._reason = reason
         self._follow()
 
     @Slot()
@@ -31,7 +37,7 @@ class ActionButton(QPushButton):
         self.setAccessibleName(self.text().replace("&", ""))
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
         tip = f"{action.statusTip()} ({keys})" if keys else action.statusTip()
-        build.allow(self, "" if action.isEnabled() else action.toolTip(), tip)
+        build.allow(self, self._reason or ("" if action.isEnabled() else action.toolTip()), tip)
 
 
 class TwinButton(QPushButton):

@@ -93,8 +93,8 @@ def front() -> Sketch:
         painter.drawPolyline(QPolygonF([_point(inside, x, 0.1 + 0.8 * y) for x, y in best]))
         for index, (x, y) in enumerate(best):
             _dot(painter, _point(inside, x, 0.1 + 0.8 * y), inks.accent)
-            for behind in (1, 2):
-                _dot(painter, _point(inside, x - 0.07 * behind, (0.1 + 0.8 * y) * (0.9 - 0.17 * behind)), inks.fill)
+            for echo in (1, 2):
+                _dot(painter, _point(inside, x - 0.07 * echo, (0.1 + 0.8 * y) * (0.9 - 0.17 * echo)), inks.fill)
             if index % 2:
                 _dot(painter, _point(inside, x - 0.04, 0.55 * y), inks.line)
 

@@ -22,7 +22,6 @@ from engine.bench.report import Report
 from engine.commands.comparison_sides import Side, prepare, typed_side
 from engine.errors import SettingError
 from engine.files import write_wav
-from engine.measure.bootstrap import bootstrap
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.evaluation.speakers import VoiceJudge
@@ -38,7 +37,6 @@ from engine.training.originals import decoder_copy
 NAME = "voices"
 FLOOR = "the decoder's copy"
 DEFAULT = "default"
-DRAWS = 2000
 DEFINITION = (
     "Predicted naturalness (DistillMOS, 1 to 5) of the model at its default settings, less that of the decoder's own "
     "copy of the same sentences in the same voices."
@@ -205,8 +203,7 @@ def _differences(takes: Takes, floor: Takes) -> np.ndarray:
 
 def _apart(takes: Takes, floor: Takes) -> Estimate:
     apart = _differences(takes, floor)
-    value, low, high = bootstrap(lambda drawn: drawn.mean(1), apart, draws=DRAWS)
-    return Estimate(value, low, high, len(takes), len(apart))
+    return estimate("naturalness", apart.tolist())
 
 
 def _standard_error(takes: Takes, floor: Takes) -> float:

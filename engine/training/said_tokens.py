@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,6 @@ from engine.front_end.natural.phones import PHONES
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.files.checkpoints import fingerprint
 from engine.models.minis.frames import token_phones
-from engine.models.minis.lm_mini.speech_tokenizer import SpeechTokenizer
 from engine.models.minis.natural.layout import HOP, SAMPLE_RATE
 from engine.models.minis.natural.said import NaturalVoice
 from engine.models.networks.quantised_mel import WEIGHT_FILE, QuantisedMel
@@ -24,6 +23,8 @@ from engine.training.natural_frames import voice_frames
 from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
 
 VOCABULARY = PhoneVocabulary(PHONES)
+TextOfFrames = Callable[[np.ndarray, int], np.ndarray]
+"""From one phone per latent frame, (n,), and the frames per token to one text token per token, (n // frames,)."""
 LONGEST = 700
 """Mel frames of the longest clips: all of them."""
 
@@ -41,30 +42,21 @@ def voices_of(clips: Iterable[NaturalClip]) -> dict[str, NaturalVoice]:
     return {voice: NaturalVoice.of(torch.cat(some)) for voice, some in frames.items()}
 
 
-class Said:
-    """What is said in the clips of a corpus, each apart from the voice that says it."""
+def said_tokens(
+    corpus: Corpus[NaturalClip], codec: QuantisedMel, folder: Path, work: Path, text: TextOfFrames = token_phones
+) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
+    """Clips to train a model of tokens on, and held-out ones: what is said in each, apart from the voice that says it.
 
-    def __init__(self, corpus: Corpus[NaturalClip]) -> None:
-        self.voices = voices_of((*corpus.training, *corpus.held_out))
-        """Every voice of the corpus, over all its clips."""
+    ``codec`` is the one in ``folder``; ``text`` gives the text of each token. The tokens are kept in ``work``.
+    """
+    voices = voices_of((*corpus.training, *corpus.held_out))
 
     @torch.inference_mode()
-    def codes(self, clip: NaturalClip, codec: QuantisedMel) -> np.ndarray:
-        """(n, …) int16: what is said in ``clip``."""
-        said: Tensor = self.voices[clip.voice].said(voice_frames(clip))
-        return codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy().astype(np.int16)
+    def tokens(clip: NaturalClip) -> SpokenTokens:
+        said: Tensor = voices[clip.voice].said(voice_frames(clip))
+        codes = codec.encode(said[None].to(codec.mel_mean.device))[0].cpu().numpy()
+        phones = text(frame_phones(clip), codec.config.stride)
+        return SpokenTokens(clip.voice, phones.astype(np.int16), codes.astype(np.int16))
 
-    def tokens(self, clip: NaturalClip, tokenizer: SpeechTokenizer) -> SpokenTokens:
-        """``clip`` as a language model sees it: one phone for every code."""
-        phones = token_phones(frame_phones(clip), tokenizer.config.stride)
-        return SpokenTokens(clip.voice, phones.astype(np.int16), self.codes(clip, tokenizer))
-
-
-def said_tokens(
-    corpus: Corpus[NaturalClip], tokenizer: SpeechTokenizer, folder: Path, work: Path
-) -> tuple[tuple[SpokenTokens, ...], tuple[SpokenTokens, ...]]:
-    """Clips to train a language model on, and held-out ones, by the ``tokenizer`` in ``folder``; they are kept in
-    ``work``."""
-    said = Said(corpus)
     kept = work / f"tokens-{fingerprint(folder / WEIGHT_FILE)[:12]}-{len(corpus.training)}"
-    return corpus_tokens(corpus, lambda clip: said.tokens(clip, tokenizer), kept, LONGEST)
+    return corpus_tokens(corpus, tokens, kept, LONGEST)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
 from app.features.views.presenter import ViewsPresenter
-from app.widgets import build
+from app.widgets.action_button import ActionButton
 from engine.models.base import LANGUAGE
 from engine.techniques.speculative.views import speculation
 
@@ -27,6 +27,7 @@ class DecodingPresenter(Presenter):
         self._features = services.features
         self._player = services.features.find(PlayerPresenter)
         self.decoding: DecodingPanel | None = None
+        self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
         self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
         services.state.comparison.changed.connect(self._show_takes)
 
@@ -37,7 +38,7 @@ class DecodingPresenter(Presenter):
         self.decoding.hear_wanted.connect(self._player.hear)
         self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(speculation.VIEW.name))
         self.decoding.follow(self._state.playing, self._state.coming)
-        self.decoding.pages.empty.add(build.button("Make take A", self._actions.baseline.trigger, look="primary"))
+        self.decoding.pages.empty.add(self._make)
         self._show_takes()
         self.refresh()
         return self.decoding
@@ -47,9 +48,7 @@ class DecodingPresenter(Presenter):
             return
         entry = self._state.selection.entry
         strange = "" if entry.family == LANGUAGE else f"{entry.title} has no tokens: choose another model in Setup."
-        baseline = self._actions.baseline
-        make = self.decoding.pages.empty.buttons[0]
-        build.allow(make, strange or ("" if baseline.isEnabled() else baseline.toolTip()), baseline.statusTip())
+        self._make.set_reason(strange)
 
     @Slot()
     def _show_takes(self) -> None:

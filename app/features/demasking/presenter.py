@@ -13,7 +13,7 @@ from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
 from app.state.jobs import Kind
 from app.state.playing import take_title
-from app.widgets import build
+from app.widgets.action_button import ActionButton
 from engine.errors import SettingError
 from engine.models.base import MASKED, Voice
 from engine.session.commands import DecodePartial
@@ -34,6 +34,7 @@ class DemaskingPresenter(Presenter):
         self._asked: tuple[str, Take, float] | None = None
         """The side and the take of which a part is decoded, and where in it that begins, in seconds."""
         self.demasking: DemaskingPanel | None = None
+        self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
         self.later: dict[str, Callable[[], QWidget]] = {"demasking": self._build_demasking}
         services.state.comparison.changed.connect(self._show_takes)
 
@@ -42,9 +43,7 @@ class DemaskingPresenter(Presenter):
             return
         entry = self._state.selection.entry
         strange = "" if entry.family == MASKED else f"{entry.title} has no canvas: choose another model in Setup."
-        baseline = self._actions.baseline
-        make = self.demasking.pages.empty.buttons[0]
-        build.allow(make, strange or ("" if baseline.isEnabled() else baseline.toolTip()), baseline.statusTip())
+        self._make.set_reason(strange)
         waiting = self._state.jobs.why_wait
         reasons = (
             self._why_not(one) or waiting for one in (self._state.comparison.take_a, self._state.comparison.take_b)
@@ -88,7 +87,7 @@ class DemaskingPresenter(Presenter):
             lambda side, passage, step: self._actions.attempt(lambda: self.decode(side, passage, step))
         )
         self.demasking.follow(self._state.playing, self._state.coming)
-        self.demasking.pages.empty.add(build.button("Make take A", self._actions.baseline.trigger, look="primary"))
+        self.demasking.pages.empty.add(self._make)
         self._show_takes()
         self.refresh()
         return self.demasking

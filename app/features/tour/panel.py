@@ -19,9 +19,9 @@ class TourCard(QGroupBox):
     """One stop: a title, a sentence or two, what to press, and the buttons. Methods in, signals out."""
 
     went = Signal(int)
-    """The user wants to go so many stops further."""
+    """Go this many stops further."""
     help_wanted = Signal()
-    """The user wants it done."""
+    """Do what the stop asks."""
     end_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -1,26 +1,26 @@
-"""Where the tour's card is: near what it speaks of, over as little of it as can be."""
+"""Where the tour's card stands: near its target, and covering as little of it as possible."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QSize
 
 _GAP = 14
-"""Pixels between the card and what it speaks of."""
+"""Pixels between the card and its target."""
 
 
 def placed(card: QSize, target: QRect, room: QRect) -> QPoint:
-    """The corner of a ``card`` that stays within ``room`` and covers as little as can be of ``target``, near it."""
+    """Upper left corner of a ``card`` within ``room``, near ``target`` and covering as little of it as possible."""
     rows = (target.top(), target.center().y() - card.height() // 2, target.bottom() + 1 - card.height())
     columns = (target.left(), target.center().x() - card.width() // 2, target.right() + 1 - card.width())
-    beside = [(x, y) for x in (target.right() + _GAP, target.left() - _GAP - card.width()) for y in rows]
-    above = [(x, y) for y in (target.bottom() + _GAP, target.top() - _GAP - card.height()) for x in columns]
+    sides = [(x, y) for x in (target.right() + _GAP, target.left() - _GAP - card.width()) for y in rows]
+    ends = [(x, y) for y in (target.bottom() + _GAP, target.top() - _GAP - card.height()) for x in columns]
     most = QPoint(room.right() + 1 - card.width(), room.bottom() + 1 - card.height())
 
-    def kept(x: int, y: int) -> QRect:
+    def inside(x: int, y: int) -> QRect:
         return QRect(QPoint(max(min(x, most.x()), room.left()), max(min(y, most.y()), room.top())), card)
 
     corners = [(x, y) for x in (room.left(), most.x()) for y in (most.y(), room.top())]
-    found = [kept(x, y) for x, y in (*beside, *above, *corners)]
+    found = [inside(x, y) for x, y in (*sides, *ends, *corners)]
 
     def cost(one: QRect) -> tuple[int, int]:
         covered = one.intersected(target)

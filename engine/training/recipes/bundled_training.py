@@ -37,8 +37,8 @@ class BundledTraining:
     corpus: Path | None = None
     """Folder of the corpus; ``None`` for ``voice-corpus`` next to the work folder."""
     codec: Path | None = None
-    """Exported codec that the recipe needs; ``None`` for that in ``export`` of its own recipe's work folder, next to
-    the work folder."""
+    """Folder of the exported codec; ``None`` for ``export`` in the work folder of the codec's own recipe, next to this
+    one."""
     half_precision: bool = False
     rate_scale: float = 1.0
     """Factor on all learning rates."""

@@ -32,8 +32,8 @@ from engine.training.recipes.bundled_recipe import BundledOptions, BundledRecipe
 from engine.training.recipes.export_minis import copy_codec, transformer_entries, write_mini
 from engine.training.recipes.initialising import begin_as_nothing
 from engine.training.recipes.masked_canvases import Canvases, CanvasOptions, Joined, draw, layer
-from engine.training.said_tokens import LONGEST, VOCABULARY, Said, frame_phones
-from engine.training.spoken_tokens import SpokenTokens, corpus_tokens
+from engine.training.said_tokens import VOCABULARY, said_tokens
+from engine.training.spoken_tokens import SpokenTokens
 
 SMALL_OMNI = Qwen3Config(
     hidden=256,
@@ -100,9 +100,7 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         self.codec = codec
         self._codec_fingerprint = fingerprint(codec / WEIGHT_FILE)
         model = read_quantised_mel(codec, ResidualCodec, device)
-        kept = work / f"codes-{self._codec_fingerprint[:12]}-{len(corpus.training)}"
-        said = Said(corpus)
-        clips, self._held_out = corpus_tokens(corpus, lambda clip: encoded(clip, said, model), kept, LONGEST)
+        clips, self._held_out = said_tokens(corpus, model, codec, work, LAYOUT.text)
         sizes = model.config
         weights = torch.tensor(CODEBOOK_WEIGHTS[: sizes.codebooks], dtype=torch.float32, device=device)
         self._weights = weights / weights.sum()
@@ -158,12 +156,6 @@ class NaturalOmni(BundledRecipe[OmniOptions, SpokenTokens, MaskedNetwork]):
         config = _described(network.config)
         write_mini(folder, official_tensors(network), self.steps, config, LAYOUT.as_dict())
         copy_codec(self.codec, folder / CODEC)
-
-
-def encoded(clip: NaturalClip, said: Said, codec: ResidualCodec) -> SpokenTokens:
-    """Codes of a clip of the corpus, with the text token of each frame."""
-    text = LAYOUT.text(frame_phones(clip), codec.config.stride)
-    return SpokenTokens(clip.voice, text.astype(np.int16), said.codes(clip, codec))
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from engine.training.natural_frames import voice_frames
 from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm, layout_of
 from engine.training.recipes.natural_omni import LAYOUT, SMALL_OMNI, NaturalOmni
 from engine.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
-from engine.training.said_tokens import VOCABULARY, Said
+from engine.training.said_tokens import VOCABULARY, voices_of
 from engine.training.session import LOG
 from tests.engine.training.recipes.natural_models import CPU, codec, lm, omni, tokenizer  # noqa: F401
 from tests.engine.training.toy_natural import toy_natural_corpus
@@ -35,10 +35,10 @@ def test_tokens_and_phones_lie_beside_each_other(tokenizer: Path, codec: Path, t
 
 
 def test_what_is_said_is_told_apart_from_the_pitch_of_the_whole_voice():
-    said = Said(toy_natural_corpus())
-    some = [clip for clip in toy_natural_corpus().training if clip.voice == "v001"]
+    clips = toy_natural_corpus().training
+    some = [clip for clip in clips if clip.voice == "v001"]
     whole = NaturalVoice.of(torch.cat([voice_frames(clip) for clip in some]))
-    assert said.voices["v001"] == whole
+    assert voices_of(clips)["v001"] == whole
 
 
 def test_the_exports_say_what_their_ids_mean_and_hold_their_codecs(tokenizer: Path, codec: Path, tmp_path: Path):  # noqa: F811
