@@ -12,7 +12,7 @@ from app.plotting import reading
 from app.plotting.chart import Chart
 from app.plotting.frame import Frame, pen
 from app.plotting.plots import ColourScale, PanelLayers, ends_of, legend_text
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.scatter import Dimension
 from engine.views.figure import COLUMNS, Bars, Figure, HeatMap, Lines, Panel
 

@@ -25,7 +25,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.numbers import fixed
 from app.plotting.cursor_canvas import ACTIVATING, CursorCanvas
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import text_font
 
 _MOVES = {
     Qt.Key.Key_Left: (0, -1),
@@ -264,9 +265,8 @@ class CellGrid(CursorCanvas):
         size = min(int(room * 0.72), int(self.fontMetrics().height() * 0.8))
         if size < max(7, int(self.fontMetrics().height() * 0.45)):
             return None
-        font = self.font()
+        font = text_font(self.font(), strong=True)
         font.setPixelSize(size)
-        font.setBold(True)
         return font
 
     # --- Mouse and keys ----------------------------------------------------------------------------------------------

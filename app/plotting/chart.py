@@ -22,7 +22,7 @@ from app.plotting.frame import Frame, pen
 from app.plotting.scaled_view import ScaledView
 from app.plotting.table_twin import TableTwin
 from app.shell import file_dialogs
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.errors import PlainError
 
 _ON_TOP = 1000.0

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.numbers import general
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets.screen_readers import PICTURE
 
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent, QKeyEvent, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets.screen_readers import CHART
 
 ACTIVATING = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)

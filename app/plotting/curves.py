@@ -16,7 +16,7 @@ from app.plotting.chart import Chart
 from app.plotting.frame import Frame, pen
 from app.plotting.layers import Shape, Shapes
 from app.plotting.points import Points
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.glyphs import SHAPES, Glyph
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QGraphicsSimpleTextItem, QStyleOptionGraphicsItem,
 
 from app.numbers import localised
 from app.plotting.bare_axis import BareAxis
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.scales import Scale, tick_text
 from engine.figures.scatter import Dimension
 

@@ -7,7 +7,7 @@ import math
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPixmap, QPolygonF
 
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.glyphs import DOTTED, HOLLOW, Glyph, corners
 
 _DOTTED_ALPHA, _HOLLOW_ALPHA = 210, 60

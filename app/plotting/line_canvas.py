@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.plotting.cursor_canvas import CursorCanvas
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 
 
 class LineCanvas(CursorCanvas):

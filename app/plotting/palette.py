@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
 
-from app.shell.theme import DARK, Colours
+from app.shell.colours import DARK, Colours
 from engine.figures.glyphs import CELLS_DARK, CELLS_LIGHT, SERIES_DARK, SERIES_LIGHT
 
 DASHES = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DashDotLine, Qt.PenStyle.DotLine)

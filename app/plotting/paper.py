@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 from app.plotting import files
 from app.plotting.canvas import FigureCanvas
 from app.plotting.sheet import Sheet
-from app.shell.theme import LIGHT, Colours
+from app.shell.colours import LIGHT, Colours
 from engine.views.figure import Figure
 
 PANEL = QSize(460, 330)

@@ -18,7 +18,7 @@ from app.plotting.palette import DASHES, category_colours, magnitude_map, series
 from app.plotting.points import Beams, IntervalMark, Rings
 from app.plotting.reading import GROUP_WIDTH, bar_centre
 from app.plotting.words import Entry, Legend
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.views.figure import Bars, HeatMap, Lines, Panel

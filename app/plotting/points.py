@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
 
 from app.plotting.frame import Frame
 from app.plotting.glyphs import paint_glyph, sprite
 from app.plotting.layers import Layer, StaticLayers
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import text_font
 from engine.figures.glyphs import Glyph
 
 _DIM = 0.22
@@ -200,8 +201,7 @@ class Badges(Layer):
         """Radius of the points."""
 
     def draw(self, painter: QPainter) -> None:
-        font = QFont(self.frame.font())
-        font.setBold(True)
+        font = text_font(self.frame.font(), strong=True)
         painter.setFont(font)
         metrics, em = QFontMetricsF(font), self.frame.em
         for one in self.badges():

@@ -15,6 +15,7 @@ from app.plotting.layers import Shape, Shapes, StaticLayers
 from app.plotting.points import Points, Whiskers
 from app.plotting.sections import EVERYTHING, Sections
 from app.plotting.words import Label, Labels, next_to
+from app.shell.metrics import SMALL
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension, Scatter
 
@@ -39,7 +40,7 @@ class ScatterLayers:
         still = StaticLayers(frame, 1)
         self._front, self._lines = Shapes(frame, 1, still), Shapes(frame, 2, still)
         self._whiskers, self._points = Whiskers(frame, 3, still), Points(frame, 4, still)
-        self._names = Labels(frame, 5, still, share=0.88)
+        self._names = Labels(frame, 5, still, share=SMALL)
         self._names.labels, self._names.covers, self._names.taken = self._labels, self._covers, self._steps
         frame.changed.connect(self._locate)
         self.px = self.py = np.empty((0,))

@@ -13,7 +13,7 @@ from app.plotting import files
 from app.plotting.chart import Chart
 from app.plotting.files import Paint
 from app.plotting.glyphs import paint_glyph
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.glyphs import Glyph
 
 _TITLE, _PLAIN, _FINE = 17, 14, 12
@@ -37,7 +37,7 @@ class Sheet:
         """The font in this size."""
         found = QFont(self._font)
         found.setPixelSize(pixels)
-        found.setBold(bold)
+        found.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
         return found
 
     @property

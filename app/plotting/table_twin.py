@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QTableWidget, QTableWidgetItem, QWidget
+
+from app.widgets.layouts import VBoxLayout
 
 _WIDEST = 24
 """Greatest initial width of a column, in heights of the font."""
@@ -19,7 +21,7 @@ class TableTwin(QWidget):
         self.table = QTableWidget()
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.verticalHeader().hide()
-        column = QVBoxLayout(self)
+        column = VBoxLayout(self)
         column.addWidget(self.table)
         self.setFocusProxy(self.table)
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.plotting.chart import Chart
 from app.plotting.sections import EVERYTHING, Sections, Wholes, axes_at, moved, with_place, zoomed
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 
 NEARER = (Qt.Key.Key_Plus, Qt.Key.Key_Equal)
 _ZOOMS = (*NEARER, Qt.Key.Key_Minus, Qt.Key.Key_0)

@@ -9,14 +9,15 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QSizePolicy,
     QWidget,
 )
 
+from app.shell.metrics import GAP, NEAR
 from app.widgets.cross_button import cross_button
+from app.widgets.layouts import HBoxLayout
 
 
 class Banner(QFrame):
@@ -38,9 +39,9 @@ class Banner(QFrame):
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         close = cross_button("Dismiss the message", "Dismiss this message")
         close.clicked.connect(self.dismiss)
-        self._row = layout = QHBoxLayout(self)
-        layout.setContentsMargins(10, 4, 6, 4)
-        self._answers = QHBoxLayout()
+        self._row = layout = HBoxLayout(self)
+        layout.setContentsMargins(GAP, NEAR, NEAR, NEAR)
+        self._answers = HBoxLayout()
         self.answers: tuple[QPushButton, ...] = ()
         """The buttons that answer the question shown, in the order of its choices."""
         layout.addWidget(self._text, 1)

@@ -69,7 +69,7 @@ def measured(library: Library) -> list[tuple[str, float, float, float]]:
     from PySide6.QtWidgets import QApplication
 
     from app.features.takes.panel import TakesPanel
-    from app.shell.theme import LIGHT
+    from app.shell.colours import LIGHT
 
     application = QApplication.instance() or QApplication([])
     panels: list[TakesPanel] = []

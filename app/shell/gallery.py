@@ -15,14 +15,15 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QToolBar,
     QToolButton,
-    QVBoxLayout,
     QWidget,
     QWidgetAction,
 )
 
+from app.shell.colours import Colours
 from app.shell.docks import Docks
+from app.shell.metrics import NEAR, TIGHT
 from app.shell.places import Region
-from app.shell.theme import Colours
+from app.widgets.layouts import VBoxLayout
 from app.widgets.screen_readers import GROUP
 from app.widgets.scrolled import Scrolled
 
@@ -46,9 +47,9 @@ class Gallery(QWidget):
         self.setAccessibleName(f"Views of {docks.workspace.title}")
         self.cards: dict[str, QToolButton] = {}
         group = QButtonGroup(self, exclusive=True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 2, 0)
-        column.setSpacing(4)
+        column = VBoxLayout(self)
+        column.setContentsMargins(0, 0, TIGHT, 0)
+        column.setSpacing(NEAR)
         nothing = QPixmap(_WIDTH, _HEIGHT)
         nothing.fill(Qt.GlobalColor.transparent)
         for place in docks.places:

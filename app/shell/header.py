@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QAction, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
 
 from app.numbers import fixed
+from app.shell.metrics import GAP, NEAR
 from app.state.app_state import AppState
 from app.state.differences import technique_text
 from app.state.jobs import Job, Outcome
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout
 from app.widgets.screen_readers import GROUP
 from engine.models import catalogue
 from engine.session.events import Telemetry
@@ -57,9 +59,9 @@ class Header(QWidget):
         self.cancel.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.cancel.setProperty("look", "step")
         self.cancel.setAccessibleName("Cancel")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(2, 0, 2, 0)
-        row.setSpacing(self.fontMetrics().height() // 2)
+        row = HBoxLayout(self)
+        row.setContentsMargins(NEAR, 0, NEAR, 0)
+        row.setSpacing(GAP)
         for part in (self.model, self.voice, self.setting):
             row.addWidget(part)
         row.addStretch(1)

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QMainWindow, QMenu, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QMainWindow, QMenu, QTextBrowser, QWidget
 
 from app.features.feature import Feature, main_job
 from app.widgets import build
+from app.widgets.layouts import VBoxLayout
 from engine import __version__
 
+_PAGE_WIDTH, _PAGE_HEIGHT = 34, 36
+"""Of a page, at most, in heights of the font."""
 _EVERYWHERE = (
     ("Plots: copy as table; show as table", "Ctrl+C; T"),
     ("Everywhere: next and previous control", "Tab, Shift+Tab"),
@@ -87,9 +90,12 @@ def _show_page(window: QWidget, title: str, html: str) -> None:
     page.setHtml(html)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
     buttons.rejected.connect(dialog.close)
-    layout = QVBoxLayout(dialog)
+    layout = VBoxLayout(dialog)
     layout.addWidget(page)
     layout.addWidget(buttons)
     unit = window.fontMetrics().height()
-    dialog.resize(unit * 34, unit * 36)
+    width, most = unit * _PAGE_WIDTH, unit * _PAGE_HEIGHT
+    page.document().setTextWidth(width - 4 * unit)
+    # As high as the text, if that is short; long pages scroll.
+    dialog.resize(width, min(round(page.document().size().height()) + 6 * unit, most))
     dialog.open()

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
+from app.shell.colours import Colours
 from app.shell.icons import icon
+from app.shell.metrics import TIGHT
 from app.shell.places import Workspace
-from app.shell.theme import Colours, palette
+from app.shell.theme import palette
+from app.widgets.layouts import VBoxLayout
 from app.widgets.screen_readers import GROUP
 
 
@@ -23,9 +26,9 @@ class Rail(QWidget):
         super().__init__(parent)
         self.setAccessibleName("Workspaces")
         self.buttons: dict[Workspace, QToolButton] = {}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 2, 0, 2)
-        layout.setSpacing(2)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(0, TIGHT, 0, TIGHT)
+        layout.setSpacing(TIGHT)
         em = self.fontMetrics().height()
         for workspace, action in actions.items():
             # Not its default action, whose tip and icon are the menu's.

@@ -13,11 +13,11 @@ from PySide6.QtCore import QObject, QSettings, QSize, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QStackedWidget, QToolBar, QWidget, QWidgetAction
 from shiboken6 import isValid
 
+from app.shell.colours import Colours
 from app.shell.docks import Docks
 from app.shell.gallery import Gallery
 from app.shell.places import DOCKED, WORKSPACES, Place, Region, Workspace
 from app.shell.regions import enter
-from app.shell.theme import Colours
 
 
 @runtime_checkable

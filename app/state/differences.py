@@ -138,10 +138,15 @@ def setting_text(setting: Setting) -> str:
 def changed_options(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
     """Those of a model's ``options`` that differ from its own, each by its title, for example ``Guidance 1``."""
     usual = entry.options_with()
+    return option_words(entry, {name: value for name, value in options.items() if value != usual.get(name)})
+
+
+def option_words(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
+    """Those of ``options`` that the model has, each by its title."""
     return tuple(
         f"{knob.title} {_option_text([knob], _shown(options[knob.name]))}"
         for knob in entry.options
-        if knob.name in options and options[knob.name] != usual[knob.name]
+        if knob.name in options
     )
 
 

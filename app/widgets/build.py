@@ -10,17 +10,16 @@ from PySide6.QtGui import QAction, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QLayout,
     QPushButton,
     QSizePolicy,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.widgets.boxes import ComboBox
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 
 Do = Callable[..., object] | SignalInstance
 Part = QWidget | QLayout
@@ -51,7 +50,7 @@ def label(
     selectable: bool = False,
     yielding: bool = False,
 ) -> Label:
-    """``look``: see :func:`app.shell.theme.style_sheet`; ``name``: for screen readers; ``selectable``: by the mouse,
+    """``look``: see :func:`app.shell.style.style_sheet`; ``name``: for screen readers; ``selectable``: by the mouse,
     for copying; ``yielding``: cut off rather than widens its panel."""
     made = Label(wordWrap=wrapped)
     if look:
@@ -118,14 +117,14 @@ def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLa
 def column(*parts: Part | tuple[Part, int]) -> QWidget:
     """One below the other."""
     made = QWidget()
-    fill(QVBoxLayout(made), parts)
+    fill(VBoxLayout(made), parts)
     return made
 
 
 def row(*parts: Part | tuple[Part, int]) -> QWidget:
     """One to the right of the other."""
     made = QWidget()
-    fill(QHBoxLayout(made), parts)
+    fill(HBoxLayout(made), parts)
     return made
 
 

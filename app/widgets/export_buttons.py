@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.shell.file_dialogs import PLOTS
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout
 
 
 class ExportButtons(QWidget):
@@ -19,7 +20,7 @@ class ExportButtons(QWidget):
         """``what`` is saved: "the figure"."""
         super().__init__(parent)
         self.buttons: dict[str, QPushButton] = {}
-        row = QHBoxLayout(self)
+        row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for ending in PLOTS:
             button = build.button(

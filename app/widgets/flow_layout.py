@@ -10,11 +10,13 @@ from PySide6.QtCore import QEvent, QRect, QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.shell.metrics import NEAR
+
 
 class Flow(QWidget):
     """As wide as there is room for; its height follows."""
 
-    def __init__(self, spacing: int = 4, parent: QWidget | None = None) -> None:
+    def __init__(self, spacing: int = NEAR, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._spacing = spacing
         self._row: list[QWidget] = []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
 
 from app.state.installing import Installing
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout
 from engine import extras
 from engine.errors import PlainError
 from engine.extras import Extra
@@ -23,7 +24,7 @@ class InstallOffer(QWidget):
         self.said = QLabel()
         self.said.setProperty("look", "muted")
         self.said.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        build.fill(QHBoxLayout(self), [self.button, (self.said, 1)])
+        build.fill(HBoxLayout(self), [self.button, (self.said, 1)])
         self.hide()
 
     def follow(self, installing: Installing) -> None:

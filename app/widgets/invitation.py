@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPalette
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
+from app.shell.metrics import BROAD
 from app.widgets.action_button import ActionButton, TwinButton
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.sketching import Sketch, ink
 
-_AROUND = 14
+_AROUND = BROAD
 """Pixels between the words and the sketch."""
 _FIRST = 2
 """Place of the first button, after the words."""
@@ -34,9 +36,9 @@ class EmptyState(QWidget):
         self.words.setProperty("look", "muted")
         self.buttons: list[QPushButton] = []
         """Those that fill the view."""
-        self._middle = QHBoxLayout(self) if in_a_line else QVBoxLayout(self)
+        self._middle = HBoxLayout(self) if in_a_line else VBoxLayout(self)
         high = 0 if in_a_line else _AROUND
-        self._middle.setContentsMargins(2 * _AROUND, high, 2 * _AROUND, high)
+        self._middle.setContentsMargins(_AROUND, high, _AROUND, high)
         self._middle.addStretch(1)
         self._middle.addWidget(self.words)
         self._middle.addStretch(1)
@@ -122,7 +124,7 @@ class _Page(QWidget):
     def __init__(self, content: QWidget) -> None:
         super().__init__()
         self._content = content
-        column = QVBoxLayout(self)
+        column = VBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(content)
 

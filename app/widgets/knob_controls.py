@@ -10,18 +10,18 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QGridLayout,
     QLineEdit,
     QSpinBox,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.numbers import localised
 from app.shell.entries import TERM
+from app.shell.metrics import NEAR
 from app.widgets import build
 from app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
+from app.widgets.layouts import GridLayout, VBoxLayout
 from engine.setting.knobs import Choice, Effect, Knob, Number, Switch
 
 _FAR = 2**31 - 1
@@ -50,8 +50,9 @@ class _Rows(QWidget):
         super().__init__()
         self.editors: dict[str, QWidget] = {}
         self.resets: dict[str, QToolButton] = {}
-        self.grid = QGridLayout(self)
+        self.grid = GridLayout(self)
         self.grid.setContentsMargins(0, 0, 0, 0)
+        self.grid.setHorizontalSpacing(NEAR)
         self.grid.setColumnStretch(1, 1)
 
 
@@ -73,7 +74,7 @@ class KnobControls(QWidget):
         self._defaults: dict[str, object] = {}
         self._rows = _Rows()
         self._kept: dict[object, _Rows] = {((), ()): self._rows}
-        self._column = QVBoxLayout(self)
+        self._column = VBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.addWidget(self._rows)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from app.numbers import counted
+from app.shell.colours import Colours
 from app.shell.icons import pixmap
-from app.shell.theme import Colours, set_look
+from app.shell.metrics import GAP, NEAR
+from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout
 
 
 class Caution(QWidget):
@@ -17,7 +20,7 @@ class Caution(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, visible=False)
         self._icon, self._text = QLabel(), build.words("warning", name="Warning")
-        row = QHBoxLayout(self)
+        row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.addWidget(self._icon)
         row.addWidget(self._text, 1)
@@ -44,8 +47,8 @@ class DeviceProblem(QFrame):
         self.setProperty("level", "warning")
         self._icon, self._text = QLabel(), build.words(name="Audio device")
         self._retry = build.button("Reco&nnect", self.retry_wanted, "Look for an audio device again")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 4, 6, 4)
+        row = HBoxLayout(self)
+        row.setContentsMargins(GAP, NEAR, NEAR, NEAR)
         row.addWidget(self._icon)
         row.addWidget(self._text, 1)
         row.addWidget(self._retry)
@@ -74,7 +77,7 @@ class Facts(QWidget):
         self._read_out = build.label(look="muted", name="Value under the mouse")
         self._underruns = build.label(look="muted", name="Underruns")
         self._read_out.hide()
-        row = QHBoxLayout(self)
+        row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         for label in (self._mode, self._read_out):
             # Long sentences are cut rather than widen the panel; the tooltip has all of it.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QPushButton, QWidget
 
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import STRONG
+from app.widgets.layouts import HBoxLayout
 
 SIDES = ("A", "B")
 
@@ -25,7 +27,7 @@ class SideButtons(QWidget):
         super().__init__(parent)
         self.buttons = {side: QPushButton(side) for side in SIDES}
         self._group = QButtonGroup(self)
-        line = QHBoxLayout(self)
+        line = HBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         for side, button in self.buttons.items():
             if between is not None and side != SIDES[0]:
@@ -52,7 +54,7 @@ class SideButtons(QWidget):
         for side, button in self.buttons.items():
             fill = colours.baseline if side == "A" else colours.accelerated
             button.setStyleSheet(
-                f"QPushButton {{ font-weight: 700; color: {fill}; }}"
+                f"QPushButton {{ font-weight: {STRONG}; color: {fill}; }}"
                 f"QPushButton:disabled {{ color: {colours.disabled}; }}"
                 f"QPushButton:checked {{ background: {fill}; border-color: {fill}; color: {colours.on_accent}; }}"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.state.coming import Coming
 from app.state.playing import Playing
 from app.widgets.side_buttons import SIDES, SideButtons

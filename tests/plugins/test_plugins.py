@@ -17,7 +17,8 @@ from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
 from app.features.setup.panel import SetupPanel
-from app.shell.theme import LIGHT, Theme
+from app.shell.colours import LIGHT
+from app.shell.theme import Theme
 from app.shell.window import MainWindow
 from engine import cli
 from engine.errors import ProfileError, SettingError

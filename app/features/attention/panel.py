@@ -10,9 +10,7 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
-    QHBoxLayout,
     QLabel,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -20,10 +18,12 @@ from app.features.attention.plot import AttentionPlot, attention_map
 from app.features.attention.similarity_grid import SimilarityGrid, similarity_map
 from app.numbers import fixed, general
 from app.plotting.colour_bar import ColourBar
-from app.shell.theme import Colours, set_look
+from app.shell.colours import Colours
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox
 from app.widgets.invitation import Invited
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from engine.models.base import AttentionCapture
 
 PERCENTILES = (100.0, 99.9, 99.0, 95.0, 90.0)
@@ -69,7 +69,7 @@ class AttentionPanel(QWidget):
 
         self._status = build.words()
         maps = QWidget()
-        self._maps = build.fill(QHBoxLayout(maps), ())
+        self._maps = build.fill(HBoxLayout(maps), ())
         self.levels_box = ComboBox()
         for percentile in PERCENTILES:
             name = "maximum" if percentile == 100 else f"{general(percentile)} %"
@@ -83,7 +83,7 @@ class AttentionPanel(QWidget):
         self.seconds_box = build.named(QCheckBox("Seconds"), tip="Axes in seconds instead of frames")
         self.seconds_box.toggled.connect(self._change_axes)
         self.attention_bar = ColourBar("Colours of the attention", self._colours)
-        controls = QHBoxLayout()
+        controls = HBoxLayout()
         for one in (self.levels_box, self.log_box, self.seconds_box):
             controls.addWidget(one)
         controls.addWidget(self.attention_bar, 1)
@@ -92,7 +92,7 @@ class AttentionPanel(QWidget):
         self.pages.empty.add(self.capture_button)
         right = build.column(self._status, (self.pages, 1))
         em = self.fontMetrics().height()
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 2), (right, 3)], [24 * em, 40 * em], em))
         self._require_plots(0)
         self.setFocusProxy(self.grid)
@@ -191,7 +191,7 @@ class AttentionPanel(QWidget):
             plot, title = AttentionPlot(self._colours), QLabel()
             title.setWordWrap(True)
             title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            column = QVBoxLayout()
+            column = VBoxLayout()
             column.addWidget(title)
             column.addWidget(plot, 1)
             self._maps.addLayout(column, 1)

@@ -14,7 +14,7 @@ from app.plotting.frame import pen
 from app.plotting.layers import Shape, Shapes
 from app.plotting.sections import Wholes
 from app.plotting.zoom_chart import ZoomChart
-from app.shell.theme import DARK, Colours
+from app.shell.colours import DARK, Colours
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.numbers import fixed
 from app.plotting.cell_grid import CellGrid
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 
 
 def similarity_map(colours: Colours) -> pg.ColorMap:

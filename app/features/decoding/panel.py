@@ -9,21 +9,20 @@ from collections import Counter
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtWidgets import (
-    QGridLayout,
-    QHBoxLayout,
     QLabel,
     QScrollArea,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.decoding.plots import AcceptancePlot, RunningPlot
 from app.features.decoding.token_strip import MEANINGS, REJECTED, REJECTED_MEANING, TokenStrip, outcome_colours
 from app.numbers import fixed, localised
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, NEAR, TIGHT
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
+from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.side_panel import TakePanel
 from engine.measure.decoding import (
     WINDOW,
@@ -73,7 +72,7 @@ class DecodingPanel(TakePanel):
 
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
-        top = QHBoxLayout()
+        top = HBoxLayout()
         top.addWidget(self.side_buttons)
         self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
@@ -97,9 +96,9 @@ class DecodingPanel(TakePanel):
         self.acceptance = AcceptancePlot(colours)
         self.running = RunningPlot(colours)
         figures = QWidget()
-        grid = QGridLayout(figures)
-        grid.setContentsMargins(em // 2, 0, 0, 0)
-        grid.setVerticalSpacing(em // 4)
+        grid = GridLayout(figures)
+        grid.setContentsMargins(GAP, 0, 0, 0)
+        grid.setVerticalSpacing(NEAR)
         self._values: dict[str, QLabel] = {}
         for row, (name, (title, meaning)) in enumerate(_FIGURES.items()):
             head, value = QLabel(title), QLabel("–")
@@ -113,15 +112,15 @@ class DecodingPanel(TakePanel):
             self._values[name] = value
         grid.setRowStretch(len(_FIGURES), 1)
         lower = QWidget()
-        row = QHBoxLayout(lower)
+        row = HBoxLayout(lower)
         row.setContentsMargins(0, 0, 0, 0)
         plots = (
             (self.acceptance, "Accepted by position, %", 3),
             (self.running, f"Tokens per target pass, running mean of {WINDOW} passes", 5),
         )
         for plot, text, stretch in plots:
-            titled = QVBoxLayout()
-            titled.setSpacing(2)
+            titled = VBoxLayout()
+            titled.setSpacing(TIGHT)
             title = QLabel(text)
             # A title that does not fit is cut rather than widens the panel.
             title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -132,7 +131,7 @@ class DecodingPanel(TakePanel):
 
         parts = build.splitter(Qt.Orientation.Vertical, [(self._upper, 3), (lower, 2)], [16 * em, 9 * em])
         self.pages = Invited(build.column(top, self.legend, (parts, 1)), _NOTHING, sketching.tokens())
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addWidget(self.pages)
         self.setFocusProxy(self.strip)
 

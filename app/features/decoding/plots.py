@@ -17,7 +17,7 @@ from app.plotting.frame import pen
 from app.plotting.layers import Block, Blocks, Shape
 from app.plotting.palette import series_colour
 from app.plotting.points import Beams, IntervalMark, Points
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.glyphs import Glyph
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.numbers import fixed, general
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.line_canvas import LineCanvas
 from app.plotting.palette import series_colour
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import text_font
 from engine.measure.decoding import SpokenToken
 from engine.setting.take import ACCEPTED, BONUS, DECODED, RESAMPLED
 
@@ -198,8 +199,7 @@ class TokenStrip(LineCanvas):
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
             em = self.fontMetrics().height()
-            letters = QFont(self.font())
-            letters.setBold(True)
+            letters = text_font(self.font(), strong=True)
             letters.setPixelSize(max(7, int(0.68 * em)))
             for line in self.lines_in(event):
                 painter.setFont(self.font())

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.numbers import fixed, general
 from app.plotting.cursor_canvas import ACTIVATING
 from app.plotting.line_canvas import LineCanvas
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.setting.take import DemaskedPassage
 
 _MOVES = {

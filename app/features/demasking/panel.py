@@ -9,18 +9,17 @@ import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QScrollArea,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.demasking.grid import DemaskingGrid
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, Slider
 from app.widgets.invitation import Invited
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import CHART
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import TakePanel
@@ -119,7 +118,7 @@ class DemaskingPanel(TakePanel):
         self._show()
 
     def _build(self, colours: Colours) -> None:
-        top = QHBoxLayout()
+        top = HBoxLayout()
         top.addWidget(self.side_buttons)
         self.passages = build.named(ComboBox(), "Passage")
         self.passages.currentIndexChanged.connect(self._show_passage)
@@ -134,7 +133,7 @@ class DemaskingPanel(TakePanel):
         self.slider.setPageStep(1)
         self.slider.valueChanged.connect(lambda value: self.go_to(value - 1))
         self._count = build.label(look="muted", name="Committed so far")
-        steps = QHBoxLayout()
+        steps = HBoxLayout()
         steps.addWidget(self.play_button)
         steps.addWidget(self.slider, 1)
         steps.addWidget(self._count)
@@ -153,7 +152,7 @@ class DemaskingPanel(TakePanel):
         self.reading = build.label(look="muted", name="Cell under the cursor", yielding=True)
         shown = build.column(top, steps, self.bars, self.legend, (self._area, 1), self.reading)
         self.pages = Invited(shown, _NOTHING, sketching.cells(8, 30))
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addWidget(self.pages)
         self.setFocusProxy(self.grid)
 

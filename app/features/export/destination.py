@@ -9,16 +9,15 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.shell import file_dialogs
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 
 
 class DestinationDialog(QDialog):
@@ -27,7 +26,7 @@ class DestinationDialog(QDialog):
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle(title)
-        self.form = QFormLayout()
+        self.form = FormLayout()
         self.form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.summary = QLabel(wordWrap=True)
         set_look(self.summary, "muted")
@@ -54,7 +53,7 @@ class DestinationDialog(QDialog):
         """Put the path, called ``label``, the note and the buttons below the rows of ``form``."""
         browse = build.button("&Browse…", self._browse)
         browse.setAutoDefault(False)
-        row = QHBoxLayout()
+        row = HBoxLayout()
         row.addWidget(self.path, 1)
         row.addWidget(browse)
         self.path_label = QLabel(label)
@@ -65,7 +64,7 @@ class DestinationDialog(QDialog):
         self.export_button.setProperty("look", "primary")
         buttons.accepted.connect(self.export)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addLayout(self.form)
         layout.addWidget(self.note)
         layout.addWidget(buttons)

@@ -12,7 +12,7 @@ from app.features.export.folders import folder_problem
 from app.features.export.model import ProfileExport
 from app.numbers import fixed
 from app.state.app_state import AppState
-from app.state.differences import technique_text
+from app.state.differences import option_words, technique_text
 from app.widgets import build
 from engine import files
 from engine.errors import PlainError
@@ -57,7 +57,7 @@ class ProfileDialog(DestinationDialog):
         if info is not None:
             rows.append(("Model", f"{info.title}, {info.variant}, SHA-256 {info.fingerprint[:16]}…"))
         rows.append(("Setting", f"{technique_text(state.selection.setting)}, seed {state.selection.seed}"))
-        rows.append(("Sampler", ", ".join(f"{name} {value}" for name, value in state.selection.options.items())))
+        rows.append(("Sampler", ", ".join(option_words(state.selection.entry, state.selection.options))))
         if state.selection.setting.techniques:
             rows.extend(one.origin for one in state.artefacts.sources if one.origin is not None)
         take = self._export.evidence

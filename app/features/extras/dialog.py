@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QWidget
 
 from app.state.installing import Installing
 from app.widgets import build
 from app.widgets.install_offer import InstallOffer
+from app.widgets.layouts import GridLayout, VBoxLayout
 from engine.extras import EXTRAS
 
 
@@ -18,7 +19,7 @@ class ExtrasDialog(QDialog):
         self.setWindowTitle("Optional packages")
         self.offers: dict[str, InstallOffer] = {}
         self._states: dict[str, QLabel] = {}
-        grid = QGridLayout()
+        grid = GridLayout()
         grid.setColumnStretch(1, 1)
         for row, one in enumerate(EXTRAS):
             offer = self.offers[one.name] = InstallOffer()
@@ -29,7 +30,7 @@ class ExtrasDialog(QDialog):
             grid.addWidget(offer, row, 1)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addWidget(
             build.label("They are installed into Paretone's own environment; what is there already stays.", "muted")
         )

@@ -15,13 +15,13 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QTextBrowser,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.glossary.model import search
 from app.shell.entries import Term
 from app.widgets import build
+from app.widgets.layouts import VBoxLayout
 
 _IN_LIST = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
 
@@ -38,16 +38,17 @@ class GlossaryDialog(QDialog):
         self.search.textChanged.connect(self._show_found)
         self.search.installEventFilter(self)
         self.list = build.named(QListWidget(), "Terms")
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # Long titles end in dots.
         self.list.currentItemChanged.connect(self._show_term)
         self.page = build.named(QTextBrowser(), "Meaning")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         buttons.rejected.connect(self.close)
         em = self.fontMetrics().height()
-        parts = build.splitter(Qt.Orientation.Horizontal, [(self.list, 1), (self.page, 2)], [16 * em, 26 * em])
-        layout = QVBoxLayout(self)
+        parts = build.splitter(Qt.Orientation.Horizontal, [(self.list, 1), (self.page, 2)], [20 * em, 26 * em])
+        layout = VBoxLayout(self)
         for one, stretch in ((self.search, 0), (parts, 1), (buttons, 0)):
             layout.addWidget(one, stretch)
-        self.resize(44 * em, 26 * em)
+        self.resize(48 * em, 30 * em)
         self._show_found()
 
     @property

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
+from app.shell.metrics import NEAR
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 
 _CHANGED = "It was done before, for another selection."
 
@@ -30,7 +32,7 @@ class Guide(QWidget):
         super().__init__(parent)
         self._steps = tuple(steps)
         self._buttons: list[QToolButton] = []
-        row = QHBoxLayout()
+        row = HBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         for step in self._steps:
             button = QToolButton()
@@ -42,9 +44,9 @@ class Guide(QWidget):
             row.addWidget(button)
         row.addStretch(1)
         self._hint = build.words(name="What to do next")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(2, 2, 2, 2)
-        layout.setSpacing(4)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(NEAR, NEAR, NEAR, NEAR)
+        layout.setSpacing(NEAR)
         layout.addLayout(row)
         layout.addWidget(self._hint)
 

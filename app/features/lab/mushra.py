@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
 
 from app.features.lab.trial import TrialPage, answer_button, sound_button
 from app.listening.mushra import HIGHEST, LABELS, REFERENCE, MushraSession
 from app.shell.theme import set_look
 from app.widgets import build
 from app.widgets.boxes import Slider
+from app.widgets.layouts import GridLayout, VBoxLayout
 
 _DIGITS = "1234567890"
 """Keys of the first ten sounds; Left and Right reach them all."""
@@ -32,7 +33,7 @@ class MushraPage(TrialPage):
             "reference is the unaccelerated output of the same model, not human speech."
         )
         held = QWidget()
-        grid = QGridLayout(held)
+        grid = GridLayout(held)
         grid.setContentsMargins(0, 0, 0, 0)
         self.reference_button = sound_button("Reference", "Hear the reference", "Hear the reference (R)", 1.6)
         self.reference_button.clicked.connect(lambda _=False: self.hear(REFERENCE))
@@ -126,7 +127,7 @@ class MushraPage(TrialPage):
 def _scale() -> QWidget:
     """The scale's words, each in the middle of its fifth, with the numbers between them."""
     held = QWidget()
-    column = QVBoxLayout(held)
+    column = VBoxLayout(held)
     column.setContentsMargins(0, 0, 0, 0)
     column.setSpacing(0)
     for place, label in enumerate(reversed(LABELS)):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QStackedWidget, QWidget
 
 from app.audio.player import Player
 from app.features.lab.abx import AbxPage
@@ -19,8 +19,10 @@ from app.features.lab.volume import VolumePage
 from app.listening.abx import AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.session import ListeningSession
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, NEAR
 from app.widgets import build
+from app.widgets.layouts import VBoxLayout
 from app.widgets.remarks import DeviceProblem
 
 
@@ -54,8 +56,8 @@ class LabPanel(QWidget):
         self._pages = QStackedWidget()
         for page in (self.setup, self.results, self._waiting):
             self._pages.addWidget(page)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 6)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
         layout.addWidget(self._device_problem)
         layout.addWidget(self._pages, 1)
         self.set_colours(colours)
@@ -140,7 +142,7 @@ class WaitingPage(QWidget):
         super().__init__(parent)
         self._words = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         self.cancel_button = build.button("&Do not wait", self.cancel_wanted)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addStretch(1)
         layout.addWidget(self._words)
         layout.addWidget(self.cancel_button, 0, Qt.AlignmentFlag.AlignCenter)

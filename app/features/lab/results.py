@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from html import escape
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTextBrowser, QWidget
 
 from app.listening.planning import TITLES
 from app.listening.wording import details, headline
 from app.numbers import fixed
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from engine.listening.results import MushraResult, Result
 
 
@@ -34,11 +35,11 @@ class LabResults(QWidget):
         self.export_button = build.button(
             "E&xport as CSV…", self.export_wanted, "Save all results in webMUSHRA's format"
         )
-        buttons = QHBoxLayout()
+        buttons = HBoxLayout()
         buttons.addWidget(self.back_button)
         buttons.addWidget(self.export_button)
         buttons.addStretch(1)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         self.pages = Invited(self.page, "No listening test has been completed yet.", sketching.bars(4))
         self.pages.offer(self.back_button, "Set up a test")
         layout.addWidget(self.pages, 1)

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QFormLayout,
-    QHBoxLayout,
     QLabel,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,9 +24,11 @@ from app.listening.planning import (
 )
 from app.listening.stimuli import Condition
 from app.numbers import counted
+from app.shell.metrics import BROAD
 from app.shell.theme import set_look
 from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
+from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from app.widgets.tick_list import TickList
 from engine.listening.trials import ABX, MUSHRA
@@ -104,45 +104,45 @@ class LabSetup(QWidget):
         self._source_changed()
 
     def _lay_out(self) -> None:
-        form = QFormLayout()
+        form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
         form.addRow("M&ethod", self.method)
         form.addRow(self.explanation)
         form.addRow("&What to compare", self.source)
-        left = QVBoxLayout()
+        left = VBoxLayout()
         left.addLayout(form)
         self._ticks_label = QLabel("Setti&ngs")
         self._ticks_label.setBuddy(self.ticks)
         left.addWidget(self._ticks_label)
         left.addWidget(self.ticks, 1)
         left.addStretch(0)
-        numbers = QFormLayout()
+        numbers = FormLayout()
         self._length_label = QLabel()
         self._length_label.setBuddy(self.length)
         numbers.addRow(self._length_label, self.length)
         numbers.addRow("Pr&actice trials", self.practice)
         numbers.addRow("&Listener", self.listener)
-        right = QVBoxLayout()
+        right = VBoxLayout()
         right.addLayout(numbers)
         right.addWidget(self._said(), 1)
         right.addWidget(self.begin_button)
-        buttons = QHBoxLayout()
+        buttons = HBoxLayout()
         buttons.addWidget(self.export_button, 1)
         buttons.addWidget(self.results_button, 1)
         right.addLayout(buttons)
         held = QWidget()
-        layout = build.fill(QHBoxLayout(held), ())
+        layout = build.fill(HBoxLayout(held), ())
         layout.addLayout(left, 1)
-        layout.addSpacing(self.fontMetrics().height())
+        layout.addSpacing(BROAD)
         layout.addLayout(right, 1)
         # In a wide window, controls would be as wide as sentences otherwise.
         held.setMaximumWidth(_WIDEST * self.fontMetrics().height())
-        build.fill(QHBoxLayout(self), [(held, 1)]).addStretch(0)
+        build.fill(HBoxLayout(self), [(held, 1)]).addStretch(0)
 
     def _said(self) -> QWidget:
         """The size of the test, which is long where many settings are rated."""
         content = QWidget()
-        column = QVBoxLayout(content)
+        column = VBoxLayout(content)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.plan)
         column.addWidget(self.remarks)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets.screen_readers import CHART
 
 _DRAG_PIXELS = 4

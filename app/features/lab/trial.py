@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 
 from app.audio.player import Player
 from app.audio.switching import Mode
@@ -19,8 +19,10 @@ from app.listening.mushra import SHORTEST_LOOP_SECONDS
 from app.listening.session import ListeningSession
 from app.listening.stimuli import TOLERANCE_DECIBELS
 from app.listening.wording import signed
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import HEADING, text_font
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import GROUP, announce
 from engine.listening.trials import TrialConditions, TrialRecord
 
@@ -76,11 +78,11 @@ class TrialPage(QWidget):
         self.hint, self.facts = build.words("muted", name="What to do"), build.words("muted", name="Playback")
         self.leave_button = build.button("A&bandon…", self._leave, name="Abandon the test")
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        top = QHBoxLayout()
+        top = HBoxLayout()
         top.addWidget(self.title)
         top.addStretch(1)
         top.addWidget(self.leave_button)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addLayout(top)
         layout.addStretch(0 if self.grows else 1)
         layout.addWidget(self.taught)
@@ -348,10 +350,7 @@ def sound_button(text: str, name: str, tip: str, lines: float = 3) -> QPushButto
     button = build.button(text, tip=tip, name=name)
     button.setCheckable(True)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    font = button.font()
-    font.setPointSizeF(font.pointSizeF() * 1.5)
-    font.setBold(True)
-    button.setFont(font)
+    button.setFont(text_font(button.font(), HEADING, strong=True))
     button.setMinimumHeight(round(lines * button.fontMetrics().height()))
     return button
 
@@ -366,5 +365,5 @@ def answer_button(text: str, name: str) -> QPushButton:
 def row_of(*widgets: QWidget) -> QWidget:
     """``widgets`` side by side, equally wide."""
     held = QWidget()
-    build.fill(QHBoxLayout(held), [(one, 1) for one in widgets])
+    build.fill(HBoxLayout(held), [(one, 1) for one in widgets])
     return held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from app.audio.player import Player
 from app.features.lab.trial import answer_button, row_of, sound_button
@@ -12,6 +12,7 @@ from app.listening import volume_reference as calibration
 from app.listening.wording import signed
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import GROUP
 
 NOISE, TONE = range(2)
@@ -41,7 +42,7 @@ class VolumePage(QWidget):
         set_look(title, "title")
         self.leave_button = build.button("A&bandon", self.abandon_wanted)
         self.leave_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        top = QHBoxLayout()
+        top = HBoxLayout()
         top.addWidget(title)
         top.addStretch(1)
         top.addWidget(self.leave_button)
@@ -59,7 +60,7 @@ class VolumePage(QWidget):
         self.setAccessibleDescription(f"{words.text()} {hint.text()}")
         set_look(hint, "muted")
         set_look(facts, "muted")
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addLayout(top)
         layout.addStretch(1)
         layout.addWidget(words)

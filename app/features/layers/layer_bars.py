@@ -21,7 +21,7 @@ from app.plotting.frame import Frame, pen
 from app.plotting.layers import Block, Blocks, Layer, Shape, Shapes
 from app.plotting.points import Beams, IntervalMark
 from app.plotting.words import Label, Labels
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.scales import Scale
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 

@@ -12,19 +12,20 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QGroupBox,
-    QHBoxLayout,
     QLabel,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.layers.layer_bars import LayerBars
 from app.numbers import fixed
-from app.shell.theme import Colours, set_look
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, TIGHT
+from app.shell.theme import set_look
 from app.widgets import build
 from app.widgets.boxes import SpinBox
 from app.widgets.job_progress import JobProgress
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord
 from engine.techniques import spade
@@ -92,14 +93,14 @@ class LayersPanel(QWidget):
         self.depth_box.valueChanged.connect(self.depth_wanted)
         label = QLabel("Layers &kept")
         label.setBuddy(self.depth_box)
-        row = QHBoxLayout()
+        row = HBoxLayout()
         row.addWidget(label, 1)
         row.addWidget(self.depth_box)
         self.kept = build.words()
         self.by_importance = build.button("By &importance", self.importance_wanted, "Discard manual selection")
         self.stage_buttons: dict[str, QPushButton] = {}
         hearing = QGroupBox("Hear it")
-        column = QVBoxLayout(hearing)
+        column = VBoxLayout(hearing)
         for stage, (title, _) in STAGES.items():
             button = build.button(title, lambda _=False, stage=stage: self.hear_wanted.emit(stage))
             self.stage_buttons[stage] = button
@@ -108,7 +109,7 @@ class LayersPanel(QWidget):
         column.addWidget(self.train_button)
 
         measuring = QGroupBox("Measure")
-        column = QVBoxLayout(measuring)
+        column = VBoxLayout(measuring)
         self.sentences = SpinBox(minimum=1, maximum=30, value=6, suffix=" sentences")
         self.sentences.setAccessibleName("Sentences to measure on")
         self.sentences.setToolTip("Number of Harvard sentences; intervals are over them")
@@ -127,7 +128,7 @@ class LayersPanel(QWidget):
         self.study_button = build.button(
             "Word errors as a stud&y…", lambda: self.study_wanted.emit(self.sentences.value())
         )
-        buttons = QHBoxLayout()
+        buttons = HBoxLayout()
         for one in (self.measure_button, self.cancel_button):
             buttons.addWidget(one, 1)
         for one in (self.sentences, self.word_errors):
@@ -142,8 +143,8 @@ class LayersPanel(QWidget):
 
         self._state = build.words("muted", selectable=True)
         content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(2, 2, em // 2, 2)
+        column = VBoxLayout(content)
+        column.setContentsMargins(TIGHT, TIGHT, GAP, TIGHT)
         column.addLayout(row)
         column.addWidget(self.kept)
         column.addWidget(self.by_importance)
@@ -161,11 +162,11 @@ class LayersPanel(QWidget):
         self.logarithmic = QCheckBox("Lo&garithmic")
         self.logarithmic.setToolTip("Logarithmic axes: the first layer is often a hundred times as important")
         self.logarithmic.toggled.connect(self.bars.set_logarithmic)
-        foot = QHBoxLayout()
+        foot = HBoxLayout()
         foot.addWidget(self.legend, 1)
         foot.addWidget(self.logarithmic, 0, Qt.AlignmentFlag.AlignTop)
         right = build.column((self.bars, 1), foot)
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(area, 0), (right, 1)], [18 * em, 48 * em]))
         self.setFocusProxy(self.bars)
 

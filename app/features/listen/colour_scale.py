@@ -8,7 +8,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import SMALL, text_font
 from app.widgets.screen_readers import PICTURE
 
 
@@ -43,9 +44,7 @@ class ColourScale(QWidget):
             gradient.setStops(self._colours)
             painter.fillRect(0, 0, self._strip, self.height(), gradient)
             painter.setPen(self._text)
-            font = painter.font()
-            font.setPointSizeF(font.pointSizeF() * 0.85)
-            painter.setFont(font)
+            painter.setFont(text_font(painter.font(), SMALL))
             area = self.rect().adjusted(self._strip + 3, 0, 0, 0)
             across = (Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignVCenter, Qt.AlignmentFlag.AlignBottom)
             for text, where in zip(self._texts, across, strict=True):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.audio.deck import Deck
 from app.audio.switching import Mode
 from app.features.listen.coming import ComingTake
 from app.features.listen.plots import ComparisonPlots, Picture
-from app.shell.theme import Colours, set_look
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, NEAR
+from app.shell.theme import set_look
 from app.state.playing import Origin, Playing
 from app.widgets import build
+from app.widgets.layouts import VBoxLayout
 from app.widgets.remarks import Caution, Facts
 from app.widgets.screen_readers import GROUP
 from app.widgets.side_buttons import SIDES
@@ -106,9 +109,9 @@ class ListenPanel(QWidget):
         self.plots.read_out.connect(self._facts.show_read_out)
 
     def _lay_out(self) -> None:
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 6)
-        layout.setSpacing(5)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        layout.setSpacing(NEAR)
         layout.addWidget(self._difference)
         layout.addWidget(self._caution)
         layout.addWidget(self.plots, 1)

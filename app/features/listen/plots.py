@@ -11,14 +11,16 @@ import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.features.listen.colour_scale import ColourScale
 from app.features.listen.time_plot import Ruler, TimePlot
 from app.features.listen.waveform import outline
 from app.numbers import fixed, signed
-from app.shell.theme import DARK, Colours
+from app.shell.colours import DARK, Colours
+from app.shell.metrics import NEAR, STRONG, TIGHT
 from app.widgets.invitation import EmptyState
+from app.widgets.layouts import GridLayout
 from app.widgets.sketching import waves
 from engine.audio.spectrogram import (
     DECIBELS_PER_NEPER,
@@ -91,10 +93,10 @@ class ComparisonPlots(QWidget):
         self.empty: list[EmptyState] = []
         """What is shown instead of A and B while there are none."""
         self._notes: list[pg.TextItem] = []
-        grid = QGridLayout(self)
+        grid = GridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(4)
-        grid.setVerticalSpacing(1)
+        grid.setHorizontalSpacing(NEAR)
+        grid.setVerticalSpacing(TIGHT)
         for row, name in enumerate(self.ROWS):
             title = QLabel(name)
             title.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -189,7 +191,7 @@ class ComparisonPlots(QWidget):
             colour = self._row_colour(index)
             heard = index == row
             title.setStyleSheet(
-                f"font-weight: 700; padding: 2px 5px; border-radius: 4px; color: "
+                f"font-weight: {STRONG}; padding: {TIGHT}px {NEAR}px; border-radius: 4px; color: "
                 f"{self._colours.base if heard else colour}; background: {colour if heard else 'transparent'};"
             )
 

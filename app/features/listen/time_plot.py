@@ -9,7 +9,8 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGraphicsGridLayout, QSizePolicy
 
 from app.plotting.bare_axis import BareAxis
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import TIGHT
 from app.widgets.screen_readers import CHART
 
 
@@ -27,7 +28,7 @@ class _Plot(pg.GraphicsView):
         self.enableMouse(False)
         self.whole = pg.GraphicsWidget()
         layout = QGraphicsGridLayout(self.whole)
-        layout.setContentsMargins(1, 1, 1, 1)
+        layout.setContentsMargins(TIGHT, TIGHT, TIGHT, TIGHT)
         layout.setSpacing(0)
         layout.setRowStretchFactor(0, 100)
         layout.setColumnStretchFactor(1, 100)

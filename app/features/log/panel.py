@@ -7,16 +7,15 @@ from datetime import datetime
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.shell.colours import Colours
 from app.shell.notices import Level
-from app.shell.theme import Colours
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 
 _LONGEST = 20_000
 """Entries that are kept; older ones are dropped."""
@@ -38,7 +37,7 @@ class LogPanel(QWidget):
         self._level.currentIndexChanged.connect(self._show_all)
         copy = build.button("Co&py all", self.copy, "Copy the whole log with details, for a bug report")
         clear = build.button("C&lear", self.clear)
-        row = QHBoxLayout()
+        row = HBoxLayout()
         label = QLabel("Sh&ow")
         label.setBuddy(self._level)
         for widget in (label, self._level):
@@ -46,7 +45,7 @@ class LogPanel(QWidget):
         row.addStretch(1)
         for widget in (copy, clear):
             row.addWidget(widget)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addLayout(row)
         layout.addWidget(self._text)
 

@@ -7,12 +7,9 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QGridLayout,
-    QHBoxLayout,
     QLabel,
     QScrollArea,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -20,10 +17,12 @@ from app.numbers import counted, fixed
 from app.plotting.curves import CurveChart, Series
 from app.plotting.frame import pen
 from app.plotting.layers import Shape
+from app.shell.colours import Colours
 from app.shell.entries import TERM, Term
-from app.shell.theme import Colours
+from app.shell.metrics import BROAD
 from app.state.differences import STREAMING_MEANING, streaming_text
 from app.widgets import build
+from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import CHART, GROUP
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
@@ -143,7 +142,7 @@ class _Figure(QFrame):
         self._name.setProperty(TERM, name)
         self._value = build.label("–", "title", wrapped=True)
         self.setToolTip(meaning)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._name)
@@ -180,11 +179,11 @@ class MetersPanel(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         content = QWidget()
-        layout = QVBoxLayout(content)
+        layout = VBoxLayout(content)
 
         self._factor = build.label("–", "figure", tip=RTF_MEANING)
         unit = build.label("RTF", "title", tip=RTF_MEANING)
-        head = QHBoxLayout()
+        head = HBoxLayout()
         head.addWidget(self._factor)
         head.addWidget(unit, 1, Qt.AlignmentFlag.AlignBottom)
         layout.addLayout(head)
@@ -199,8 +198,8 @@ class MetersPanel(QScrollArea):
         self._plot.setMaximumHeight(self.fontMetrics().height() * 26)
         layout.addWidget(self._plot, 1)
 
-        figures = QGridLayout()
-        figures.setHorizontalSpacing(self.fontMetrics().height())
+        figures = GridLayout()
+        figures.setHorizontalSpacing(BROAD)
         self._figures = {name: _Figure(title, meaning) for name, title, meaning in _METERS}
         for index, figure in enumerate(self._figures.values()):
             figures.addWidget(figure, index // 2, index % 2)

@@ -12,7 +12,7 @@ from app.features.player.keys import PlayerKeys
 from app.features.player.panel import PlayerPanel
 from app.features.player.playback import Playback
 from app.listening.wording import signed
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.state.playing import Playing, take_title
 from app.widgets.side_buttons import SIDES
 

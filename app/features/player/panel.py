@@ -11,22 +11,23 @@ from collections.abc import Collection
 from PySide6.QtCore import QEvent, Qt, Signal, SignalInstance
 from PySide6.QtWidgets import (
     QCheckBox,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QSizePolicy,
     QStackedWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.player.strip import WaveStrip
 from app.numbers import fixed
+from app.shell.colours import Colours
 from app.shell.icons import icon, pixmap
-from app.shell.theme import Colours, set_look
+from app.shell.metrics import GAP, NEAR
+from app.shell.theme import set_look
 from app.state.playing import Heard, Origin
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import GROUP
 from app.widgets.side_buttons import SIDES, SideButtons
 
@@ -103,22 +104,22 @@ class PlayerPanel(QWidget):
         for one in (self._title, build.row(self._problem_icon, (self._problem, 1), self._retry)):
             self._line.addWidget(one)
         controls = QWidget()
-        row = QHBoxLayout(controls)
+        row = HBoxLayout(controls)
         row.setContentsMargins(0, 0, 0, 0)
         for button in (self._start, self._play, self._stop, self._loop):
             row.addWidget(button)
-        row.addSpacing(8)
+        row.addSpacing(GAP)
         row.addWidget(self._sides)
-        row.addSpacing(8)
+        row.addSpacing(GAP)
         row.addWidget(build.column(self._line, (self.strip, 1)), 1)
-        row.addSpacing(8)
+        row.addSpacing(GAP)
         row.addWidget(self._time)
         row.addWidget(build.column(self._match, self._gains))
         self._pages = QStackedWidget()
         self._pages.addWidget(controls)
         self._pages.addWidget(build.label(_TEST, "muted", name="Player"))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 4, 8, 4)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
         layout.addWidget(self._pages)
         self.setFixedHeight(round(4 * self.fontMetrics().height()))
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QWhe
 from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from app.audio.envelope import Envelope
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.state.playing import Heard, Origin
 
 _UNITS = 100

@@ -13,7 +13,7 @@ from app.numbers import fixed, general
 from app.plotting.chart import Chart
 from app.plotting.layers import Block, Blocks
 from app.plotting.words import Entry, Label, Labels, Legend
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.state.differences import speed_of_b
 from app.widgets.side_buttons import SIDES
 from engine.figures.scales import Scale, tick_text

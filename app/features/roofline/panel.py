@@ -11,9 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,11 +20,13 @@ from app.features.roofline.plot import RooflinePlot
 from app.features.roofline.sheet import write
 from app.features.roofline.table import RooflineTable
 from app.numbers import fixed
-from app.shell.theme import Colours, set_look
+from app.shell.colours import Colours
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.side_buttons import SIDES
 from app.widgets.side_panel import SidePanel
 from engine.measure.roofline.report import RooflineReport, shares
@@ -70,7 +70,7 @@ class RooflinePanel(SidePanel):
     def _build(self, colours: Colours) -> None:
         em = self.fontMetrics().height()
         self.measure_buttons = {side: QPushButton(f"Measure &{side}") for side in SIDES}
-        top = QHBoxLayout()
+        top = HBoxLayout()
         for side, button in self.measure_buttons.items():
             button.clicked.connect(lambda _=False, side=side: self.measure_wanted.emit(side, False))
             top.addWidget(button)
@@ -93,7 +93,7 @@ class RooflinePanel(SidePanel):
         self.plot.chosen.connect(self._choose)
         self.table.row_chosen.connect(lambda row: self._choose(self._side, row))
         self._plots = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 0), (self.bars, 0)], [34 * em, 30 * em])
-        line = QHBoxLayout()
+        line = HBoxLayout()
         line.addWidget(self.side_buttons)
         self.headline = build.words("title", name="Summary")
         line.addWidget(self.headline, 1)
@@ -104,7 +104,7 @@ class RooflinePanel(SidePanel):
         self.table_button.toggled.connect(self._share_room)
         line.addWidget(self.table_button)
         parts = build.splitter(Qt.Orientation.Vertical, [(self._plots, 0), (self.table, 0)], [22 * em, 12 * em])
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addLayout(top)
         self.pages = Invited(build.column(line, (parts, 1)), sketch=sketching.bars(6))
         self.pages.offer(self.measure_buttons["A"])

@@ -22,7 +22,7 @@ from app.plotting.frame import pen
 from app.plotting.layers import Shape, Shapes
 from app.plotting.points import Points, Rings
 from app.plotting.words import Label, Labels, next_to
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets.side_buttons import SIDES
 from engine.figures.glyphs import Glyph
 from engine.figures.scales import Scale

@@ -11,7 +11,7 @@ from app.features.roofline.plot import RooflinePlot, RooflinePoint
 from app.features.roofline.table import COLUMNS, cells, head_of
 from app.plotting import files
 from app.plotting.sheet import Sheet
-from app.shell.theme import LIGHT, Colours
+from app.shell.colours import LIGHT, Colours
 from app.widgets.side_buttons import SIDES
 from engine.measure.roofline.report import RooflineReport
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from app.numbers import fixed, general, grouped
+from app.shell.metrics import text_font
 from engine.measure.roofline.report import MEANINGS, Component, Phase, RooflineReport
 
 COLUMNS = (
@@ -101,8 +102,7 @@ class RooflineTable(QTableWidget):
 
     def _fill(self, report: RooflineReport) -> None:
         number = 0
-        bold = QFont(self.font())
-        bold.setBold(True)
+        bold = text_font(self.font(), strong=True)
         for phase in report.phases:
             line = self.rowCount()
             self.insertRow(line)

@@ -6,19 +6,22 @@ Ticking the card engages the technique and opens its knobs, their meaning, and w
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QMouseEvent
-from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtGui import QFontMetrics, QMouseEvent
+from PySide6.QtWidgets import QComboBox, QGroupBox, QLabel, QSizePolicy, QWidget
 
 from app.features.setup.card_words import fit_words, gain_details, gain_words
 from app.features.setup.step_grid import StepGrid
 from app.numbers import localised
-from app.shell.theme import Colours, set_look
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, NEAR, TIGHT, text_font
+from app.shell.theme import set_look
 from app.state.app_state import AppState
 from app.state.availability import Applicability, Fit, TrainingOffer
 from app.state.weight_labels import weights_title
 from app.widgets import build
 from app.widgets.boxes import ComboBox
 from app.widgets.knob_controls import KnobControls
+from app.widgets.layouts import VBoxLayout
 from engine.techniques.base import Technique
 
 _GRID = {"steps", "spacing", "sway"}
@@ -66,12 +69,12 @@ class TechniqueCard(QGroupBox):
         self._head = build.column(self.benefit, self.state)
         self._head.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self._body = QWidget()
-        column = QVBoxLayout(self._body)
-        column.setContentsMargins(0, 4, 0, 2)
+        column = VBoxLayout(self._body)
+        column.setContentsMargins(0, NEAR, 0, TIGHT)
         said = (self.meaning, self.remarks, self.reason, self.estimate)
         for one in (summary, self.controls, self.weights, self.grid, *said, self.train):
             column.addWidget(one)
-        build.fill(QVBoxLayout(self), [self._head, self._body]).setContentsMargins(8, 0, 8, 4)
+        build.fill(VBoxLayout(self), [self._head, self._body]).setContentsMargins(GAP, 0, GAP, NEAR)
 
     @property
     def reachable(self) -> tuple[QWidget, ...]:
@@ -80,8 +83,7 @@ class TechniqueCard(QGroupBox):
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the title, which is bold."""
-        bold = QFont(self.font())
-        bold.setBold(True)
+        bold = text_font(self.font(), strong=True)
         title = QFontMetrics(bold).horizontalAdvance(self.title()) + 2 * self.fontMetrics().height()
         return super().minimumSizeHint().expandedTo(QSize(title, 0))
 

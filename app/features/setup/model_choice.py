@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.numbers import fixed
 from app.shell import file_dialogs
+from app.shell.metrics import NEAR
 from app.state.selection import Selection
 from app.widgets import build
 from app.widgets.boxes import ComboBox
+from app.widgets.layouts import VBoxLayout
 from engine.models import catalogue
 
 
@@ -65,7 +67,7 @@ class ModelChoice(QWidget):
         self.keep = build.button("&Keep", self._keep)
         self._official = build.row(self.folder, self.download)
         self._confirm = build.row(self.load, self.keep)
-        build.fill(QVBoxLayout(self), [self.box, self.note, self._official, self._confirm]).setSpacing(5)
+        build.fill(VBoxLayout(self), [self.box, self.note, self._official, self._confirm]).setSpacing(NEAR)
 
     def show_choice(self) -> None:
         """Show the chosen model, what it lacks, and how to load it."""

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
     QGroupBox,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
@@ -22,14 +21,17 @@ from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
 from app.numbers import general, percent
 from app.shell import file_dialogs
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, NEAR, TIGHT
 from app.shell.tab_order import insert_after
-from app.shell.theme import Colours, set_look
+from app.shell.theme import set_look
 from app.state.app_state import AppState
 from app.state.cost import rough_duration
 from app.state.selection import SEED_LIMIT
 from app.widgets import build
 from app.widgets.boxes import SpinBox
 from app.widgets.knob_controls import KnobControls
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
 from engine.models import catalogue
@@ -57,9 +59,9 @@ class SetupPanel(QWidget):
         super().__init__(parent)
         self._state = state
         content = QWidget()
-        self._column = QVBoxLayout(content)
-        self._column.setSpacing(2)
-        self._column.setContentsMargins(4, 0, 4, 6)
+        self._column = VBoxLayout(content)
+        self._column.setSpacing(TIGHT)
+        self._column.setContentsMargins(NEAR, 0, NEAR, NEAR)
         self._add_model_group()
         self._add_voice_group()
         self._add_text_group()
@@ -71,8 +73,8 @@ class SetupPanel(QWidget):
         self._column.addStretch(1)
         self._scroll = Scrolled(content)
         self._cost = build.words(name="Estimated cost")
-        self._cost.setContentsMargins(8, 4, 8, 6)
-        layout = QVBoxLayout(self)
+        self._cost.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        layout = VBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._scroll, 1)
@@ -90,9 +92,9 @@ class SetupPanel(QWidget):
     # --- Building ---------------------------------------------------------------------------------------------------
     def _group(self, title: str) -> QVBoxLayout:
         group = QGroupBox(title)
-        layout = QVBoxLayout(group)
-        layout.setContentsMargins(8, 6, 8, 8)
-        layout.setSpacing(5)
+        layout = VBoxLayout(group)
+        layout.setContentsMargins(GAP, NEAR, GAP, GAP)
+        layout.setSpacing(NEAR)
         self._column.addWidget(group)
         return layout
 
@@ -108,19 +110,19 @@ class SetupPanel(QWidget):
         self.voice.activated.connect(self._choose_voice)
         self._add_voice = build.button("O&wn…", name="Own recording")
         self._add_voice.setCheckable(True)
-        row = QHBoxLayout()
+        row = HBoxLayout()
         row.addWidget(self.voice, 1)
         row.addWidget(self._add_voice)
         layout.addLayout(row)
         self._voice_note = build.words("muted")
         layout.addWidget(self._voice_note)
         self._own = QWidget(visible=False)
-        form = QVBoxLayout(self._own)
+        form = VBoxLayout(self._own)
         form.setContentsMargins(0, 0, 0, 0)
         self.recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
         self.recording.setAccessibleName("Path of your own recording")
         browse = build.button("&Browse…", self._ask_for_recording)
-        row = QHBoxLayout()
+        row = HBoxLayout()
         row.addWidget(self.recording, 1)
         row.addWidget(browse)
         form.addLayout(row)
@@ -166,7 +168,7 @@ class SetupPanel(QWidget):
         self.seed_lock.toggled.connect(self._state.selection.set_seed_locked)
         label = QLabel("Se&ed")
         label.setBuddy(self.seed)
-        row = QHBoxLayout()
+        row = HBoxLayout()
         row.addWidget(label)
         row.addWidget(self.seed, 1)
         row.addWidget(self.seed_lock)

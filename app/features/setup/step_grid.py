@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.numbers import general
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets.screen_readers import CHART
 from engine.errors import SettingError
 from engine.sampling.demasking_schedule import demasking_times

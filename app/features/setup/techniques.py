@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.features.setup.cards import TechniqueCard
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import NEAR
 from app.state.app_state import AppState
 from app.state.availability import Fit
 from app.widgets import build
+from app.widgets.layouts import VBoxLayout
 from engine.errors import PlainError
 from engine.techniques.base import Technique
 
@@ -48,11 +50,11 @@ class TechniqueList(QWidget):
         self.experiments.setCheckable(True)
         self.experiments.setProperty("look", "fold")
         self.experiments.toggled.connect(self._fold)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 6, 0, 0)
-        self._column.setSpacing(5)
+        self._column = VBoxLayout(self)
+        self._column.setContentsMargins(0, NEAR, 0, 0)
+        self._column.setSpacing(NEAR)
         heading = build.label("Techniques", "title")
-        heading.setContentsMargins(6, 0, 0, 0)  # As the headings of the groups are.
+        heading.setContentsMargins(NEAR, 0, 0, 0)  # As the headings of the groups are.
         self._column.addWidget(heading)
 
     @property

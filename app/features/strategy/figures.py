@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from app.features.strategy.grid import StrategyGrid
 from app.shell.entries import TERM, Term
+from app.shell.metrics import BROAD
 from app.widgets import build
+from app.widgets.layouts import GridLayout
 from engine.techniques.ditreducio import TECHNIQUE
 
 Index = QModelIndex | QPersistentModelIndex
@@ -66,9 +68,9 @@ class Figures(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        grid = QGridLayout(self)
+        grid = GridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(self.fontMetrics().height())
+        grid.setHorizontalSpacing(BROAD)
         grid.setVerticalSpacing(0)
         self._rows: list[list[QLabel]] = []
         for column, (name, meaning) in enumerate(self.COLUMNS, start=1):

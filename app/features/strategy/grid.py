@@ -16,7 +16,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.cell_grid import CellGrid
-from app.shell.theme import DARK, Colours
+from app.shell.colours import DARK, Colours
+from app.shell.metrics import text_font
 from app.widgets.screen_readers import PICTURE
 from engine.figures.glyphs import CELLS_DARK, CELLS_LIGHT
 from engine.sampling.actions import SkipAction
@@ -227,8 +228,7 @@ class Legend(QWidget):
         with QPainter(self) as painter:
             metrics, fills = self.fontMetrics(), action_colours(self._colours)
             size = metrics.height()
-            bold = self.font()
-            bold.setBold(True)
+            bold = text_font(self.font(), strong=True)
             bold.setPixelSize(max(7, int(size * 0.72)))
             left, top = 0, (self.height() - size) // 2
 

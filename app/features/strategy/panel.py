@@ -20,24 +20,24 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QHBoxLayout,
     QLabel,
     QSizePolicy,
     QStackedWidget,
     QTableView,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.strategy.figures import Figures, TableModel
 from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
 from app.numbers import fixed, general, percent
+from app.shell.colours import Colours
 from app.shell.icons import icon
-from app.shell.theme import Colours, set_look
+from app.shell.theme import set_look
 from app.state.undo import Edit, redo_action, undo_action
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from engine.sampling.actions import SkipAction
 from engine.sampling.operations import OperationCounts
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
@@ -128,13 +128,13 @@ class StrategyPanel(QWidget):
         self._cell.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._figures = Figures()
 
-        top = QHBoxLayout()
+        top = HBoxLayout()
         top.addWidget(self._headline, 1)
         for box in (self.difference_box, self.text_box):
             top.addWidget(box)
         for button in self._buttons:
             top.addWidget(button)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addLayout(top)
         self.pages = Invited(self._views, text=self.grid.empty_text(), sketch=sketching.cells(8, 16))
         layout.addWidget(self.pages, 1)

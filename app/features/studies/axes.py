@@ -6,9 +6,7 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QGridLayout,
     QLineEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -17,6 +15,7 @@ from app.shell.tab_order import insert_before
 from app.widgets import build
 from app.widgets.boxes import ComboBox
 from app.widgets.cross_button import cross_button
+from app.widgets.layouts import GridLayout, VBoxLayout
 from engine.models import catalogue
 from engine.setting.knobs import Knob
 from engine.techniques import applying_to, techniques
@@ -39,7 +38,7 @@ class _Line(QWidget):
         self.values = build.named(QLineEdit(clearButtonEnabled=True), "Values")
         self.without = build.named(QCheckBox("and without it"), tip="Also compare without the technique")
         self.remove = cross_button("Remove the line", "Do not vary this")
-        grid = QGridLayout(self)
+        grid = GridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         for column, one in enumerate((self.owner, self.knob, self.values, self.without, self.remove)):
             grid.addWidget(one, 0, column)
@@ -123,12 +122,12 @@ class AxesEditor(QWidget):
         super().__init__(parent)
         self._model = model
         self.lines: list[_Line] = []
-        self._column = QVBoxLayout()
+        self._column = VBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
         self.add_button = build.button(
             "Vary &another", lambda: self.add().owner.setFocus(), "Add an option of the model or a knob of a technique"
         )
-        build.fill(QVBoxLayout(self), (self._column, self.add_button))
+        build.fill(VBoxLayout(self), (self._column, self.add_button))
 
     def add(self, varied: Varied | None = None) -> _Line:
         """Add a line, filled in where ``varied`` is given."""

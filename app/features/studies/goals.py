@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
-    QFormLayout,
-    QHBoxLayout,
     QLabel,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -16,6 +13,7 @@ from app.shell.tab_order import insert_before
 from app.widgets import build
 from app.widgets.boxes import ComboBox, DoubleSpinBox, SpinBox
 from app.widgets.cross_button import cross_button
+from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from engine.measure.metrics import HIGHER, METRICS, NEITHER, metric
 
 _USUAL = (
@@ -45,7 +43,7 @@ class _BoundLine(QWidget):
         self.bound.setAccessibleName("Bound")
         self.bound.setToolTip("Type shares as fractions: one point of word error rate is 0.01")
         self.remove = cross_button("Remove the bound", "Remove this bound")
-        build.fill(QHBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
+        build.fill(HBoxLayout(self), ((self.metric_box, 3), (self.kind, 3), (self.bound, 2), self.remove))
         self.metric_box.currentIndexChanged.connect(self.changed)
         self.kind.currentIndexChanged.connect(self.changed)
         self.bound.valueChanged.connect(self.changed)
@@ -77,14 +75,14 @@ class GoalsEditor(QWidget):
         self.trials.setToolTip("Search budget; each setting speaks all sentences")
         self.trials.valueChanged.connect(self.changed)
         self.bounds: list[_BoundLine] = []
-        self._column = QVBoxLayout()
+        self._column = VBoxLayout()
         self._column.setContentsMargins(0, 0, 0, 0)
         self.add_button = build.button(
             "Add &bound", lambda: self.add(Bound("log_mel_distance", "at_most", 0.5)).metric_box.setFocus()
         )
-        form = QFormLayout(self)
+        form = FormLayout(self)
         form.setContentsMargins(0, 0, 0, 0)
-        goals = QHBoxLayout()
+        goals = HBoxLayout()
         for combo in self.goals:
             goals.addWidget(combo, 1)
         label = QLabel("&Goal")

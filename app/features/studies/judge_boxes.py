@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.state.installing import Installing
 from app.widgets import build
 from app.widgets.install_offer import InstallOffer
+from app.widgets.layouts import VBoxLayout
 from engine.measure.evaluation.judges import JUDGES
 
 USUAL_JUDGES = ("words", "naturalness", "voice", "melody")
@@ -27,7 +28,7 @@ class JudgeBoxes(QWidget):
             box = self.boxes[one.name] = QCheckBox(one.title)
             box.toggled.connect(self.changed)
         self.install = InstallOffer()
-        build.fill(QVBoxLayout(self), [*self.boxes.values(), self.install])
+        build.fill(VBoxLayout(self), [*self.boxes.values(), self.install])
         self.show_missing()
 
     def follow(self, installing: Installing) -> None:

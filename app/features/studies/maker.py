@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFormLayout,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -30,6 +29,7 @@ from app.features.studies.goals import GoalsEditor
 from app.features.studies.judge_boxes import USUAL_JUDGES, JudgeBoxes
 from app.features.studies.kinds import OfferedKind
 from app.shell import file_dialogs
+from app.shell.metrics import BROAD, NEAR
 from app.shell.theme import set_look
 from app.state.differences import changed_options
 from app.state.installing import Installing
@@ -37,6 +37,7 @@ from app.widgets import build
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
 from app.widgets.install_offer import InstallOffer
+from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from app.widgets.tick_list import TickList
 from engine.errors import PlainError
 from engine.extras import why_no_search
@@ -95,13 +96,13 @@ class StudyMaker(QDialog):
     # --- Building ----------------------------------------------------------------------------------------------------
     def _build(self) -> None:
         em = self.fontMetrics().height()
-        columns = QHBoxLayout()
+        columns = HBoxLayout()
         columns.addLayout(self._build_material(), 2)
-        columns.addSpacing(em)
+        columns.addSpacing(BROAD)
         columns.addLayout(self._build_comparison(), 3)
         self.path = build.named(QLineEdit(), "File of the study")
         browse = build.button("…", self._ask_where, name="Choose the file of the study")
-        place = QHBoxLayout()
+        place = HBoxLayout()
         label = QLabel("&File")
         label.setBuddy(self.path)
         for widget, stretch in ((label, 0), (self.path, 1), (browse, 0)):
@@ -115,7 +116,7 @@ class StudyMaker(QDialog):
         self.save_button.clicked.connect(lambda: self._save(start=False))
         self.start_button.clicked.connect(lambda: self._save(start=True))
         buttons.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addLayout(columns, 1)
         layout.addLayout(place)
         layout.addWidget(self.verdict)
@@ -123,7 +124,7 @@ class StudyMaker(QDialog):
         for button in self.findChildren(QPushButton):
             # A user who presses Enter after typing values does not mean to start hours of work.
             button.setAutoDefault(False)
-        self.resize(74 * em, 38 * em)
+        self.resize(70 * em, 38 * em)
         self.path.textChanged.connect(self._changed)
 
     def _build_material(self) -> QFormLayout:
@@ -145,7 +146,7 @@ class StudyMaker(QDialog):
         self.count = SpinBox(minimum=0, maximum=100_000, value=5, prefix="the first ")
         self.count.setSpecialValueText("all of them")
         self.count.setAccessibleName("How many sentences")
-        own = QHBoxLayout()
+        own = HBoxLayout()
         own.addWidget(self.text_file, 1)
         own.addWidget(self.browse_text)
         self.voices = TickList("Voices")
@@ -157,7 +158,7 @@ class StudyMaker(QDialog):
         judges.changed.connect(self._changed)
         self.judges = judges.boxes
         self.install_search = InstallOffer()
-        form = QFormLayout()
+        form = FormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._own_row = own
         self._form = form
@@ -196,8 +197,8 @@ class StudyMaker(QDialog):
         self.axes = AxesEditor(self._setting.model)
         self.axes.changed.connect(self._changed)
         inside = QWidget()
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 4, 0)
+        column = VBoxLayout(inside)
+        column.setContentsMargins(0, 0, NEAR, 0)
         column.addWidget(self.axes)
         column.addStretch(1)
         self.about_kind = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignTop)
@@ -217,7 +218,7 @@ class StudyMaker(QDialog):
         self.selected.toggled.connect(self._changed)
         self.options = QCheckBox("Sampler &options as in Setup")
         self.options.toggled.connect(self._changed)
-        column = QVBoxLayout()
+        column = VBoxLayout()
         column.addWidget(self.kind)
         column.addWidget(self.no_search)
         column.addWidget(self.install_search)

@@ -12,7 +12,6 @@ from pathlib import Path
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QMenu,
@@ -22,19 +21,20 @@ from PySide6.QtWidgets import (
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.studies.study_summary import StudySummary, progress_words
 from app.features.studies.table import StudyTable, failures_text
-from app.shell.theme import Colours, set_look
+from app.shell.colours import Colours
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, SpinBox
 from app.widgets.combo import entry
 from app.widgets.install_offer import InstallOffer
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from engine.studies.study import duration
 
 HERE, CLUSTER = "here", "cluster"
@@ -106,7 +106,7 @@ class StudiesPanel(QWidget):
         self.example_button = build.button(
             "Open example", self.example_wanted, "A finished study to look at, hear and use"
         )
-        top = QHBoxLayout()
+        top = HBoxLayout()
         top.addWidget(self.chooser, 1)
         for one in (self.new_button, self.open_button, self.folder_button, self.recent_button, self.example_button):
             top.addWidget(one)
@@ -128,7 +128,7 @@ class StudiesPanel(QWidget):
         self.aside_button = build.button(
             "Set &aside…", self.aside_wanted, "Move the damaged results away and start over"
         )
-        run = QHBoxLayout()
+        run = HBoxLayout()
         for one in (self.run_button, self.pause_button, self.cancel_button, self.where, self.address, self.workers):
             run.addWidget(one)
         run.addWidget(self.aside_button)
@@ -165,14 +165,14 @@ class StudiesPanel(QWidget):
         )
         self.reveal_button = build.button("Show fi&les", self.reveal_wanted, "Open the folder with the study's results")
         self.close_button = build.button("Close stud&y", self.close_wanted, "Close this study; its files stay")
-        buttons = QHBoxLayout()
+        buttons = HBoxLayout()
         for one in (self.use_button, self.export_button):
             buttons.addWidget(one)
         buttons.addStretch(1)
         for one in (self.report_button, self.reveal_button, self.close_button):
             buttons.addWidget(one)
 
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addLayout(top)
         self.install = InstallOffer()
         self.pages = Invited(

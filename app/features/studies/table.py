@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 
 from app.features.studies.study_summary import Row, StudySummary
 from app.numbers import counted, general, localised
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import text_font
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import LOWER, Metric
 from engine.studies.wording import figure_text, shown
@@ -88,9 +89,7 @@ class StudyModel(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 return _alignment(column)
             case Qt.ItemDataRole.FontRole if row.answer:
-                font = QFont()
-                font.setBold(True)
-                return font
+                return text_font(QFont(), strong=True)
             case Qt.ItemDataRole.ForegroundRole if row.problem or row.total is None:
                 return QBrush(QColor(self._colours.warning if row.problem else self._colours.muted))
             case _ if role == SORT_ROLE:

@@ -20,23 +20,23 @@ from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QMessageBox,
     QSizePolicy,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell import file_dialogs
-from app.shell.theme import Colours
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, NEAR
 from app.state.differences import difference_words, differences
 from app.widgets import build, sketching
 from app.widgets.flow_layout import Flow
 from app.widgets.invitation import Invited
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from engine.errors import PlainError
 from engine.files import write_wav
 from engine.setting.library import Library, TakeSummary
@@ -129,10 +129,12 @@ class TakesPanel(QWidget):
             buttons.add(button)
         buttons.arrange()
         self._difference = build.words(name="Difference of the selected take to A", rich=True)
-        top = QHBoxLayout()
+        top = HBoxLayout()
         top.addWidget(self.search, 1)
         top.addWidget(self._starred)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
+        layout.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        layout.setSpacing(NEAR)
         layout.addLayout(top)
         self.pages = Invited(self.table, _INVITATION, sketching.rows((0.1, 0.2, 0.3, 0.2, 0.1, 0.1)), in_a_line=True)
         layout.addWidget(self.pages, 1)

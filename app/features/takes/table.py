@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from app.numbers import localised
 from app.shell.entries import Term
 from app.shell.icons import icon
+from app.shell.metrics import text_font
 from app.state.differences import STREAMING_MEANING, setting_text, streaming_text
 from engine.errors import SettingError
 from engine.measure.evaluation.judges import judge_named
@@ -307,9 +308,7 @@ class TakesModel(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 return column.alignment
             case Qt.ItemDataRole.FontRole if index.column() == _SIDE:
-                font = QFont()
-                font.setBold(True)
-                return font
+                return text_font(QFont(), strong=True)
             case _ if role == TAKE_ROLE:
                 return take
         return None

@@ -14,22 +14,22 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QCheckBox,
-    QGridLayout,
-    QHBoxLayout,
     QLabel,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.strategy.grid import action_colours
 from app.features.threshold.plot import Histogram, SharePlot
 from app.numbers import fixed, general, percent
+from app.shell.colours import Colours
 from app.shell.entries import TERM
-from app.shell.theme import Colours, set_look
+from app.shell.metrics import BROAD
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.boxes import DoubleSpinBox
 from app.widgets.invitation import Invited
+from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.sampling.actions import SkipAction
@@ -116,8 +116,8 @@ class ThresholdPanel(QWidget):
         self.log_box.toggled.connect(self._change_axis)
 
         self._figures: dict[str, QLabel] = {}
-        figures = QGridLayout()
-        figures.setHorizontalSpacing(self.fontMetrics().height())
+        figures = GridLayout()
+        figures.setHorizontalSpacing(BROAD)
         figures.setVerticalSpacing(0)
         for column, name in enumerate(("Skipped", "Operations", "Allows up to")):
             head, value = QLabel(name), QLabel("–")
@@ -130,17 +130,17 @@ class ThresholdPanel(QWidget):
             self._figures[name] = value
 
         self._top = QWidget()
-        top = build.fill(QHBoxLayout(self._top), [(self.verdict, 1)])
+        top = build.fill(HBoxLayout(self._top), [(self.verdict, 1)])
         top.addWidget(self.calibrate_button, 0, Qt.AlignmentFlag.AlignTop)
         drawn = build.column(self.legend, (self.histogram, 3), (self.share, 2))
         self.pages = Invited(drawn, sketch=sketching.histogram())
         self.pages.offer(self.calibrate_button, "Calibrate")
-        bottom = QHBoxLayout()
+        bottom = HBoxLayout()
         for one in (label, self.spin_box, self.return_button, self.log_box):
             bottom.addWidget(one)
         bottom.addStretch(1)
         bottom.addLayout(figures)
-        layout = QVBoxLayout(self)
+        layout = VBoxLayout(self)
         layout.addWidget(self._top)
         layout.addWidget(self.pages, 1)
         layout.addLayout(bottom)

@@ -17,7 +17,7 @@ from app.plotting.layers import Block, Blocks, Shape, Shapes
 from app.plotting.points import Points
 from app.plotting.sections import Wholes
 from app.plotting.zoom_chart import ZoomChart
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from engine.figures.glyphs import Glyph
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPalette, QPen
-from PySide6.QtWidgets import QGroupBox, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGroupBox, QPushButton, QWidget
 
+from app.shell.metrics import BROAD, GAP, TIGHT, WIDE
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 
 _WIDTH = 24
 """Width of the card in heights of the font."""
@@ -35,21 +37,21 @@ class TourCard(QGroupBox):
         self.back_button = build.button("Back", lambda: self.went.emit(-1), "The stop before")
         self.help_button = build.button("Do it for me", self.help_wanted)
         self.next_button = build.button("Next", lambda: self.went.emit(1))
-        head = QHBoxLayout()
+        head = HBoxLayout()
         head.addWidget(self._count, 1)
         head.addWidget(self.end_button)
-        buttons = QHBoxLayout()
+        buttons = HBoxLayout()
         buttons.addWidget(self.back_button)
         buttons.addStretch(1)
         for one in (self.help_button, self.next_button):
             buttons.addWidget(one)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(14, 8, 14, 12)
-        column.setSpacing(8)
+        column = VBoxLayout(self)
+        column.setContentsMargins(BROAD, GAP, BROAD, WIDE)
+        column.setSpacing(GAP)
         column.addLayout(head)
         for words in (self._title, self._text, self._hint):
             column.addWidget(words)
-        column.addSpacing(2)
+        column.addSpacing(TIGHT)
         column.addLayout(buttons)
         self.hide()
 

@@ -9,7 +9,6 @@ from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QSizePolicy,
@@ -21,8 +20,10 @@ from PySide6.QtWidgets import (
 
 from app.features.tradeoff.model.axes import TradeoffAxis, axis
 from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.shell.metrics import NEAR
 from app.widgets import build
 from app.widgets.boxes import ComboBox
+from app.widgets.layouts import HBoxLayout
 from engine.measure.metrics import HIGHER, NEITHER
 
 _ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}
@@ -57,14 +58,14 @@ class PlotOptionsLine(QWidget):
             "log_y": self.log_y_box,
         }
         """Check boxes by the field of :class:`PlotOptions` that each sets."""
-        row = QHBoxLayout(self)
+        row = HBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         axes = (("X axis", self.x_choice, self.log_x_box), ("Y axis", self.y_choice, self.log_y_box))
         for title, choice, box in axes:
             row.addWidget(QLabel(title))
             row.addWidget(choice, 3)
             row.addWidget(box)
-            row.addSpacing(6)
+            row.addSpacing(NEAR)
         for box in (self.dominated_box, self.intervals_box, self.ratios_box, self.published_box):
             row.addWidget(box)
 
@@ -121,7 +122,7 @@ class FilterLine(QWidget):
         self.search.textChanged.connect(self.chosen)
         self.clear_button = build.button("C&lear", self.clear_wanted, "Show all points again")
         combos = [(combo, 2) for combo in self.combos.values()]
-        build.fill(QHBoxLayout(self), (*combos, (self.search, 3), self.clear_button))
+        build.fill(HBoxLayout(self), (*combos, (self.search, 3), self.clear_button))
 
     def applied_to(self, chosen: Filter) -> Filter:
         """``chosen`` with what is chosen here."""

@@ -8,22 +8,20 @@ from html import escape
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
-    QGridLayout,
-    QHBoxLayout,
     QLabel,
     QPushButton,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.tradeoff.model.points import STUDY, TAKE, Point, Sound
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import Reference, difference_html, figures_html, origin, plain
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets import build
 from app.widgets.boxes import ComboBox
+from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 
 _NOTHING = (
@@ -78,15 +76,15 @@ class TradeoffDetails(QWidget):
         self.use_button = self._button("Use i&n Setup", self.use_wanted.emit)
         self.only_button = self._button("Show onl&y these", lambda: self.only_wanted.emit(self.only_button.isChecked()))
         self.only_button.setCheckable(True)
-        top = QHBoxLayout()
+        top = HBoxLayout()
         for one in (self.hear_button, self.a_button, self.b_button):
             top.addWidget(one)
-        grid = QGridLayout()
+        grid = GridLayout()
         grid.addLayout(top, 0, 0, 1, 2)
         grid.addWidget(self.keep_button, 1, 0)
         grid.addWidget(self.use_button, 1, 1)
         grid.addWidget(self.only_button, 2, 0, 1, 2)
-        build.fill(QVBoxLayout(self), (self._title, (area, 1), self.sentence, grid))
+        build.fill(VBoxLayout(self), (self._title, (area, 1), self.sentence, grid))
         self.setMinimumWidth(15 * self.fontMetrics().height())
 
     @staticmethod

@@ -12,7 +12,7 @@ from app.features.tradeoff.model.points import in_order, technique_title
 from app.features.tradeoff.model.scene import BASELINE
 from app.features.tradeoff.styles import PointStyles
 from app.plotting.glyphs import paint_glyph
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets import build
 from app.widgets.flow_layout import Flow
 from engine.figures.glyphs import FILLED, HOLLOW, Glyph

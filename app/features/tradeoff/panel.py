@@ -12,12 +12,10 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLabel,
     QMenu,
     QPushButton,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -31,10 +29,12 @@ from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, 
 from app.features.tradeoff.model.words import Reference, comparable, counts, reference_of, remarks
 from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import PointStyles
+from app.shell.colours import Colours
 from app.shell.file_dialogs import PLOTS
-from app.shell.theme import Colours, set_look
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 
 _INVITATION = (
     "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
@@ -100,7 +100,7 @@ class TradeoffPanel(QWidget):
             action.triggered.connect(lambda _=False, one=ending: self.export_wanted.emit(one))
         self.export_button.setMenu(menu)
         self.export_button.setToolTip("Save the view as SVG, PNG or CSV")
-        second = QHBoxLayout()
+        second = HBoxLayout()
         second.addWidget(self.filter_line, 1)
         for button in (self.open_button, self.export_button):
             second.addWidget(button)
@@ -119,7 +119,7 @@ class TradeoffPanel(QWidget):
         )
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
-        foot = QHBoxLayout()
+        foot = HBoxLayout()
         # The plot shall not change its size when the button comes.
         foot.addStrut(self.everything_button.sizeHint().height())
         foot.addWidget(self._counts)
@@ -130,7 +130,7 @@ class TradeoffPanel(QWidget):
         self.pages = Invited(body, sketch=sketching.front())
         self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
         self.pages.empty.add(self.invited_button)
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addWidget(self.pages)
         self._show_page()
 

@@ -24,7 +24,7 @@ from app.plotting.frame import pen
 from app.plotting.scatter import ScatterLayers
 from app.plotting.sections import Wholes
 from app.plotting.zoom_chart import ZoomChart
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets.screen_readers import announce
 
 _HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)

@@ -16,7 +16,7 @@ from app.features.tradeoff.table import table
 from app.plotting import files
 from app.plotting.sections import EVERYTHING, Sections
 from app.plotting.sheet import Sheet
-from app.shell.theme import LIGHT, Colours
+from app.shell.colours import LIGHT, Colours
 
 WIDTH, PLOT = 1100, 620
 

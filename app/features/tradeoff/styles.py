@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from app.features.tradeoff.model.axes import TradeoffAxis
 from app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, in_order, technique_title
 from app.features.tradeoff.model.scene import Scene
-from app.shell.theme import DARK, Colours
+from app.shell.colours import DARK, Colours
 from engine.figures.glyphs import (
     DOTTED,
     FILLED,

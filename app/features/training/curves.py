@@ -6,14 +6,15 @@ from collections.abc import Mapping
 
 import numpy as np
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.features.training.model import Found
 from app.numbers import general
 from app.plotting.curves import CurveChart, Series, shape_of
 from app.plotting.palette import DASHES, series_colour
-from app.shell.theme import Colours
+from app.shell.colours import Colours
 from app.widgets import build
+from app.widgets.layouts import VBoxLayout
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.training.requests import TrainingProgress
@@ -47,7 +48,7 @@ class TrainingCurves(QWidget):
         self.loss = CurveChart("Loss of every step", step, Dimension("loss"), colours)
         self.validation = CurveChart("Validation", step, Dimension("share"), colours)
         self._losses, self._legend = build.words(rich=True), build.words(rich=True)
-        build.fill(QVBoxLayout(self), (self._losses, (self.loss, 1), self._legend, (self.validation, 1)))
+        build.fill(VBoxLayout(self), (self._losses, (self.loss, 1), self._legend, (self.validation, 1)))
         self._draw()
 
     def show_figures(self, figures: tuple[Found, ...]) -> None:

@@ -16,20 +16,22 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.features.training.curves import TrainingCurves
 from app.features.training.model import Training, TrainingPlan, training, trainings
+from app.shell.colours import Colours
+from app.shell.metrics import GAP, TIGHT
 from app.shell.tab_order import insert_after
-from app.shell.theme import Colours, set_look
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, DoubleSpinBox
 from app.widgets.install_offer import InstallOffer
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
+from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from engine.errors import SettingError
 from engine.setting.knobs import Values, checked, defaults
@@ -72,7 +74,7 @@ class TrainingPanel(QWidget):
         self.manifest, choose_manifest = self._path_row("Manifest", "manifest.csv", self.manifest_wanted)
         self.work, self._choose_work = self._path_row("Work folder", "for checkpoints and the log", self.work_wanted)
         self._controls: dict[str, KnobControls] = {}
-        controls = QVBoxLayout()
+        controls = VBoxLayout()
         for one in trainings():
             made = self._controls[one.name] = KnobControls(one.title)
             made.changed.connect(self._change_knob)
@@ -108,14 +110,14 @@ class TrainingPanel(QWidget):
             self.rate,
             self.half,
         )
-        self._form = form = QFormLayout()
+        self._form = form = FormLayout()
         self._rows: dict[QLineEdit, QHBoxLayout] = {}
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for title, editor, button in (
             ("Ma&nifest", self.manifest, choose_manifest),
             ("Wor&k folder", self.work, self._choose_work),
         ):
-            row = QHBoxLayout()
+            row = HBoxLayout()
             row.addWidget(editor, 1)
             row.addWidget(button)
             label = QLabel(title)
@@ -133,14 +135,14 @@ class TrainingPanel(QWidget):
         )
         self.resume_button = build.button("R&esume", lambda: self.start_wanted.emit(self.plan(resume=True)))
         self.cancel_button = build.button("Cance&l", self.cancel_wanted)
-        buttons = QHBoxLayout()
+        buttons = HBoxLayout()
         for one in (self.start_button, self.resume_button, self.cancel_button):
             buttons.addWidget(one, 1)
         self.progress = JobProgress("Training progress")
         self._state = build.words("muted", selectable=True)
         content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(2, 2, em // 2, 2)
+        column = VBoxLayout(content)
+        column.setContentsMargins(TIGHT, TIGHT, GAP, TIGHT)
         column.addWidget(self.chooser)
         column.addWidget(self._intro)
         column.addWidget(self._state)
@@ -155,7 +157,7 @@ class TrainingPanel(QWidget):
         self.pages = Invited(self.curves, _INVITATION, sketching.curves(4.0, 2.2, -3.0))
         self.pages.offer(self.start_button)
         self.curves.drawn.connect(lambda: self.pages.show_content(self.curves.has_any))
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [22 * em, 40 * em]))
         self.setFocusProxy(self.work)
 

@@ -11,21 +11,21 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFormLayout,
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QPushButton,
     QTableWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.numbers import counted, fixed, general
+from app.shell.colours import Colours
 from app.shell.entries import Term
-from app.shell.theme import Colours, set_look
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
+from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from app.widgets.tick_list import TickList
 from engine.models.base import Utterance, Voice
 from engine.techniques.ditreducio import UNITS
@@ -82,11 +82,11 @@ class TransferPanel(QWidget):
             lambda: self.calibrate_wanted.emit(self.chosen, self.combine.currentData())
         )
         self._count = build.words("muted")
-        form = QFormLayout()
+        form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
         form.addRow("C&ombined error", self.combine)
         left = QWidget()
-        column = QVBoxLayout(left)
+        column = VBoxLayout(left)
         column.setContentsMargins(0, 0, 0, 0)
         for title, one, stretch in (("Sente&nces", self.sentences, 1), ("Vo&ices", self.voices, 0)):
             label = QLabel(title)
@@ -118,7 +118,7 @@ class TransferPanel(QWidget):
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
-        advised = QHBoxLayout()
+        advised = HBoxLayout()
         advised.addWidget(self.advised_button)
         advised.addStretch(1)
         self.pages = Invited(
@@ -126,7 +126,7 @@ class TransferPanel(QWidget):
         )
         self.pages.offer(self.transfer_button)
         right = self.pages
-        outer = QHBoxLayout(self)
+        outer = HBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (right, 1)], [18 * em, 42 * em], em))
         self.setFocusProxy(self.sentences)
 

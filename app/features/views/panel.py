@@ -10,21 +10,21 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.plotting.canvas import FigureCanvas
+from app.shell.colours import Colours
 from app.shell.tab_order import insert_after
-from app.shell.theme import Colours, set_look
+from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox
 from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress, brief_duration
 from app.widgets.knob_controls import KnobControls
+from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from engine.errors import SettingError
 from engine.setting.knobs import Values, checked, defaults
@@ -68,7 +68,7 @@ class ViewsPanel(QWidget):
         self._source = build.words("muted")
         area = QScrollArea()
         held = QWidget()
-        self._knob_column = QVBoxLayout(held)
+        self._knob_column = VBoxLayout(held)
         self._knob_column.setContentsMargins(0, 0, 0, 0)
         self._knob_column.addStretch(1)
         area.setWidget(held)
@@ -79,7 +79,7 @@ class ViewsPanel(QWidget):
         self.cancel_button = build.button("Cance&l", self.cancel_wanted)
         self.progress = JobProgress("Progress of the view")
         self._state = build.words("muted")
-        buttons = QHBoxLayout()
+        buttons = HBoxLayout()
         for one in (self.compute_button, self.cancel_button):
             buttons.addWidget(one, 1)
         self.exports = ExportButtons("the figure")
@@ -98,7 +98,7 @@ class ViewsPanel(QWidget):
         shown = build.column((self.canvas, 1), self._reading, said)
         self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
         self.pages.offer(self.compute_button)
-        outer = QVBoxLayout(self)
+        outer = VBoxLayout(self)
         outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(left, 0), (self.pages, 1)], [17 * em, 50 * em], em))
         self.setFocusProxy(self.chooser)
 

@@ -14,9 +14,10 @@ from app.features.feature import Feature
 from app.features.presenter import Presenter, Services
 from app.features.registry import FEATURES
 from app.features.takes.presenter import TakesPresenter
+from app.shell.colours import Colours
 from app.shell.entries import FeatureAction, MainStep, MenuPart
 from app.shell.places import INSPECT, Place, Region
-from app.shell.theme import Colours, Theme
+from app.shell.theme import Theme
 from app.shell.window import MainWindow
 from engine.models.base import FLOW
 from engine.session.engine_thread import EngineThread

@@ -22,7 +22,7 @@ from app.plotting.chart import Chart
 from app.plotting.plots import whole_numbers
 from app.plotting.table_twin import TableTwin
 from app.plotting.words import Label, Labels, next_to
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.errors import PlainError
 from engine.figures.scales import Scale
 from engine.measure.decoding import PositionAcceptance

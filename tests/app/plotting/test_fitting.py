@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.plotting import reading
 from app.plotting.canvas import FigureCanvas
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.views.figure import Axis, Curve, Figure, HeatMap, Lines
 from tests.engine.views.test_figure import figure as of
 

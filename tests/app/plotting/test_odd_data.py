@@ -24,7 +24,7 @@ from app.features.strategy.grid import StrategyGrid
 from app.features.threshold.plot import Histogram, SharePlot
 from app.plotting.colour_bar import ColourBar
 from app.plotting.curves import CurveChart, Series
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension
 from engine.measure.decoding import PositionAcceptance, SpokenToken

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.plotting import paper
 from app.plotting.palette import magnitude_map
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.errors import PlainError
 from engine.views.figure import Axis, Bars, BarSeries, Curve, Figure, HeatMap, Lines
 from tests.engine.views.test_figure import figure as of

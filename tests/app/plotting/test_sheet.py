@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.plotting.chart import Chart
 from app.plotting.sheet import Sheet
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.figures.glyphs import SERIES_LIGHT, Glyphs
 from engine.figures.scales import Scale
 from engine.figures.scatter import Dimension

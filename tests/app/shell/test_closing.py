@@ -12,7 +12,8 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.shell.theme import DARK, Scheme, Theme
+from app.shell.colours import DARK
+from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.app.conftest import PATIENCE_MILLISECONDS, close

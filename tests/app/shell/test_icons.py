@@ -5,8 +5,9 @@ import re
 import pytest
 from PySide6.QtGui import QIcon, QImage, QPalette
 
+from app.shell.colours import DARK, LIGHT
 from app.shell.icons import icon, names, pixmap
-from app.shell.theme import DARK, LIGHT, palette
+from app.shell.theme import palette
 from engine.paths import resource
 
 

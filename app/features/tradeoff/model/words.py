@@ -16,7 +16,7 @@ from engine.measure.metrics import HIGHER, LOWER
 from engine.setting.setting import Setting
 
 if TYPE_CHECKING:
-    from app.shell.theme import Colours
+    from app.shell.colours import Colours
 
 _FLOOR = "&nbsp;&nbsp;of the reference speech"
 _FIRST = ("real_time_factor", "speed_up", "log_mel_distance", "word_error_rate", "naturalness", "voice_similarity")

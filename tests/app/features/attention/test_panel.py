@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 
 from app.features.attention.panel import BRANCH_NAMES, AttentionPanel
 from app.features.attention.similarity_grid import similarity_map
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.models.base import AttentionCapture
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.decoding.panel import DecodingPanel
 from app.features.decoding.token_strip import outcome_colours
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.setting.setting import Engaged, Setting
 from engine.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
 from tests.app.contrast import contrast

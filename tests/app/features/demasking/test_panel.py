@@ -10,7 +10,7 @@ from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
 from app.features.demasking.panel import DemaskingPanel, committed
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.sampling.demasking_schedule import Block
 from engine.setting.setting import Setting
 from engine.setting.take import DemaskedPassage, DemaskingTrace, Take, Trace

@@ -23,7 +23,7 @@ from app.listening.abx import AbxSession
 from app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
 from app.listening.preference import PreferenceSession
 from app.listening.stimuli import PreparedItem, Stimulus
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.listening import results
 from engine.listening.trials import ItemRecord, TrialRecord
 from engine.measure.loudness import integrated_loudness

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.layers.layer_bars import LayerBars
 from app.features.layers.panel import LayersPanel, MeasurePlan
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR, ImportanceRecord, LayerImportance
 from engine.techniques import spade
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from app.audio.sound import Sound
 from app.audio.switching import Mode
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.audio.spectrogram import HOP
 from tests.app.features.player.host import RATE, Host, named, press, set_takes, take, text
 

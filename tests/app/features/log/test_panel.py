@@ -5,8 +5,8 @@ from __future__ import annotations
 from pytestqt.qtbot import QtBot
 
 from app.features.log.panel import LogPanel
+from app.shell.colours import LIGHT
 from app.shell.notices import Level
-from app.shell.theme import LIGHT
 
 
 def test_details_are_kept_but_shown_on_demand(qtbot: QtBot, qapp) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from pytestqt.qtbot import QtBot
 
 from app.features.meters.panel import MetersPanel
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.session.events import Telemetry
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Metrics, Take

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from app.features.listen.panel import ListenPanel
 from app.features.player.control import PlayerControl
-from app.shell.theme import LIGHT, Colours
+from app.shell.colours import LIGHT, Colours
 from app.state.playing import Playing
 from engine.setting.setting import Setting
 from engine.setting.take import Take

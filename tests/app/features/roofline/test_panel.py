@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.roofline.panel import RooflinePanel, summary
 from app.features.roofline.plot import rate
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.errors import PlainError
 from engine.measure.roofline.ceilings import Ceilings
 from engine.measure.roofline.counts import Work

@@ -12,7 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from app.features.setup.card_words import NOT_MEASURED, gain_details, gain_words
 from app.features.setup.panel import SetupPanel
-from app.shell.theme import LIGHT, style_sheet
+from app.shell.colours import LIGHT
+from app.shell.style import style_sheet
 from engine.models import catalogue
 from engine.session.events import EngineReady, ModelLoaded
 from engine.setting.knobs import Choice

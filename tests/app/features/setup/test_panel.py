@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.features.setup.panel import SetupPanel
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.models import catalogue
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.techniques.resolving import known

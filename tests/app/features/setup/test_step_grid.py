@@ -6,7 +6,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.features.setup.step_grid import StepGrid
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.sampling.schedules import EPSS, time_grid
 
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.setup.cards import TechniqueCard
 from app.features.setup.panel import SetupPanel
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.models.base import WeightSet
 from engine.session.events import Prepared
 from engine.setting.knobs import NO_VALUES

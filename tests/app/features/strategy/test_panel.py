@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
 from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
 from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
-from app.shell.theme import DARK, LIGHT, Colours
+from app.shell.colours import DARK, LIGHT, Colours
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio.record import CALIBRATION, Trial

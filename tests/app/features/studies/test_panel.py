@@ -16,7 +16,7 @@ from app.features.studies.forms import Bound, Varied
 from app.features.studies.maker import StudyMaker
 from app.features.studies.panel import CLUSTER, StudiesPanel
 from app.features.studies.study_summary import FailedTake, StudySummary, summary
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.models import catalogue

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.takes.panel import TakesPanel
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from app.state.differences import technique_text
 from engine.measure.metrics import metric
 from engine.models.base import Voice

@@ -12,7 +12,7 @@ from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox, QWidget
 
 from app.features.threshold.panel import ThresholdPanel
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
 from engine.techniques.ditreducio import UNITS

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from app.features.tradeoff.model.points import published_points
 from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.panel import TradeoffPanel
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.studies.published import published
 from tests.app.features.tradeoff.using import POINTS, choose_look
 

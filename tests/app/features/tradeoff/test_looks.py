@@ -17,7 +17,7 @@ from shiboken6 import createdByPython
 
 from app.features.tradeoff.model.scene import Filter, PlotOptions
 from app.features.tradeoff.panel import TradeoffPanel
-from app.shell.theme import DARK
+from app.shell.colours import DARK
 from engine.errors import PlainError
 from engine.measure.estimates import Estimate
 from tests.app.features.tradeoff.many_points import many

@@ -12,7 +12,7 @@ from app.features.tradeoff.model.points import published_points
 from app.features.tradeoff.model.scene import BASELINE, Filter, PlotOptions
 from app.features.tradeoff.model.words import Reference
 from app.features.tradeoff.panel import TradeoffPanel
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.studies.published import published
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_scene import PLAIN, point

@@ -36,7 +36,7 @@ from app.features.tradeoff.model.words import (
 )
 from app.features.tradeoff.styles import PointStyles, described
 from app.listening.stimuli import setting_key
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.figures.scales import Scale, tick_text
 from engine.listening.results import ListeningScore
 from engine.measure.estimates import Estimate

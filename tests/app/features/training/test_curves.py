@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.features.guidance.training import TRAINING as GUIDANCE_FREE
 from app.features.layers.training import TRAINING as STUDENT
 from app.features.training.curves import TrainingCurves, _running_mean
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.training.requests import TrainingProgress
 
 

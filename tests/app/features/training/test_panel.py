@@ -13,7 +13,7 @@ from app.features.guidance.training import TRAINING as GUIDANCE_FREE
 from app.features.layers.training import TRAINING as STUDENT
 from app.features.training.model import TrainingPlan
 from app.features.training.panel import CHECKPOINT, TrainingPanel
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.setting.knobs import NO_VALUES, Values
 from engine.training import session
 from engine.training.requests import Trained, TrainingProgress

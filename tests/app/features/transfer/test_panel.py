@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.features.transfer.panel import COMBINATIONS, TransferPanel
-from app.shell.theme import LIGHT
+from app.shell.colours import LIGHT
 from engine.models.base import Utterance, Voice
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.record import Sentence

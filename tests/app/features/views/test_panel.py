@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.views.panel import ViewsPanel
 from app.plotting.canvas import FigureCanvas
-from app.shell.theme import DARK, LIGHT
+from app.shell.colours import DARK, LIGHT
 from engine.views import views
 from engine.views.figure import Figure
 from tests.app.plotting.test_paper import BARS, LINES, MAP

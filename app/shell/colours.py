@@ -1,0 +1,62 @@
+"""The colours of the light and the dark scheme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Colours:
+    """The colours of one scheme, as hexadecimal RGB."""
+
+    window: str
+    base: str
+    raised: str
+    border: str
+    text: str
+    muted: str
+    disabled: str
+    accent: str
+    on_accent: str
+    good: str
+    warning: str
+    danger: str
+    baseline: str
+    """Take A, in every plot."""
+    accelerated: str
+    """Take B, in every plot."""
+
+
+LIGHT = Colours(
+    window="#f3f5f8",
+    base="#ffffff",
+    raised="#e8ecf2",
+    border="#cfd6e0",
+    text="#18202c",
+    muted="#505b6b",
+    disabled="#6d7786",
+    accent="#1f57c8",
+    on_accent="#ffffff",
+    good="#146c43",
+    warning="#7d5200",
+    danger="#ad1f17",
+    baseline="#1f57c8",
+    accelerated="#b4480b",
+)
+
+DARK = Colours(
+    window="#14171c",
+    base="#1b1f26",
+    raised="#262c36",
+    border="#38414e",
+    text="#e8ebf1",
+    muted="#a9b3c1",
+    disabled="#8d97a6",
+    accent="#82aaff",
+    on_accent="#0b1630",
+    good="#63d39a",
+    warning="#f2bd56",
+    danger="#ff948a",
+    baseline="#82aaff",
+    accelerated="#ffa366",
+)

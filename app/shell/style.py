@@ -1,0 +1,183 @@
+"""The style sheet: what the palette cannot say about controls, in colours of a scheme, sizes of the type scale and
+paddings of the spacing grid (:mod:`app.shell.metrics`)."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication
+
+from app.shell.colours import DARK, Colours
+from app.shell.metrics import FIGURE, HEADING, REGULAR, STRONG
+from engine.paths import resource
+
+
+def done_ground(colours: Colours) -> str:
+    """The ground of the done part of a progress bar: halfway to the accent, so that the figures that run over both
+    parts can be read on either."""
+    one, other = QColor(colours.accent), QColor(colours.base)
+    return QColor(
+        (one.red() + other.red()) // 2, (one.green() + other.green()) // 2, (one.blue() + other.blue()) // 2
+    ).name()
+
+
+def style_sheet(colours: Colours) -> str:
+    """Style beyond the palette: spacing, corners, and the few widgets with their own meaning.
+
+    Widgets choose a look by the property ``look``: ``primary`` and ``quiet`` buttons, ``title``, ``muted``, ``figure``,
+    ``warning``, ``banner``, ``heading`` and ``chip`` labels.
+    """
+    scheme = "dark" if colours is DARK else "light"
+    size = QApplication.font().pointSizeF()
+
+    def drawing(name: str) -> str:
+        return f'url("{resource("style", f"{name}-{scheme}.svg").as_posix()}")'
+
+    return f"""
+    QToolTip {{ color: {colours.text}; background: {colours.raised}; border: 1px solid {colours.border};
+        padding: 4px; }}
+    QMainWindow::separator {{ background: {colours.window}; width: 5px; height: 5px; }}
+    QMainWindow::separator:hover {{ background: {colours.accent}; }}
+    QDockWidget {{ font-weight: {STRONG}; }}
+    QDockWidget > QWidget {{ font-weight: {REGULAR}; }}
+    QDockWidget::title {{ background: {colours.window}; padding: 4px 8px; text-align: left; }}
+    QToolBar {{ background: {colours.window}; border: none; border-bottom: 1px solid {colours.border};
+        padding: 4px; spacing: 4px; }}
+    QToolBar#rail {{ padding: 2px 4px; border-bottom: none; border-right: 1px solid {colours.border}; }}
+    QToolBar[look="gallery"] {{ padding: 2px; border-bottom: none; border-left: 1px solid {colours.border}; }}
+    QStatusBar {{ background: {colours.window}; border-top: 1px solid {colours.border}; }}
+    QStatusBar::item {{ border: none; }}
+    QGroupBox {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 6px;
+        margin-top: 1.6em; padding: 2px; font-weight: {STRONG}; }}
+    QGroupBox::title {{ subcontrol-origin: margin; subcontrol-position: top left; left: 0.1em; padding: 2px 2px;
+        color: {colours.text}; }}
+    QGroupBox[look="card"], QGroupBox[look="chosen-card"] {{ margin-top: 0; padding-top: 1.75em;
+        padding-bottom: 0; }}
+    QGroupBox[look="card"]::title, QGroupBox[look="chosen-card"]::title {{ subcontrol-origin: border;
+        left: 0.45em; top: 0.3em; }}
+    QGroupBox[look="card"]:hover, QGroupBox[look="card"]:focus, QGroupBox[look="chosen-card"] {{
+        border-color: {colours.accent}; }}
+    QGroupBox[look="chosen-card"]:focus {{ border: 2px solid {colours.accent}; }}
+    QGroupBox[look="tour"] {{ margin-top: 0; padding: 0; border: 1px solid {colours.accent}; border-radius: 8px; }}
+    QPushButton[look="link"] {{ background: transparent; border: 1px solid transparent; color: {colours.muted};
+        padding: 2px 4px; }}
+    QPushButton[look="link"]:hover {{ color: {colours.text}; }}
+    QPushButton[look="link"]:focus {{ border: 1px solid {colours.accent}; }}
+    QPushButton[look="fold"] {{ background: transparent; border: 1px solid transparent; color: {colours.text};
+        text-align: left; padding: 2px 4px; font-weight: {STRONG}; }}
+    QPushButton[look="fold"]:hover {{ border-color: {colours.border}; }}
+    QPushButton[look="fold"]:focus {{ border: 1px solid {colours.accent}; }}
+    QGroupBox:focus::title {{ color: {colours.accent}; }}
+    QGroupBox > QWidget {{ font-weight: {REGULAR}; }}
+    QPushButton, QToolButton[look="step"] {{ background: {colours.raised}; color: {colours.text};
+        border: 1px solid {colours.border}; border-radius: 5px; padding: 4px 8px; }}
+    QPushButton:hover, QToolButton[look="step"]:hover {{ border-color: {colours.accent}; }}
+    QPushButton:pressed, QToolButton[look="step"]:pressed {{ background: {colours.border}; }}
+    QPushButton:focus, QToolButton:focus {{ border: 2px solid {colours.accent}; }}
+    QPushButton:disabled, QToolButton[look="step"]:disabled {{ color: {colours.disabled};
+        background: {colours.window}; }}
+    QPushButton:checked {{ background: {colours.accent}; color: {colours.on_accent}; border-color: {colours.accent}; }}
+    QPushButton[look="primary"], QToolButton[look="step"][next="true"] {{ background: {colours.accent};
+        color: {colours.on_accent}; border-color: {colours.accent}; font-weight: {STRONG}; }}
+    QPushButton[look="primary"]:focus, QToolButton[look="step"][next="true"]:focus {{
+        border: 2px solid {colours.text}; }}
+    QPushButton[look="primary"]:disabled, QToolButton[look="step"][next="true"]:disabled {{
+        background: {colours.window}; color: {colours.disabled}; border-color: {colours.border}; }}
+    QToolButton[look="workspace"] {{ border: 2px solid transparent; border-radius: 6px; padding: 4px 2px;
+        color: {colours.muted}; background: transparent; }}
+    QToolButton[look="workspace"]:hover {{ color: {colours.text}; background: {colours.raised}; }}
+    QToolButton[look="workspace"]:checked {{ color: {colours.on_accent}; background: {colours.accent};
+        font-weight: {STRONG}; }}
+    QToolButton[look="workspace"]:focus {{ border-color: {colours.text}; }}
+    QToolButton[look="card"] {{ border: 2px solid {colours.border}; border-radius: 6px; padding: 2px;
+        color: {colours.muted}; background: {colours.base}; }}
+    QToolButton[look="card"]:hover {{ color: {colours.text}; border-color: {colours.muted}; }}
+    QToolButton[look="card"]:checked {{ color: {colours.text}; border-color: {colours.accent}; font-weight: {STRONG}; }}
+    QToolButton[look="card"]:focus {{ border-color: {colours.text}; }}
+    QToolButton[look="quiet"] {{ border: 1px solid transparent; border-radius: 4px; padding: 2px 2px;
+        color: {colours.muted}; background: transparent; }}
+    QToolButton[look="quiet"]:hover {{ border-color: {colours.border}; color: {colours.text}; }}
+    QToolButton[look="quiet"]:focus {{ border: 1px solid {colours.accent}; }}
+    QToolButton[look="quiet"]:disabled {{ color: transparent; }}
+    QLabel[look="title"] {{ font-weight: {STRONG}; }}
+    QLabel[look="heading"] {{ font-size: {HEADING * size:g}pt; font-weight: {STRONG}; }}
+    QLabel[look="plain"] {{ color: {colours.text}; }}
+    QLabel[look="muted"] {{ color: {colours.muted}; }}
+    QLabel[look="figure"] {{ font-size: {FIGURE * size:g}pt; font-weight: {STRONG}; }}
+    QLabel[look="warning"] {{ color: {colours.warning}; }}
+    QLabel[look="good"] {{ color: {colours.good}; }}
+    QLabel[look="chip"] {{ color: {colours.muted}; padding: 2px 8px; }}
+    QFrame[look="banner"] {{ background: {colours.base}; border: 1px solid {colours.border};
+        border-left: 5px solid {colours.accent}; border-radius: 4px; }}
+    QFrame[look="banner"][level="warning"] {{ border-left-color: {colours.warning}; }}
+    QFrame[look="banner"][level="error"] {{ border-left-color: {colours.danger}; }}
+    QProgressBar {{ border: 1px solid {colours.border}; border-radius: 4px; background: {colours.base};
+        color: {colours.text}; text-align: center; }}
+    QProgressBar::chunk {{ background: {done_ground(colours)}; border-radius: 3px; }}
+    QTabBar::tab {{ background: {colours.window}; color: {colours.muted}; padding: 4px 8px;
+        border: none; border-bottom: 3px solid transparent; }}
+    QTabBar::tab:hover {{ color: {colours.text}; }}
+    QTabBar::tab:selected {{ color: {colours.text}; border-bottom-color: {colours.accent}; }}
+    QTabBar::tab:focus {{ border-bottom-color: {colours.text}; }}
+    QMainWindow[tabs="no"] > QTabBar::tab {{ height: 0; padding: 0; margin: 0; border: none; }}
+    QTableView {{ background: {colours.base}; alternate-background-color: {colours.window}; border: none;
+        gridline-color: {colours.border}; }}
+    QHeaderView::section {{ background: {colours.window}; color: {colours.muted}; border: none;
+        border-bottom: 1px solid {colours.border}; padding: 4px 8px; }}
+    QPlainTextEdit, QLineEdit {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px;
+        padding: 2px; selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
+    QPlainTextEdit:focus, QLineEdit:focus {{ border-color: {colours.accent}; }}
+    QComboBox, QAbstractSpinBox {{ background: {colours.base}; color: {colours.text};
+        border: 1px solid {colours.border}; border-radius: 4px; padding: 2px 4px;
+        selection-background-color: {colours.accent}; selection-color: {colours.on_accent}; }}
+    QComboBox {{ padding-left: 8px; }}
+    QComboBox:hover, QAbstractSpinBox:hover, QComboBox:on {{ border-color: {colours.muted}; }}
+    QComboBox:focus, QAbstractSpinBox:focus {{ border-color: {colours.accent}; }}
+    QComboBox:disabled, QAbstractSpinBox:disabled, QLineEdit:disabled, QPlainTextEdit:disabled {{
+        background: {colours.window}; color: {colours.disabled}; }}
+    QComboBox::drop-down {{ subcontrol-origin: border; subcontrol-position: center right; width: 24px; border: none; }}
+    QComboBox::down-arrow {{ width: 12px; height: 12px; image: {drawing("down")}; }}
+    QComboBox::down-arrow:disabled {{ image: {drawing("down-off")}; }}
+    QComboBox QAbstractItemView {{ background: {colours.base}; color: {colours.text}; outline: none;
+        border: 1px solid {colours.border}; selection-background-color: {colours.accent};
+        selection-color: {colours.on_accent}; }}
+    QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ subcontrol-origin: border; width: 20px;
+        border: none; background: transparent; }}
+    QAbstractSpinBox::up-button {{ subcontrol-position: top right; border-top-right-radius: 3px; margin: 1px 1px 0 0; }}
+    QAbstractSpinBox::down-button {{ subcontrol-position: bottom right; border-bottom-right-radius: 3px;
+        margin: 0 1px 1px 0; }}
+    QAbstractSpinBox::up-button:hover, QAbstractSpinBox::down-button:hover {{ background: {colours.raised}; }}
+    QAbstractSpinBox::up-button:pressed, QAbstractSpinBox::down-button:pressed {{ background: {colours.border}; }}
+    QAbstractSpinBox::up-arrow, QAbstractSpinBox::down-arrow {{ width: 10px; height: 10px; }}
+    QAbstractSpinBox::up-arrow {{ image: {drawing("up")}; }}
+    QAbstractSpinBox::down-arrow {{ image: {drawing("down")}; }}
+    QAbstractSpinBox::up-arrow:disabled, QAbstractSpinBox::up-arrow:off {{ image: {drawing("up-off")}; }}
+    QAbstractSpinBox::down-arrow:disabled, QAbstractSpinBox::down-arrow:off {{ image: {drawing("down-off")}; }}
+    QMenu {{ background: {colours.base}; border: 1px solid {colours.border}; padding: 4px; }}
+    QMenu::separator {{ height: 1px; background: {colours.border}; margin: 4px 8px; }}
+    QTextBrowser {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; padding: 8px; }}
+    QListWidget {{ background: {colours.base}; border: 1px solid {colours.border}; border-radius: 4px; }}
+    QListWidget::item {{ padding: 2px 4px; color: {colours.text}; }}
+    QListWidget::item:selected {{ background: {colours.accent}; color: {colours.on_accent}; }}
+    QAbstractScrollArea::corner {{ background: transparent; border: none; }}
+    QListWidget:focus {{ border-color: {colours.accent}; }}
+    QCheckBox::indicator, QGroupBox::indicator, QListWidget::indicator {{
+        width: 0.95em; height: 0.95em; border: 1px solid {colours.muted};
+        border-radius: 3px; background: {colours.base}; }}
+    QCheckBox::indicator:hover, QCheckBox::indicator:focus, QGroupBox::indicator:hover {{
+        border-color: {colours.accent}; }}
+    QCheckBox::indicator:checked, QGroupBox::indicator:checked, QListWidget::indicator:checked {{
+        background: {colours.accent};
+        border-color: {colours.accent}; image: {drawing("tick")}; }}
+    QCheckBox::indicator:disabled, QGroupBox::indicator:disabled {{ border-color: {colours.disabled}; }}
+    QScrollArea {{ border: none; }}
+    QScrollArea:focus {{ border: 1px solid {colours.accent}; }}
+    QScrollBar {{ background: transparent; }}
+    QScrollBar:vertical {{ width: 0.75em; }}
+    QScrollBar:horizontal {{ height: 0.75em; }}
+    QScrollBar::handle {{ background: {colours.border}; border-radius: 0.3em; margin: 1px; }}
+    QScrollBar::handle:hover {{ background: {colours.disabled}; }}
+    QScrollBar::handle:vertical {{ min-height: 2em; }}
+    QScrollBar::handle:horizontal {{ min-width: 2em; }}
+    QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+    QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+    """
