@@ -6,14 +6,15 @@ weights are whole numbers of eight bits with one scale a matrix, and stay so in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
-from engine.models.minis.natural.layout import BINS, HIDDEN
+from engine.models.minis.natural.formants import moved_magnitudes, moved_phases
+from engine.models.minis.natural.layout import BINS, HIDDEN, WINDOW
 from engine.models.networks.modules import Modules
 from engine.models.networks.vocos import ConvNeXtBlock
 
@@ -28,11 +29,11 @@ SCALE = ".scale"
 
 @dataclass(frozen=True)
 class Spectra:
-    """Raw outputs of the network, each (frames, bins): natural logarithms of magnitudes, and phases."""
+    """What the network gives, each (frames, bins): natural logarithms of magnitudes, and phases in radians."""
 
     harmonic: Tensor
     harmonic_phase: Tensor
-    """Before the hyperbolic tangent that turns it into half-turns."""
+    """Within half a turn to either side."""
     noise: Tensor
     free: Tensor
     """Spectrum of the part that follows neither the pulses nor the noise."""
@@ -41,12 +42,13 @@ class Spectra:
     def warped(self, scale: Tensor) -> Self:
         """With all frequencies times ``scale`` (frames,): a longer vocal tract below 1. Where the scale is not a
         number, neither are the spectra."""
-        bins = torch.arange(BINS, device=scale.device)
-        source = (bins / scale[:, None]).clamp(0, BINS - 1)
-        low = source.nan_to_num().long()
-        high = (low + 1).clamp(max=BINS - 1)
-        weight = source - low
-        return self._each(lambda one: torch.lerp(one.gather(1, low), one.gather(1, high), weight))
+        return type(self)(
+            moved_magnitudes(self.harmonic, scale),
+            moved_phases(self._filter, scale, centre=0),
+            moved_magnitudes(self.noise, scale),
+            moved_magnitudes(self.free, scale),
+            moved_phases(self._free, scale, centre=WINDOW // 2),
+        )
 
     def louder(self, level: Tensor) -> Self:
         """By ``level`` (frames,), natural logarithms of a gain."""
@@ -60,12 +62,17 @@ class Spectra:
 
     def spectrum(self, pulses: Tensor, noise: Tensor) -> Tensor:
         """(bins, frames) complex64 of the speech, for the spectra of the pulses and of white noise (frames, bins)."""
-        harmonic = torch.polar(_magnitude(self.harmonic), self.harmonic_phase.tanh() * torch.pi)
-        free = torch.polar(_magnitude(self.free), self.free_phase)
-        return (harmonic * pulses + _magnitude(self.noise) * noise + free).T
+        return (self._filter * pulses + _magnitude(self.noise) * noise + self._free).T
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        return type(self)(*(change(getattr(self, one.name)) for one in fields(self)))
+    @property
+    def _filter(self) -> Tensor:
+        """The filter of the pulses, complex."""
+        return torch.polar(_magnitude(self.harmonic), self.harmonic_phase)
+
+    @property
+    def _free(self) -> Tensor:
+        """The free part, complex."""
+        return torch.polar(_magnitude(self.free), self.free_phase)
 
 
 def _magnitude(logarithm: Tensor) -> Tensor:
@@ -89,7 +96,13 @@ class SpectralNetwork(nn.Module):
 
     def out(self, hidden: Tensor) -> Spectra:
         """Spectra from the output of the last block, (B, 256, frames)."""
-        return Spectra(*self.head(self.norm(hidden.mT.flatten(0, 1))).chunk(5, dim=1))
+        harmonic, turns, noise, free, phase = self.head(self.norm(hidden.mT.flatten(0, 1))).chunk(5, dim=1)
+        return Spectra(harmonic, half_turns(turns), noise, free, phase)
+
+
+def half_turns(raw: Tensor) -> Tensor:
+    """Phases in radians from what the network gives for them."""
+    return raw.tanh() * torch.pi
 
 
 def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
