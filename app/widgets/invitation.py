@@ -3,7 +3,7 @@ fills it."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QAction, QPainter, QPainterPath, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
@@ -14,8 +14,6 @@ from app.widgets.sketching import Sketch, ink
 
 _AROUND = BROAD
 """Pixels between the words and the sketch."""
-_FIRST = 2
-"""Place of the first button, after the words."""
 
 
 class EmptyState(QWidget):
@@ -41,13 +39,19 @@ class EmptyState(QWidget):
         self._middle.setContentsMargins(_AROUND, high, _AROUND, high)
         self._middle.addStretch(1)
         self._middle.addWidget(self.words)
+        self._row = HBoxLayout()
+        if not in_a_line:
+            self._row.addStretch(1)
+            self._row.addStretch(1)
+        self._middle.addLayout(self._row)
         self._middle.addStretch(1)
 
     def add(self, button: QPushButton) -> None:
-        """Offer ``button`` below the words."""
+        """Offer ``button`` after the words."""
         self.buttons.append(button)
-        place = _FIRST if button.property("look") == "primary" else self._middle.count() - 1
-        self._middle.insertWidget(place, button, 0, Qt.AlignmentFlag.AlignCenter)
+        first = 0 if self._in_a_line else 1
+        place = first if button.property("look") == "primary" else first + len(self.buttons) - 1
+        self._row.insertWidget(place, button, 0, Qt.AlignmentFlag.AlignVCenter)
 
     def offer(self, does: QAction | QPushButton, text: str = "") -> QPushButton:
         """A button that does what ``does`` it elsewhere."""
@@ -115,11 +119,14 @@ class Invited(QStackedWidget):
 
     def show_content(self, there: bool) -> None:
         """Show the content if it is ``there``, else the invitation."""
-        self.setCurrentIndex(int(there))
+        if self.currentIndex() != int(there):
+            self.setCurrentIndex(int(there))
+            self.updateGeometry()
 
 
 class _Page(QWidget):
-    """As low as its content may be: Qt asks for what labels would like, and what is around them scrolls for it."""
+    """As low as its content may be: Qt asks for what labels would like, and what is around them scrolls for it. A page
+    that is not shown needs no height."""
 
     def __init__(self, content: QWidget) -> None:
         super().__init__()
@@ -128,7 +135,13 @@ class _Page(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(content)
 
+    def minimumSizeHint(self) -> QSize:
+        least = super().minimumSizeHint()
+        return QSize(least.width(), 0) if self.isHidden() else least
+
     def heightForWidth(self, width: int) -> int:
+        if self.isHidden():
+            return 0
         layout = self._content.layout()
         if layout is not None and layout.hasHeightForWidth():
             return layout.totalMinimumHeightForWidth(width)

@@ -55,8 +55,8 @@ class LabChoice:
     """Trials that come first and count for nothing."""
 
 
-_WIDEST = 64
-"""Heights of the font: the width from which on the controls do not grow with the window."""
+_WIDEST, _HIGHEST, _BOX = 60, 26, 11
+"""Heights of the font: width and height from which on the controls do not grow with the window; width of a box."""
 
 
 class LabSetup(QWidget):
@@ -117,6 +117,10 @@ class LabSetup(QWidget):
         left.addWidget(self.ticks, 1)
         left.addStretch(0)
         numbers = FormLayout()
+        numbers.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.FieldsStayAtSizeHint)
+        em = self.fontMetrics().height()
+        for box in (self.length, self.practice, self.listener):
+            box.setMinimumWidth(_BOX * em)
         self._length_label = QLabel()
         self._length_label.setBuddy(self.length)
         numbers.addRow(self._length_label, self.length)
@@ -125,19 +129,21 @@ class LabSetup(QWidget):
         right = VBoxLayout()
         right.addLayout(numbers)
         right.addWidget(self._said(), 1)
-        right.addWidget(self.begin_button)
         buttons = HBoxLayout()
-        buttons.addWidget(self.export_button, 1)
-        buttons.addWidget(self.results_button, 1)
+        for button in (self.begin_button, self.export_button, self.results_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
         right.addLayout(buttons)
         held = QWidget()
         layout = build.fill(HBoxLayout(held), ())
         layout.addLayout(left, 1)
         layout.addSpacing(BROAD)
         layout.addLayout(right, 1)
-        # In a wide window, controls would be as wide as sentences otherwise.
-        held.setMaximumWidth(_WIDEST * self.fontMetrics().height())
-        build.fill(HBoxLayout(self), [(held, 1)]).addStretch(0)
+        # In a large window, controls would be as wide as sentences, and the buttons far from what they begin.
+        held.setMaximumWidth(_WIDEST * em)
+        across = QWidget(maximumHeight=_HIGHEST * em)
+        build.fill(HBoxLayout(across), [(held, 1)]).addStretch(0)
+        build.fill(VBoxLayout(self), [(across, 1)]).addStretch(0)
 
     def _said(self) -> QWidget:
         """The size of the test, which is long where many settings are rated."""

@@ -22,8 +22,9 @@ from app.numbers import fixed
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, TIGHT
 from app.shell.theme import set_look
-from app.widgets import build
+from app.widgets import build, sketching
 from app.widgets.boxes import SpinBox
+from app.widgets.invitation import Invited
 from app.widgets.job_progress import JobProgress
 from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
@@ -38,6 +39,12 @@ STAGES = {
 _SPREAD = 12.0
 """Ratio of the greatest value to the median from which axes are logarithmic."""
 _MEASURED = {WORD_ERROR: "word errors", DIVERGENCE: "the divergence", COSINE: "the cosine"}
+
+
+_INVITATION = (
+    "How much each layer contributes, with intervals: the least important ones can be removed, and heard without.\n"
+    "Measuring takes one run of the model per layer and sentence."
+)
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class LayersPanel(QWidget):
         self._stage_reasons: Mapping[str, str] = {}
         self._measuring = False
         self._said, self._look = "", "muted"
+        self._wants_bars = False
         self._build(colours)
         self.set_colours(colours)
         self._show()
@@ -166,9 +174,12 @@ class LayersPanel(QWidget):
         foot.addWidget(self.legend, 1)
         foot.addWidget(self.logarithmic, 0, Qt.AlignmentFlag.AlignTop)
         right = build.column((self.bars, 1), foot)
+        self.pages = Invited(right, sketch=sketching.bars(16))
+        self.pages.offer(self.measure_button)
+        self.hand_button = build.button("Select by hand", self._select_by_hand, "Show the layers to choose from")
+        self.pages.empty.add(self.hand_button)
         outer = VBoxLayout(self)
-        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(area, 0), (right, 1)], [18 * em, 48 * em]))
-        self.setFocusProxy(self.bars)
+        outer.addWidget(build.splitter(Qt.Orientation.Horizontal, [(area, 0), (self.pages, 1)], [18 * em, 48 * em]))
 
     # --- Methods in --------------------------------------------------------------------------------------------------
     def set_layers(
@@ -257,6 +268,21 @@ class LayersPanel(QWidget):
         self._state.setText(self._said or self._reason or self._hint())
         set_look(self._state, self._look if self._said else "muted")
         self._state.setVisible(bool(self._state.text()))
+        self._show_page()
+
+    def _show_page(self) -> None:
+        """The bars, once there is something in them or the user asked for them; else what they would show."""
+        some = bool(self._layers) and not self._reason
+        pruned = 0 < len(self._retained) < self._layers
+        self.pages.invite(self._reason or _INVITATION)
+        self.hand_button.setEnabled(some)
+        self.pages.show_content(some and (self._record is not None or pruned or self._wants_bars))
+        self.setFocusProxy(self.depth_box if self.pages.is_empty else self.bars)
+
+    def _select_by_hand(self) -> None:
+        self._wants_bars = True
+        self._show_page()
+        self.bars.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _show_sentences(self, count: int) -> None:
         self.sentences.setSuffix(" sentence" if count == 1 else " sentences")

@@ -43,9 +43,8 @@ MOST_RECENT = 12
 _SKETCHED = (0.34, 0.16, 0.18, 0.16, 0.16)
 """Widths of the columns of the sketch."""
 _INVITATION = (
-    "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\nCreate one "
-    "with New, open a study file, or look at the example. Finished takes are kept: after a pause, a crash or a restart "
-    "the study resumes."
+    "A study runs many settings on many sentences and reports the cost and gain of each, with intervals.\nFinished "
+    "takes are kept: after a pause, a crash or a restart it resumes."
 )
 
 

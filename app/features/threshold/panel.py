@@ -98,7 +98,7 @@ class ThresholdPanel(QWidget):
             plot.steps_wanted.connect(self._step)
             plot.home_wanted.connect(self._return)
             plot.copy_wanted.connect(lambda: QGuiApplication.clipboard().setText(self.as_text()))
-        self.legend = build.label(name="Legend")
+        self.legend = build.words(name="Legend", rich=True)
 
         self.spin_box = build.named(DoubleSpinBox(), "Threshold δ")
         self.spin_box.setProperty(TERM, f"{TECHNIQUE.title}: {THRESHOLD.title}")

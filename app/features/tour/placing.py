@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QSize
 
-_GAP = 14
-"""Pixels between the card and its target."""
+from app.shell.metrics import WIDE
 
 
-def placed(card: QSize, target: QRect, room: QRect) -> QPoint:
-    """Upper left corner of a ``card`` within ``room``, near ``target`` and covering as little of it as possible."""
+def placed(card: QSize, target: QRect, room: QRect, clear: QRect | None = None) -> QPoint:
+    """Upper left corner of a ``card`` within ``room``, near ``target`` and covering as little as possible of that and
+    of what is around it, ``clear``."""
+    clear = target if clear is None else clear.united(target)
     rows = (target.top(), target.center().y() - card.height() // 2, target.bottom() + 1 - card.height())
     columns = (target.left(), target.center().x() - card.width() // 2, target.right() + 1 - card.width())
-    sides = [(x, y) for x in (target.right() + _GAP, target.left() - _GAP - card.width()) for y in rows]
-    ends = [(x, y) for y in (target.bottom() + _GAP, target.top() - _GAP - card.height()) for x in columns]
+    sides = [(x, y) for x in (clear.right() + WIDE, clear.left() - WIDE - card.width()) for y in rows]
+    ends = [(x, y) for y in (clear.bottom() + WIDE, clear.top() - WIDE - card.height()) for x in columns]
     most = QPoint(room.right() + 1 - card.width(), room.bottom() + 1 - card.height())
 
     def inside(x: int, y: int) -> QRect:
@@ -23,7 +24,7 @@ def placed(card: QSize, target: QRect, room: QRect) -> QPoint:
     found = [inside(x, y) for x, y in (*sides, *ends, *corners)]
 
     def cost(one: QRect) -> tuple[int, int]:
-        covered = one.intersected(target)
+        covered = one.intersected(clear)
         return covered.width() * covered.height(), (one.center() - target.center()).manhattanLength()
 
     return min(found, key=cost).topLeft()
@@ -31,4 +32,4 @@ def placed(card: QSize, target: QRect, room: QRect) -> QPoint:
 
 def in_a_corner(card: QSize, room: QRect) -> QPoint:
     """The lower right corner of ``room``, where there is nothing to point at."""
-    return QPoint(room.right() + 1 - card.width() - _GAP, room.bottom() + 1 - card.height() - _GAP)
+    return QPoint(room.right() + 1 - card.width() - WIDE, room.bottom() + 1 - card.height() - WIDE)

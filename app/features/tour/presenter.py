@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Slot
 from PySide6.QtGui import QAction, QKeyEvent
-from PySide6.QtWidgets import QAbstractButton, QApplication, QScrollArea, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QScrollArea, QToolBar, QToolButton, QWidget
 from shiboken6 import isValid
 
 from app.features.presenter import Presenter, Services
@@ -203,8 +203,15 @@ class TourPresenter(Presenter):
             target = QRect(control.mapTo(self._window, QPoint()), control.size())
             self.frame.show_around(target, self._window.rect())
             self.frame.raise_()
-            self.card.move(placed(self.card.size(), target, room))
+            self.card.move(placed(self.card.size(), target, room, self._bar_of(control)))
         self.card.raise_()
+
+    def _bar_of(self, control: QWidget) -> QRect | None:
+        """The bar that ``control`` is in, whose other buttons and words belong to it; ``None`` in a panel."""
+        one: QWidget | None = control
+        while one is not None and not isinstance(one, QToolBar):
+            one = one.parentWidget()
+        return None if one is None else QRect(one.mapTo(self._window, QPoint()), one.size())
 
     def _room(self) -> QRect:
         """The part of the window that the card may be in."""

@@ -50,6 +50,25 @@ def panel(qtbot: QtBot) -> LayersPanel:
     return made
 
 
+def test_without_a_measurement_it_says_what_it_would_show(qtbot: QtBot) -> None:
+    panel = LayersPanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.set_layers(4, None, (0, 1, 2, 3), 4, by_hand=False)
+    panel.set_reasons("", "", {})
+    panel.show()
+    assert panel.pages.is_empty and "Measuring" in panel.pages.invitation.text()
+    measure, by_hand = panel.pages.empty.buttons
+    with qtbot.waitSignal(panel.measure_wanted):
+        measure.click()
+    by_hand.click()
+    assert panel.bars.isVisible(), "layers can be selected without a measurement"
+    panel.set_layers(4, RECORD, RECORD.retained(2), 2, by_hand=False)
+    assert panel.bars.isVisible()
+    panel.set_reasons("LM mini is being loaded.", "", {})
+    assert panel.pages.is_empty and panel.pages.invitation.text() == "LM mini is being loaded."
+    assert not by_hand.isEnabled() and not measure.isEnabled()
+
+
 def lane_of(bars: LayerBars, row: int) -> QRectF:
     """Area of the bars of a measure, without its title."""
     frame = bars._lanes[row].frame

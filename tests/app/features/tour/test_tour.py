@@ -83,6 +83,8 @@ def test_the_card_keeps_off_what_it_speaks_of() -> None:
     ):
         place = QRect(placing.placed(card, target, room), card)
         assert room.contains(place) and not place.intersects(target)
+    step, bar = QRect(100, 40, 80, 24), QRect(90, 36, 900, 60)
+    assert not QRect(placing.placed(card, step, room, bar), card).intersects(bar), "nor does it cover words of its bar"
     everything = QRect(placing.placed(card, room, room), card)
     assert room.contains(everything)
 
