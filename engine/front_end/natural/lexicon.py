@@ -99,8 +99,10 @@ class Lexicon:
             return found
         restress = _by_capitals(word)
         said = self._as_written(word, tag, context, restress)
+        if said is not None or word.isascii():
+            return said
         plain = "".join(one for one in unicodedata.normalize("NFKD", word) if not unicodedata.combining(one))
-        return said if said is not None or plain == word else self._as_written(plain, tag, context, restress)
+        return None if plain == word else self._as_written(plain, tag, context, restress)
 
     def spelled(self, word: str) -> str | None:
         """The names of the letters of ``word``, the last one stressed; ``None`` if it has other characters."""

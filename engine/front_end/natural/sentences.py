@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from engine.front_end.natural.collocations import settled_reading, settled_tag
 from engine.front_end.natural.lexicon import Context, Lexicon
@@ -58,6 +59,11 @@ class _Part:
     text: str
     tag: str
     phonemes: str | None = None
+
+    @cached_property
+    def length(self) -> int:
+        """Its letters, capitals counted twice."""
+        return sum(2 - (one == one.lower()) for one in self.text)
 
 
 @dataclass
@@ -138,10 +144,17 @@ class SentenceReader:
         """The first of the longest run of parts up to the last one that can be pronounced, and its phonemes."""
         if parts[-1].phonemes is not None:
             return len(parts) - 1, parts[-1].phonemes
-        for start in range(len(parts)):
-            run = parts[start:]
-            tag = max(run, key=lambda part: sum(2 - (one == one.lower()) for one in part.text)).tag
-            said = self._listed("".join(part.text for part in run), tag, context)
+        runs = []
+        text, tag, most = "", "", 0
+        for start in reversed(range(len(parts))):
+            part = parts[start]
+            text = part.text + text
+            # The part of speech is that of the longest part, capitals counted twice; of several, the first one's.
+            if part.length >= most:
+                tag, most = part.tag, part.length
+            runs.append((start, text, tag))
+        for start, text, tag in reversed(runs):
+            said = self._listed(text, tag, context)
             if said is not None:
                 return start, said
         return len(parts) - 1, None
