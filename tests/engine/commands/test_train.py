@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -84,19 +84,23 @@ def test_the_command_trains_and_says_where_the_result_lies(job: Job, capsys: pyt
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2 * PATIENCE_SECONDS)
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for other processes")
-def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job):
-    process = subprocess.Popen(
-        [sys.executable, *_command(job, "--steps", "100000")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    for line in process.stderr:
-        if line.startswith("step 25 "):
-            break
-    process.send_signal(signal.SIGINT)
-    _, messages = process.communicate(timeout=PATIENCE_SECONDS)
-    assert process.returncode == 130
-    assert "to resume from" in messages
+@pytest.mark.timeout(PATIENCE_SECONDS)
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+def test_control_c_leaves_a_checkpoint_and_says_how_to_go_on(job: Job, capsys: pytest.CaptureFixture[str]):
+    log = job.work / LOG
+
+    def interrupt() -> None:
+        """Press Ctrl-C after some steps."""
+        while not (log.is_file() and '{"step": 25,' in log.read_text(encoding="utf-8")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    presses = threading.Thread(target=interrupt, daemon=True)
+    presses.start()
+    _, _, *arguments = _command(job, "--steps", "100000")
+    assert cli.main(arguments) == 130
+    presses.join()
+    assert "to resume from" in capsys.readouterr().err
     assert torch.load(job.work / CHECKPOINT, weights_only=True)["step"] >= 25
 
 
