@@ -84,8 +84,8 @@ class MaskedNetwork(nn.Module):
         self.llm = BidirectionalTransformer(config.transformer, config.text_vocabulary)
         self.audio_embeddings = nn.Embedding(config.rows, hidden)
         self.audio_heads = nn.Linear(hidden, config.rows, bias=False)
-        # Not a product: without weights, one would import torch's compiler, for seconds.
-        offsets = torch.arange(0, config.codebooks * config.entries, config.entries)
+        # A list of numbers: without weights, a product would import torch's compiler, for seconds, and a range sympy.
+        offsets = torch.tensor([codebook * config.entries for codebook in range(config.codebooks)])
         self.register_buffer("codebook_layer_offsets", offsets)
 
     def text(self, ids: Tensor) -> Tensor:
