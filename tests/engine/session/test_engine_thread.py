@@ -291,18 +291,30 @@ def test_engine_without_torch_says_so(tmp_path: Path) -> None:
     )
 
 
-def test_engine_at_work_imports_no_qt() -> None:
+@pytest.mark.slow
+def test_engine_at_work_imports_neither_a_window_nor_torchs_compiler() -> None:
+    # The import of the compiler takes seconds, and of sympy a third of one, which the first sound would wait for.
     run_python(
         "import sys\n"
-        "from engine.session.commands import ShutDown\n"
-        "from engine.session.events import EngineReady\n"
+        "import engine.cli, engine.setting.library, engine.setting.profile\n"
+        "from engine.session.commands import LoadModel, ShutDown\n"
+        "from engine.session.events import JobCancelled, JobFailed, JobFinished\n"
         "from engine.session.engine_thread import EngineThread\n"
         "events = []\n"
         "engine = EngineThread(events.append)\n"
         "engine.start()\n"
-        "while not any(isinstance(one, EngineReady) for one in events): engine.join(0.01)\n"
-        "engine.submit(ShutDown(1))\n"
+        "for job, name in enumerate(('f5-mini', 'megatts3-mini', 'lm-mini', 'omni-mini'), 1):\n"
+        "    engine.submit(LoadModel(job, name, device='cpu'))\n"
+        "    ends = []\n"
+        "    while not ends:\n"
+        "        engine.join(0.01)\n"
+        "        ends = [one for one in events if isinstance(one, (JobFinished, JobFailed, JobCancelled))][job - 1:]\n"
+        "    assert isinstance(ends[0], JobFinished), ends[0]\n"
+        "    found = {'torch._dynamo', 'sympy'} & set(sys.modules)\n"
+        "    assert not found, (name, found)\n"
+        "engine.submit(ShutDown(0))\n"
         "assert engine.join(60) and 'torch' in sys.modules\n"
-        "found = [one for one in sys.modules if one.partition('.')[0] in ('PySide6', 'shiboken6', 'PyQt6')]\n"
+        "windows = ('PySide6', 'shiboken6', 'PyQt6', 'pyqtgraph', 'qasync', 'app')\n"
+        "found = [one for one in sys.modules if one.partition('.')[0] in windows]\n"
         "assert not found, found\n"
     )
