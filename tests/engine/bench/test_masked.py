@@ -18,11 +18,12 @@ import pytest
 from engine import bench, cli
 from engine.bench import masked_quality, official_masked, omnivoice
 from engine.models import load_model
-from engine.models.catalogue import entry, voices
+from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig
 from engine.setting.setting import Setting
 from engine.techniques import problem
+from engine.techniques.blockwise.benches import first_audio
 from tests.engine.small_omni_mini import write_model
 from tests.judges import only_words  # noqa: F401
 from tests.packages import needs
@@ -56,6 +57,8 @@ for amount in amounts:
 """
 """Measures the memory of eight generations, each of which keeps some bytes; for each amount, the smallest first."""
 KEPT = (0, 48 << 20)
+SHORT = ("The rice was good.", "They went home.", "The rice was cold.", "We went there.")
+"""What is said where a Harvard sentence would be, which the judge of words takes long to hear."""
 SMALL = MaskedConfig(Qwen3Config(32, 2, 4, 2, 16, 48, 1e-6, 1e6), 64, 4, 33)
 
 
@@ -70,6 +73,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for module in ("omnivoice", "omnivoice_exact"):
             patch.setattr(f"engine.bench.{module}.FULL_SIZE", SMALL)
         patch.setattr(masked_quality, "voices", lambda model: voices(model)[: workload(5, 2)])
+        said = workload(harvard_sentences(), SHORT)
+        for module in (masked_quality, omnivoice, first_audio):
+            patch.setattr(module, "harvard_sentences", lambda: said)
         yield write_model(tmp_path_factory.mktemp("masked") / "model")
 
 

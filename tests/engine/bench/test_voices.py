@@ -16,6 +16,9 @@ from engine.errors import PlainError
 from engine.measure.evaluation.judges import judge_named
 from engine.models import catalogue
 from engine.training.originals import decoder_copy
+from tests.prompts import short_prompts  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 MODEL, WAY = "megatts3-mini", "steps=2,intelligibility=1,similarity=1"
 
