@@ -27,10 +27,16 @@ PACKAGE = f"f5-tts=={VERSION}"
 DEPENDENCIES = ("torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10")
 """Imports of the official model files that Paretone lacks. All requirements of the whole package (Gradio, wandb,
 datasets and the like) is three gigabytes that no model needs."""
-UNUSED = {"librosa": (), "librosa.filters": ("mel",), "einx": ()}
+UNUSED = {
+    "librosa": (),
+    "librosa.filters": ("mel",),
+    "einx": (),
+    "rjieba": ("cut",),
+    "pypinyin": ("lazy_pinyin", "Style"),
+}
 """Modules that the model files import, with the names that they take from them, for what Paretone does not run: mels
-for BigVGAN, and biases of attention. librosa brings numba and scikit-learn, 230 MB in all, and importing both takes
-longer than importing torch."""
+for BigVGAN, biases of attention, and Chinese text. librosa brings numba and scikit-learn, 230 MB in all, and importing
+both takes longer than importing torch; the tables of pypinyin take a third as long."""
 SHARED = ("numpy", "torch")
 """Packages that must keep Paretone's versions."""
 _READY = "paretone-ready.txt"

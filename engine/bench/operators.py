@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.measure.profiler import ProfilerActivity, profile
+from engine.measure.profiler import profile_operators
 
 KINDS = {
     "matrix products": ("addmm", "::mm", "bmm", "mkl_linear", "linear"),
@@ -21,7 +21,7 @@ REST = "everything else"
 
 def seconds_by_kind(run: Callable[[], object]) -> dict[str, float]:
     """Seconds that one ``run`` spends in operators of each kind, without the operators that these call."""
-    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+    with profile_operators() as profiler:
         run()
     seconds = dict.fromkeys((*KINDS, REST), 0.0)
     for event in profiler.key_averages():

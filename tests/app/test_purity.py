@@ -1,4 +1,4 @@
-"""The application never imports torch. That the engine at work imports no window: engine/session/test_engine_thread.py."""
+"""The application never imports torch. What the engine at work imports: ``engine/session/test_engine_thread.py``."""
 
 from __future__ import annotations
 
