@@ -3,6 +3,9 @@
 The first time, and whenever many files have changed, pytest takes seconds to rewrite the assertions of all test files,
 and Python to compile all modules. Each process needs the result, which whoever is first leaves on the disk. So each
 begins with other files than the rest, and finds most of the others done.
+
+Libraries that the tests of each process need come before the test files: as soon as Qt is there, its own hook reads the
+source of each module that is imported, thousands of them.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+BEFORE_QT = ("torch._dynamo", "transformers.models.qwen3.modeling_qwen3")
+"""What optimisers import when the first is made, and masked models when the first is compared."""
 
 
 def import_in_turns(config: pytest.Config) -> None:
@@ -21,6 +26,9 @@ def import_in_turns(config: pytest.Config) -> None:
     given = getattr(config, "workerinput", None)
     if given is None or config.getoption("file_or_dir"):
         return
+    for name in BEFORE_QT:
+        with suppress(ImportError):
+            import_module(name)
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     first = len(files) * int(given["workerid"].removeprefix("gw")) // given["workercount"]
     for file in (*files[first:], *files[:first]):
