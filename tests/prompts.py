@@ -26,14 +26,19 @@ def short_prompts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     if is_thorough():
         yield
         return
-    resource = shipped_voices.resource
-    whole, folder = resource(*PLACE), tmp_path_factory.mktemp("voices")
-    shutil.copyfile(whole / INDEX, folder / INDEX)
-    for voice in shipped_names():
-        shorten(whole, folder, voice)
+    resource, folder = shipped_voices.resource, shortened(tmp_path_factory.mktemp("voices"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shipped_voices, "resource", lambda *parts: folder if parts == PLACE else resource(*parts))
         yield
+
+
+def shortened(folder: Path) -> Path:
+    """``folder``, with the beginnings of all shipped voices."""
+    whole = shipped_voices.resource(*PLACE)
+    shutil.copyfile(whole / INDEX, folder / INDEX)
+    for voice in shipped_names():
+        shorten(whole, folder, voice)
+    return folder
 
 
 def shorten(whole: Path, folder: Path, name: str) -> None:

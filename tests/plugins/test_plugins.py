@@ -40,9 +40,10 @@ from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
+from tests.workload import workload
 
 AB, MIN_P = "adams_bashforth", "min_p"
-TEXT = "Rice is often served in round bowls."
+TEXT = workload("Rice is often served in round bowls.", "Rice.")
 
 
 def stepping(steps: int = 4, **knobs: float) -> Setting:

@@ -24,6 +24,7 @@ from engine.bench.official import python_of
 from engine.session.engine_thread import EngineThread
 from engine.studies.study import results_folder
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.prompts import shortened
 from tests.workload import workload
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "resources" / "docs" / "your-own-technique.md"
@@ -34,10 +35,15 @@ SHORTER = (
 )
 """What the study has, and what is enough for points."""
 COMMANDS = """
-import contextlib, io, json, sys
+import contextlib, io, json, pathlib, sys
 from engine import cli
+from engine.models import shipped_voices
 
-for words in json.loads(sys.argv[1]):
+commands, voices = json.loads(sys.argv[1]), sys.argv[2:]
+if voices:
+    whole, place = shipped_voices.resource, shipped_voices.PLACE
+    shipped_voices.resource = lambda *parts: pathlib.Path(*voices) if parts == place else whole(*parts)
+for words in commands:
     with contextlib.redirect_stdout(io.StringIO()) as said:
         code = cli.main(words)
     print(json.dumps(said.getvalue()))
@@ -45,7 +51,7 @@ for words in json.loads(sys.argv[1]):
         sys.exit(f"{words} ended with {code}")
 """
 """Does what several calls of ``paretone`` would, each of which would import everything anew, and prints what each
-printed."""
+printed. The shipped voices are those in a folder, if one is given."""
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -116,7 +122,9 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
             words[words.index("--text") + 1] = workload(words[words.index("--text") + 1], "Rice.")
             words += ["--repeats", "1"]
         commands.append(words)
-    said = done([str(python), "-c", COMMANDS, json.dumps(commands)]).splitlines()
+    (folder / "voices").mkdir()
+    voices = workload([], [str(shortened(folder / "voices"))])
+    said = done([str(python), "-c", COMMANDS, json.dumps(commands), *voices]).splitlines()
     found.output |= {f"paretone {words[0]}": json.loads(one) for words, one in zip(commands, said, strict=True)}
     return found
 
