@@ -1,15 +1,17 @@
-"""A profile exported after work in the application gives the same samples from Python and from the command line."""
+"""A profile exported after work in the application gives the same samples from Python and from the command line.
+
+All in this process; another one runs a profile to the same samples in ``tests/plugins/test_plugins.py``.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
+from engine import cli
 from engine.models.base import Utterance
 from engine.models.catalogue import entry, voice
 from engine.session.commands import LoadModel, Prepare, ShutDown, Synthesise
@@ -22,8 +24,11 @@ from engine.setting.profile import Profile
 from engine.setting.setting import Engaged, Setting
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
+from tests.prompts import short_prompts  # noqa: F401
 from tests.voices import SECOND
 from tests.workload import workload
+
+pytestmark = pytest.mark.usefixtures("short_prompts")
 
 MODEL = "f5-mini"
 TEXT = workload("Rice is often served in round bowls.", "Rice.")
@@ -62,7 +67,7 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
     assert np.array_equal(from_python.samples, take.samples)
 
     arguments = ["speak", "--profile", str(path), "--text", TEXT, "--out", str(out), "--device", "cpu"]
-    subprocess.run([sys.executable, "-m", "engine", *arguments], check=True, capture_output=True)
+    assert cli.main(arguments) == 0
     from_command_line, _ = soundfile.read(out, dtype="float32")
     assert np.array_equal(from_command_line, take.samples)
 
