@@ -32,6 +32,7 @@ pytestmark = pytest.mark.usefixtures("short_prompts")
 GUIDANCE = entry("f5-mini").options_with()["guidance"]
 
 TEXT = workload("Rice is often served.", "Rice.")
+UNSEEN = workload("Kick the ball.", "Tea.")
 STEPS = "4"
 
 
@@ -224,7 +225,7 @@ def test_comparing_options(paretone: Callable[..., Outcome], profile: Path) -> N
 
 @pytest.mark.slow
 def test_comparing_several_texts_gives_medians(paretone: Callable[..., Outcome], tmp_path: Path) -> None:
-    sentences = ("Rice.", "Glue the sheet.", workload("These days a chicken leg is rare.", "Tea."))
+    sentences = ("Rice.", UNSEEN, workload("These days a chicken leg is rare.", "Go."))
     (tmp_path / "texts.txt").write_text("\n".join((*sentences, "", "")), encoding="utf-8")
     sides = workload(("steps=2", "steps=4"), ("steps=1", "steps=2"))
     arguments = ("compare", *sides, "--text-file", tmp_path / "texts.txt", "--repeats", "1")
@@ -237,7 +238,7 @@ def test_comparing_several_texts_gives_medians(paretone: Callable[..., Outcome],
     assert found["log_mel_distance"] == np.median([one["log_mel_distance"] for one in found["texts"]])
     assert found["speed_up"]["median"] == np.median([one["speed_up"]["median"] for one in found["texts"]])
     assert sorted(os.listdir(tmp_path / "out")) == [f"{side}-00{n}.wav" for side in "ab" for n in (1, 2, 3)]
-    (tmp_path / "texts.txt").write_text("\n".join(workload(sentences, ("Rice.", "Tea."))), encoding="utf-8")
+    (tmp_path / "texts.txt").write_text("\n".join(workload(sentences, ("Rice.", UNSEEN))), encoding="utf-8")
     assert "Medians over the texts:" in paretone(*arguments).out
 
 
@@ -288,13 +289,13 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
     table = StrategyTable.from_json(json.loads(places["table"].read_text()))
     assert "on the mean error of 2 sentences" in table.origin
 
-    unseen = ["--text", "Kick the ball.", "--voice", SECOND, "--voice", FIRST]
+    unseen = ["--text", UNSEEN, "--voice", SECOND, "--voice", FIRST]
     measured = paretone("transfer", "--profile", places["profile"], *unseen, "--json")
     assert measured.code == 0, measured.err
     report = measured.data
     assert [one["sentence"]["text"] for one in report["calibrated"]] == ["Rice."], "that of the profile's evidence"
     spoken = [(one["sentence"]["text"], one["sentence"]["voice"]) for one in report["unseen"]]
-    assert spoken == [("Kick the ball.", SECOND), ("Kick the ball.", FIRST)]
+    assert spoken == [(UNSEEN, SECOND), (UNSEEN, FIRST)]
     assert report["table"] == table.fingerprint
     assert report["threshold"] == 0.5
     assert all(one["distance"] > 0 for one in report["unseen"])
@@ -305,14 +306,14 @@ def test_calibrating_on_several_sentences_and_measuring_the_transfer(
     own = ["--own-text", "Rice.", "--own-voice", SECOND]
     shown = paretone("transfer", "--table", places["table"], *unseen[:4], *own)
     assert shown.code == 0, shown.err
-    for words in ("Rice.", "Kick the ball.", "skips beyond bound (%)", "its own", "ops ratio"):
+    for words in ("Rice.", UNSEEN, "skips beyond bound (%)", "its own", "ops ratio"):
         assert words in shown.out
 
 
 @pytest.fixture
 def calibrating(tmp_path: Path) -> Iterator[subprocess.Popen]:
     """A calibration in a process of its own that takes far longer than the test."""
-    arguments = ["calibrate", "--steps", "64", "--text", TEXT * 8, "--profile", str(tmp_path / "p.json"), "--json"]
+    arguments = ["calibrate", "--steps", "32", "--text", TEXT * 8, "--profile", str(tmp_path / "p.json"), "--json"]
     with subprocess.Popen(
         [sys.executable, "-m", "engine", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
