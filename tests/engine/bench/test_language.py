@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import bench, cli
+from engine.bench import language
 from engine.bench.language import Decoded, add_arguments, heard, judged, loaded
 from engine.measure.intelligibility import Judge
 from engine.measure.verdicts import ORIGINAL
@@ -21,9 +22,10 @@ from engine.techniques.speculative.benches import ssd
 from tests.engine.export.test_language import with_companions
 from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
+from tests.judges import only_words  # noqa: F401
 from tests.workload import workload
 
-SENTENCE = catalogue.harvard_sentences()[:1]
+SENTENCE = workload(catalogue.harvard_sentences()[:1], ("The rice was good.",))
 OFFICIAL = "CosyVoice2-0.5B"
 GREEDY = "engine.techniques.speculative.benches.ssd.GREEDY_TOKENS"
 
@@ -91,12 +93,14 @@ def test_official_releases_are_timed_as_well(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("only_words")
 def test_what_llasa_says_is_judged_at_its_own_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All others speak at 24 kHz, as the voices' own speaker does here."""
     for package in ("hibari", "tokenizers", "pocketsphinx", "jiwer"):
         pytest.importorskip(package)
     # Random weights end when they like, or not at all.
-    monkeypatch.setattr("engine.models.llasa.adapter.CONTEXT", 300)
+    monkeypatch.setattr("engine.models.llasa.adapter.CONTEXT", workload(300, 150))
+    monkeypatch.setattr(language, "harvard_sentences", lambda: SENTENCE)
     write_original_codec(tmp_path / "xcodec2")
     parser = argparse.ArgumentParser()
     add_arguments(parser)
