@@ -74,6 +74,7 @@ LONGEST_FILES = (
     "engine/techniques/guidance_free/benches/test_guidance_free.py",
     "engine/techniques/ditreducio/test_calibration.py",
     "engine/measure/test_verdicts.py",
+    "engine/bench/test_voices.py",
     "engine/bench/test_peers.py",
     "plugins/test_plugins.py",
     "packaging/test_dev.py",
@@ -85,7 +86,6 @@ LONGEST_FILES = (
     "engine/views/test_megatts3.py",
     "engine/training/recipes/test_natural_megatts3.py",
     "packaging/test_project.py",
-    "end_to_end/test_profile_runs_anywhere.py",
 )
 """Files of five seconds and more, the longest first; those that mostly wait before those that compute."""
 PATIENCE_SECONDS = 120.0
