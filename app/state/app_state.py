@@ -15,6 +15,7 @@ from app.state.availability import Availability
 from app.state.coming import Coming
 from app.state.comparison import Comparison
 from app.state.cost import Cost
+from app.state.editing import Editing
 from app.state.gains import Gains
 from app.state.installing import Installing
 from app.state.jobs import Jobs
@@ -37,6 +38,7 @@ class AppState(QObject):
         self.machine = Machine(self)
         self.artefacts = Artefacts(self)
         self.selection = Selection(self.artefacts, self)
+        self.editing = Editing(self.selection, self.artefacts, self.undo_stack, self)
         self.comparison = Comparison(self)
         self.cost = Cost(self.selection, self.artefacts, self)
         self.gains = Gains(self.selection, self.machine, self)

@@ -6,6 +6,7 @@ its artefact holds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
@@ -44,6 +45,9 @@ class ArtefactSource(Protocol):
     def adopt(self, artefact: Artefact, why: str) -> None:
         """Use ``artefact``; can be undone by the name ``why``."""
 
+    def put_back(self, artefact: Artefact) -> None:
+        """Use ``artefact`` again, which was in use before, if it fits; makes no entry to undo."""
+
     def compare_with(self, artefact: Artefact | None) -> None:
         """Show ``artefact`` next to the one in use; ``None`` for the usual one."""
 
@@ -74,6 +78,17 @@ class Artefacts(QObject):
     def sources(self) -> tuple[ArtefactSource, ...]:
         """All sources."""
         return tuple(self._sources.values())
+
+    @property
+    def in_use(self) -> Mapping[str, Artefact]:
+        """The artefacts in use, by technique."""
+        found = {name: source.artefact for name, source in self._sources.items()}
+        return {name: artefact for name, artefact in found.items() if artefact is not None}
+
+    def put_back(self, artefacts: Mapping[str, Artefact]) -> None:
+        """Use ``artefacts`` again, as :attr:`in_use` gave them, where they fit."""
+        for name, artefact in artefacts.items():
+            self._sources[name].put_back(artefact)
 
     @property
     def at_hand(self) -> bool:

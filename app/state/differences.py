@@ -144,10 +144,13 @@ def changed_options(entry: catalogue.CatalogueEntry, options: Mapping[str, objec
 def option_words(entry: catalogue.CatalogueEntry, options: Mapping[str, object]) -> tuple[str, ...]:
     """Those of ``options`` that the model has, each by its title."""
     return tuple(
-        f"{knob.title} {_option_text([knob], _shown(options[knob.name]))}"
-        for knob in entry.options
-        if knob.name in options
+        f"{knob.title} {value_text(knob, options[knob.name])}" for knob in entry.options if knob.name in options
     )
+
+
+def value_text(knob: Knob, value: object) -> str:
+    """A knob's value for people: a number in the language's signs, a choice by its title, a switch as on or off."""
+    return _option_text([knob], _shown(value))
 
 
 def _shown(value: object) -> str:

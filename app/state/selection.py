@@ -25,6 +25,8 @@ from engine.techniques.base import Technique
 from engine.techniques.trained import fitting
 
 SEED_LIMIT = 2**31 - 1
+Choices = Mapping[tuple[str, ...], object]
+"""What the user chose, by what it is: ``("text",)``, ``("option", name)``, ``("knob", technique, knob)`` …"""
 
 
 class Selection(QObject):
@@ -318,6 +320,32 @@ class Selection(QObject):
             if entry is not None:
                 self._knobs[one.name] = checked(one.knobs, entry.knobs, one.name)
                 self._weights[one.name] = entry.artefact
+        self.announce()
+
+    @property
+    def choices(self) -> Choices:
+        """Everything that is selected but the model, for :meth:`put_choices`."""
+        return {
+            ("text",): self.text,
+            ("voice",): self.voice,
+            ("seed",): self.seed,
+            **{("option", name): value for name, value in self.options.items()},
+            **{("engaged", name): on for name, on in self._engaged.items()},
+            **{("knob", name, knob): value for name, knobs in self._knobs.items() for knob, value in knobs.items()},
+            **{("weights", one.name): self._weights.get(one.name, "") for one in techniques()},
+        }
+
+    def put_choices(self, choices: Choices) -> None:
+        """Select again what was chosen of the same model; everything else stays."""
+        every = {**self.choices, **choices}
+        self.text, self.seed, voice = str(every["text",]), int(str(every["seed",])), every["voice",]
+        self.voice = voice if isinstance(voice, Voice) else None
+        self.options = self._options_like({name: every["option", name] for name in self.options})
+        for one in techniques():
+            self._engaged[one.name] = bool(every["engaged", one.name])
+            self._weights[one.name] = str(every["weights", one.name])
+            values = {knob.name: every["knob", one.name, knob.name] for knob in one.knobs}
+            self._knobs[one.name] = checked(one.knobs, values, one.name)
         self.announce()
 
     # --- Between sessions ---------------------------------------------------------------------------------------------

@@ -57,12 +57,12 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
         state.open_studies.remove(folder)
     for set_side in (state.comparison.set_a, state.comparison.set_b):
         set_side(None)
-    for take in takes.library.summaries():
-        takes.library.delete(take.id)
-    takes.takes.reload()
     while state.undo_stack.canUndo():
         state.undo_stack.undo()
     state.undo_stack.clear()
+    for take in takes.library.summaries():
+        takes.library.delete(take.id)
+    takes.takes.reload()
     state.cost._measured.clear()
     state.selection.consider_model(state.selection.model_id)
     state.selection.adopt_setting(before.setting, before.text, before.voice)

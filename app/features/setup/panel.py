@@ -162,7 +162,7 @@ class SetupPanel(QWidget):
         self.seed.setAccessibleName("Seed of the noise")
         self.seed.setToolTip("Baseline and accelerated takes use the same seed, so they start from the same noise.")
         self.seed.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.seed.valueChanged.connect(self._state.selection.set_seed)
+        self.seed.valueChanged.connect(self._state.editing.set_seed)
         self.seed_lock = QCheckBox("&Lock")
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.selection.set_seed_locked)
@@ -263,7 +263,7 @@ class SetupPanel(QWidget):
     # --- Changing ---------------------------------------------------------------------------------------------------
     @Slot()
     def _choose_voice(self) -> None:
-        self._state.selection.choose_voice(self.voice.currentData())
+        self._state.editing.choose_voice(self.voice.currentData())
 
     @Slot()
     def _ask_for_recording(self) -> None:
@@ -280,19 +280,19 @@ class SetupPanel(QWidget):
         elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder):
             self.problem.emit(reason)
         else:
-            self._state.selection.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
+            self._state.editing.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
             self._add_voice.setChecked(False)
 
     @Slot()
     def _choose_sentence(self) -> None:
         if self.sentences.currentData() is not None:
-            self.text.setPlainText(self.sentences.currentData())
             self._take_over_text()
+            self._state.editing.set_text(self.sentences.currentData())
 
     @Slot()
     def _take_over_text(self) -> None:
         self._pending_text.stop()
-        self._state.selection.set_text(self.text.toPlainText())
+        self._state.editing.set_text(self.text.toPlainText(), typed=True)
 
     def explain_knob(self, technique: str, knob: str, tip: str) -> None:
         """Have the status bar say ``tip`` about a knob of a technique."""
@@ -308,7 +308,7 @@ class SetupPanel(QWidget):
 
     def _set_option(self, name: str, value: object) -> None:
         try:
-            self._state.selection.set_option(name, value)
+            self._state.editing.set_option(name, value)
         except PlainError as error:
             self.problem.emit(str(error))
             self._show_selection()

@@ -153,15 +153,15 @@ class TechniqueList(QWidget):
         group = TechniqueCard(one, self._colours)
         group.controls.rebuilt.connect(self.rebuilt)
         group.controls.changed.connect(lambda knob, value: self._set_knob(one.name, knob, value))
-        group.toggled.connect(lambda on: self._state.selection.engage(one.name, on))
+        group.toggled.connect(lambda on: self._state.editing.engage(one.name, on))
         group.training_wanted.connect(self.training_wanted)
-        group.weights_chosen.connect(lambda fingerprint: self._state.selection.choose_weights(one.name, fingerprint))
+        group.weights_chosen.connect(lambda fingerprint: self._state.editing.choose_weights(one.name, fingerprint))
         self._column.addWidget(group)
         self.groups[one.name] = group
 
     def _set_knob(self, name: str, knob: str, value: object) -> None:
         try:
-            self._state.selection.set_knob(name, knob, value)
+            self._state.editing.set_knob(name, knob, value)
         except PlainError as error:
             self.problem.emit(str(error))
             self.groups[name].show_selection(self._state)

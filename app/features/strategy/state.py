@@ -96,6 +96,10 @@ class StrategyState(QObject):
         if isinstance(artefact, StrategyTable) and artefact != self.table:
             self.replace_table(artefact, why)
 
+    def put_back(self, artefact: Artefact) -> None:
+        if isinstance(artefact, StrategyTable) and self.fits(artefact) and artefact != self.table:
+            self._show_table(artefact, self.threshold)
+
     def compare_with(self, artefact: Artefact | None) -> None:
         """Show the table of a point that was chosen elsewhere next to the one in use; ``None`` for the usual one."""
         if artefact is not self.compared:
@@ -272,7 +276,7 @@ class StrategyState(QObject):
 
     def _take_up(self, record: CalibrationRecord) -> None:
         self.record = record
-        self._state.undo_stack.clear()
+        self._state.editing.forget()
         self.table = self._derivation(record, self.threshold).table
         self.changed.emit()
 

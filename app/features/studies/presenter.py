@@ -279,7 +279,7 @@ class StudiesPresenter(Presenter):
         row = next((one for one in seen.rows if one.key == key), None) if seen is not None else None
         if seen is None or row is None or row.setting is None:
             raise StudyError("Select a setting in the study's table first.")
-        state.selection.adopt_setting(row.setting)
+        state.editing.adopt_setting(row.setting)
         entry = state.artefacts.entry(row.setting)
         source = state.artefacts.source(entry.technique) if entry is not None else None
         if row.finished and source is not None:

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtGui import QAction, QDesktopServices, QUndoStack
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.features.takes.edits import TakeEdits
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell import file_dialogs
 from app.shell.colours import Colours
@@ -43,6 +44,9 @@ from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
 
 _INVITATION = "No takes yet: every synthesis is kept here."
+
+
+_DELETED = "Their audio files are deleted too. Undo brings them back until another model is loaded or calibrated."
 
 
 class TakesPanel(QWidget):
@@ -61,13 +65,20 @@ class TakesPanel(QWidget):
     problem = Signal(str)
     """A sentence about what could not be done."""
 
-    def __init__(self, library: Library, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, library: Library, colours: Colours, undo_stack: QUndoStack | None = None, parent: QWidget | None = None
+    ) -> None:
+        """``undo_stack``: where stars and deletions go instead of a stack of the panel's own."""
         super().__init__(parent)
         self._library = library
         self._colours = colours
         self._a: Take | None = None
         self._model = TakesModel(self)
         self._model.changed.connect(self.changed)
+        self.undo_stack = QUndoStack(self) if undo_stack is None else undo_stack
+        self._edits = TakeEdits(library, self._model, self.undo_stack, self)
+        self._edits.edited.connect(self.reload)
+        self._edits.problem.connect(self.problem)
         self._remembered: frozenset[str] = frozenset()
 
         self.search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
@@ -152,7 +163,7 @@ class TakesPanel(QWidget):
 
     def set_library(self, library: Library) -> None:
         """Show the takes of another library."""
-        self._library = library
+        self._library = self._edits.library = library
         self.reload()
 
     @Slot()
@@ -309,14 +320,7 @@ class TakesPanel(QWidget):
     @Slot()
     def star(self) -> None:
         """Star the selected takes; when all of them are starred, take the stars away."""
-        selected = self.selected()
-        on = not all(take.starred for take in selected)
-        try:
-            for take in selected:
-                self._library.star(take.id, on)
-        except PlainError as error:
-            self.problem.emit(str(error))
-        self.reload()
+        self._edits.star(self.selected())
 
     @Slot()
     def delete(self) -> None:
@@ -326,23 +330,12 @@ class TakesPanel(QWidget):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle("Delete takes")
         box.setText("Delete this take?" if len(selected) == 1 else f"Delete {len(selected)} takes?")
-        box.setInformativeText("Their audio files are deleted too. This cannot be undone.")
+        box.setInformativeText(_DELETED)
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
         box.button(QMessageBox.StandardButton.Yes).setText("Delete")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        box.accepted.connect(lambda: self._delete(selected))
+        box.accepted.connect(lambda: self._edits.delete(selected))
         box.open()
-
-    def _delete(self, takes: list[TakeSummary]) -> None:
-        try:
-            for one in takes:
-                if isinstance(one, FailedTake):
-                    self._model.forget(one)
-                else:
-                    self._library.delete(one.id)
-        except PlainError as error:
-            self.problem.emit(str(error))
-        self.reload()
 
     @Slot()
     def _ask_where_to_save(self) -> None:

@@ -39,7 +39,7 @@ class TakesPresenter(Presenter):
         state = services.state
         actions = services.actions
         self._opened = open_library(services.folder / "takes")
-        self.takes = TakesPanel(self._opened.library, services.theme.colours)
+        self.takes = TakesPanel(self._opened.library, services.theme.colours, state.undo_stack)
         self.takes.pages.offer(services.actions.baseline, "Make take A")
         self.takes.a_chosen.connect(state.comparison.set_a)
         self.takes.b_chosen.connect(state.comparison.set_b)
@@ -147,7 +147,7 @@ class TakesPresenter(Presenter):
         self._docks.go_to("setup")
 
     def _use(self, take: TakeSummary) -> None:
-        caution = self._state.selection.use_setting(take)
+        caution = self._state.editing.use_setting(take)
         if caution:
             self._notices.warn(caution)
 

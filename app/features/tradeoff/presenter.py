@@ -352,7 +352,7 @@ class TradeoffPresenter(Presenter):
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
         done."""
         take, table = self._known.take_of(point, sound), self._known.table_of(point)
-        caution = self._state.selection.use_setting(take)
+        caution = self._state.editing.use_setting(take)
         if caution:
             self._notices.warn(caution)
         if table is not None:

@@ -118,6 +118,23 @@ def test_the_threshold_moves_the_table_live_and_can_be_undone(presenter: Present
     assert strategy.threshold == 0.5
 
 
+def test_a_table_comes_back_with_the_steps_that_it_is_for(presenter: Presenter) -> None:
+    strategy, state = presenter.strategy, calibrated(presenter)
+    state.selection.set_knob("ditreducio", "threshold", 0.5)
+    edited = strategy.table.changed(2, 3, SkipAction.BS)
+    strategy.replace_table(edited, "set layer 1, step 2 to temporal skip")
+    state.editing.set_option("steps", 8)
+    assert state.undo_stack.count() == 3 and strategy.problem()
+    state.undo_stack.undo()
+    assert (strategy.table, strategy.problem()) == (edited, ""), "as it was edited, not as it was calibrated"
+    state.undo_stack.undo()
+    state.undo_stack.undo()
+    assert strategy.threshold == 0.1
+    for _ in range(3):
+        state.undo_stack.redo()
+    assert state.selection.options["steps"] == 8
+
+
 def test_an_edited_table_is_used_and_compared_with_the_calibrated_one(presenter: Presenter) -> None:
     strategy = presenter.strategy
     state = calibrated(presenter)

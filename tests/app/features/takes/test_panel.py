@@ -162,6 +162,30 @@ def test_deleting_asks_first(panel: TakesPanel, library: Library, qtbot: QtBot) 
     assert shown(panel, "Text") == [f"Sentence {index}." for index in (2, 1, 0)]
 
 
+def test_stars_and_deletions_are_undone(panel: TakesPanel, library: Library) -> None:
+    stack = panel.undo_stack
+    before = [library.load(one.id) for one in library.summaries()]
+    panel.table.selectRow(1)
+    panel.star()
+    panel.table.selectAll()
+    panel.star()
+    assert [stack.text(index) for index in range(stack.count())] == ["star 1 take", "star 3 takes"]
+    panel.table.selectAll()
+    panel.delete()
+    panel.findChild(QMessageBox).button(QMessageBox.StandardButton.Yes).click()
+    assert not len(library) and stack.undoText() == "delete 4 takes"
+    stack.undo()
+    assert len(shown(panel, "Text")) == 4 and all(one.starred for one in library.summaries())
+    stack.redo()
+    assert not len(library)
+    for _ in range(3):
+        stack.undo()
+    after = [library.load(one.id) for one in library.summaries()]
+    for one, other in zip(before, after, strict=True):
+        assert np.array_equal(one.samples, other.samples)
+        assert library.summary(one.id).created == one.created and one.measurements == other.measurements
+
+
 def test_what_cannot_be_read_is_told(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
     library.audio_path(f"{3:032x}").unlink()
     panel.table.selectRow(0)

@@ -1,0 +1,106 @@
+"""What the user changes in the selection can be undone and redone, by names that say what it was."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QUndoStack
+
+from app.state.artefacts import Artefacts
+from app.state.editing import Editing
+from app.state.selection import Selection
+from engine.errors import SettingError
+from engine.models import catalogue
+
+
+@pytest.fixture
+def stack(qapp) -> QUndoStack:
+    return QUndoStack()
+
+
+@pytest.fixture
+def selection(qapp) -> Selection:
+    return Selection(Artefacts())
+
+
+@pytest.fixture
+def editing(selection: Selection, stack: QUndoStack) -> Editing:
+    return Editing(selection, selection._artefacts, stack)
+
+
+def test_every_choice_comes_back_in_turn(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    first, seen = selection.choices, [selection.choices]
+    technique = next(one for one in selection.techniques if not selection.is_engaged(one.name))
+    for change in (
+        lambda: editing.set_option("steps", 9),
+        lambda: editing.engage(technique.name, True),
+        lambda: editing.choose_voice(selection.voices[1].id),
+        lambda: editing.set_text("Another sentence."),
+        lambda: editing.set_text("Another sentence!", typed=True),
+        lambda: editing.set_seed(7),
+    ):
+        change()
+        seen.append(selection.choices)
+    names = [stack.text(index) for index in range(stack.count())]
+    assert names[0] == "set steps 9" and names[1] == f"switch on {technique.title}" and names[3] == "choose sentence"
+    assert names[2].startswith("choose voice ") and names[4:] == ["edit text", "set seed 7"]
+    for before in reversed(seen[:-1]):
+        stack.undo()
+        assert selection.choices == before
+    assert selection.choices == first and not stack.canUndo()
+    for after in seen[1:]:
+        stack.redo()
+        assert selection.choices == after
+
+
+def test_a_knob_that_is_moved_on_and_on_is_one_entry(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    before = selection.options["steps"]
+    for steps in (9, 8, 7):
+        editing.set_option("steps", steps)
+    assert stack.count() == 1 and stack.undoText() == "set steps 7"
+    editing.set_option("guidance", 1.5)
+    assert stack.count() == 2 and stack.undoText() == "set guidance 1.5"
+    stack.undo()
+    stack.undo()
+    assert selection.options["steps"] == before
+
+
+def test_back_where_it_was_there_is_nothing_to_undo(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    before = selection.options["steps"]
+    editing.set_option("steps", 9)
+    editing.set_option("steps", before)
+    editing.set_option("steps", before)
+    assert not stack.canUndo()
+
+
+def test_what_is_refused_makes_no_entry(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    with pytest.raises(SettingError):
+        editing.set_option("steps", -1)
+    assert not stack.count() and selection.options["steps"] != -1
+
+
+def test_what_changed_otherwise_stays_when_an_edit_is_undone(
+    selection: Selection, editing: Editing, stack: QUndoStack
+) -> None:
+    editing.set_option("steps", 9)
+    selection.set_seed(41)
+    stack.undo()
+    assert selection.seed == 41
+
+
+def test_a_whole_setting_is_one_entry(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    before = selection.choices
+    setting = selection.baseline_setting
+    editing.set_seed(3)
+    editing.set_option("steps", 6)
+    editing.adopt_setting(setting)
+    assert stack.undoText() == "use setting of a study" and selection.setting.techniques == ()
+    for _ in range(3):
+        stack.undo()
+    assert selection.choices == before
+
+
+def test_entries_end_with_the_model(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
+    editing.set_option("steps", 9)
+    other = next(one for one in catalogue.MODELS if one.bundled and one.id != selection.model_id)
+    selection.choose_model(other.id, "", "", "auto", None, other.options_with(), None)
+    assert not stack.canUndo()
