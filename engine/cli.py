@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from engine import bench
 
             return bench.main(arguments[1:])
-        return _run(parser().parse_args(arguments))
+        name = next((one for one in arguments if not one.startswith("-")), "")
+        return _run(parser(name).parse_args(arguments))
     except (Cancelled, KeyboardInterrupt) as interruption:
         return _failed(str(interruption) or "Cancelled.", "Cancelled", CANCELLED, as_json)
     except PlainError as error:
@@ -73,8 +74,9 @@ def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
 
 
 # --- Arguments --------------------------------------------------------------------------------------------------------
-def parser() -> argparse.ArgumentParser:
-    """The parser of the command line."""
+def parser(name: str = "") -> argparse.ArgumentParser:
+    """The parser of the command line. If ``name`` is given, only the command of that name knows its arguments:
+    declaring those of all takes longer than parsing."""
     from engine.commands import commands
 
     top = argparse.ArgumentParser(
@@ -87,6 +89,8 @@ def parser() -> argparse.ArgumentParser:
     names = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in commands():
         one = names.add_parser(command.NAME, help=command.SUMMARY, description=command.SUMMARY)
+        if name not in ("", command.NAME):
+            continue
         one.add_argument("--json", action="store_true", help="print only one JSON object on standard output")
         one.add_argument("--quiet", action="store_true", help="show no progress")
         one.set_defaults(run=command.run)
