@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -225,6 +225,14 @@ class MetersPanel(QScrollArea):
         self._content = content
         self.setWidget(content)
         self.set_colours(colours)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Give the content the height of its wrapped lines, which its least height leaves out."""
+        if watched is self._content and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
+            layout = self._content.layout()
+            if layout is not None:
+                self._content.setMinimumHeight(layout.totalMinimumHeightForWidth(self._content.width()))
+        return super().eventFilter(watched, event)
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for the figures: there is no sideways scrolling."""
