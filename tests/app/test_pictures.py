@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from app.pictures import _parse, arranged
 from app.shell.theme import Scheme
 from app.shell.window import MainWindow
+from engine.paths import resource
 
 
 def test_every_workspace_is_brought_into_view_once_for_each_size_and_scheme(borrowed_window: MainWindow) -> None:
@@ -17,6 +20,14 @@ def test_every_workspace_is_brought_into_view_once_for_each_size_and_scheme(borr
     assert len(names) == len(set(names)) == 2 * len(window.docks.there) == 10
     window.theme.apply(Scheme.SYSTEM)
     window.resize(before)
+
+
+def test_the_pictures_of_the_guide_are_there_and_small() -> None:
+    guide = resource("docs", "window.md")
+    shown = re.findall(r"\]\((window/[^)]+)\)", guide.read_text(encoding="utf-8"))
+    assert len(shown) == len(set(shown)) == 30
+    assert {guide.parent / one for one in shown} == set((guide.parent / "window").iterdir())
+    assert sum((guide.parent / one).stat().st_size for one in shown) < 3_000_000
 
 
 def test_sizes_are_read_as_people_write_them() -> None:
