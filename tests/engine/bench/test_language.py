@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from engine import bench, cli
-from engine.bench import language
 from engine.bench.language import Decoded, add_arguments, heard, judged, loaded
 from engine.measure.intelligibility import Judge
 from engine.measure.verdicts import ORIGINAL
@@ -25,7 +24,7 @@ from tests.engine.small_language import write_draft, write_model, write_order, w
 from tests.judges import only_words  # noqa: F401
 from tests.workload import workload
 
-SENTENCE = workload(catalogue.harvard_sentences()[:1], ("The rice was good.",))
+SENTENCE = catalogue.harvard_sentences()[:1]
 OFFICIAL = "CosyVoice2-0.5B"
 GREEDY = "engine.techniques.speculative.benches.ssd.GREEDY_TOKENS"
 
@@ -99,8 +98,7 @@ def test_what_llasa_says_is_judged_at_its_own_rate(tmp_path: Path, monkeypatch: 
     for package in ("hibari", "tokenizers", "pocketsphinx", "jiwer"):
         pytest.importorskip(package)
     # Random weights end when they like, or not at all.
-    monkeypatch.setattr("engine.models.llasa.adapter.CONTEXT", workload(300, 150))
-    monkeypatch.setattr(language, "harvard_sentences", lambda: SENTENCE)
+    monkeypatch.setattr("engine.models.llasa.adapter.CONTEXT", 300)
     write_original_codec(tmp_path / "xcodec2")
     parser = argparse.ArgumentParser()
     add_arguments(parser)
