@@ -52,7 +52,10 @@ for words in commands:
 """
 """Does what several calls of ``paretone`` would, each of which would import everything anew, and prints what each
 printed. The shipped voices are those in a folder, if one is given."""
+_PATIENCE = workload(900, 300)
+"""Seconds for a command; the printed study in full takes minutes."""
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+pytestmark = pytest.mark.timeout(2 * _PATIENCE)
 
 
 def blocks(language: str) -> list[str]:
@@ -100,7 +103,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
 
     def done(command: list[str]) -> str:
         """What the command prints."""
-        one = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=300)
+        one = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=_PATIENCE)
         assert one.returncode == 0, f"{command}\n{one.stdout}\n{one.stderr}"
         return one.stdout
 
