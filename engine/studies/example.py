@@ -24,7 +24,7 @@ from engine.studies.store import DATABASE
 from engine.studies.study import results_folder
 
 FILE = resource("studies", "example.toml")
-MOST_AUDIO_BYTES = 2_000_000
+MOST_AUDIO_BYTES = 4_000_000
 """Audio of the example: every installation carries it."""
 
 
