@@ -50,7 +50,7 @@ class Editing(QObject):
         self._do(_setting_of(knob, value), lambda: self._selection.set_option(name, value), "option", name)
 
     def set_knob(self, name: str, knob: str, value: object) -> None:
-        """As :meth:`Selection.set_knob`. An artefact that follows the knob makes an entry of its own."""
+        """As :meth:`Selection.set_knob`. A change of an artefact that the knob causes is a separate entry."""
         declared = next(one for one in technique(name).knobs if one.name == knob)
         self._do(_setting_of(declared, value), lambda: self._selection.set_knob(name, knob, value), "knob", name, knob)
 

@@ -143,6 +143,20 @@ def test_phones_of_mel_frames_are_found_at_latent_frames() -> None:
     assert len(found) == 81 and np.all(np.diff(found[:-1]) >= 1)
 
 
+def asked(root: Path, tmp_path: Path, steps: int, manifest: str = "", corpus: str = "") -> CompanionRequest:
+    """A companion of the small LM mini in ``root``, from recordings or from a corpus."""
+    return CompanionRequest(
+        model="lm-mini",
+        work=str(tmp_path / "work"),
+        folder=str(root),
+        device="cpu",
+        steps=steps,
+        sentences=0,
+        manifest=manifest,
+        corpus=corpus,
+    )
+
+
 @pytest.mark.parametrize(
     ("companion", "technique"),
     [
@@ -154,15 +168,7 @@ def test_phones_of_mel_frames_are_found_at_latent_frames() -> None:
 def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
     root: Path, anna: Voice, tmp_path: Path, companion: Draft | Student, technique: str
 ) -> None:
-    request = CompanionRequest(
-        model="lm-mini",
-        work=str(tmp_path / "work"),
-        folder=str(root),
-        device="cpu",
-        steps=2,
-        sentences=0,
-        manifest=str(manifest_of(tmp_path / "speech")),
-    )
+    request = asked(root, tmp_path, steps=2, manifest=str(manifest_of(tmp_path / "speech")))
     trained = train_companion(request, companion, Follower(), QUICK)
     assert trained.steps == 2 and trained.validation
     model = load_model("lm-mini", folder=str(root), device="cpu")
@@ -191,15 +197,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_companion_learns_from_the_corpus_that_the_model_learnt_from(
     root: Path, corpus: Path, tmp_path: Path
 ) -> None:
-    request = CompanionRequest(
-        model="lm-mini",
-        work=str(tmp_path / "work"),
-        folder=str(root),
-        device="cpu",
-        steps=1,
-        sentences=0,
-        corpus=str(corpus),
-    )
+    request = asked(root, tmp_path, steps=1, corpus=str(corpus))
     train_companion(request, Draft(DraftOptions(positions=300, lower=1)), Follower(), QUICK)
     log = json.loads((tmp_path / "work" / LOG).read_text(encoding="utf-8").splitlines()[0])
     assert log["origin"] == f"10 clips of {corpus.name}"
