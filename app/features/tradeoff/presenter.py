@@ -166,7 +166,8 @@ class TradeoffPresenter(Presenter):
             Part(
                 "open the example, a finished study (Ctrl+Alt+E).",
                 lambda: panel.pages.empty.buttons[-1] if panel.invitation else panel.open_button,
-                lambda: bool(panel.scene.points) and bool(self._studies.folders),
+                # Takes are points too, and leave the plot when the study's come.
+                lambda: any(point.folder in self._studies.folders for point in panel.scene.points),
                 example.trigger,
                 lambda: "" if example.isEnabled() else example.toolTip(),
             ),
