@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Profile": "engine.setting.profile",
     "Setting": "engine.setting.setting",
-    "Engaged": "engine.setting.setting",
+    "UsedTechnique": "engine.setting.setting",
     "Take": "engine.setting.take",
     "EngineThread": "engine.session.engine_thread",
     "load_model": "engine.models",

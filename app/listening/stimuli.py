@@ -45,7 +45,7 @@ class Condition:
 
     @property
     def accelerated(self) -> bool:
-        """Whether techniques are engaged."""
+        """Whether techniques are in use."""
         return bool(self.setting.techniques)
 
 

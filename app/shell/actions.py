@@ -35,7 +35,7 @@ class Actions(QObject):
         self._window = window
         make = self.make
         self.baseline = make("Synthesise &baseline", "Speak the text without any technique", "Ctrl+B")
-        self.accelerated = make("Synthesise &accelerated", "Speak the text with the engaged techniques", "Ctrl+Return")
+        self.accelerated = make("Synthesise &accelerated", "Speak the text with the techniques in use", "Ctrl+Return")
         self.cancel = make("Cance&l", "Cancel the running job", "Esc")
         self.export_profile = make("&Export profile…", "Save the setting with its measurements", "Ctrl+E")
         self.export_weights = make(

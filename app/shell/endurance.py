@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.setting.knobs import Values
 from engine.setting.library import Library
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Measurements, Metrics, Take
 from engine.techniques import techniques
 
@@ -37,7 +37,7 @@ def take(number: int) -> Take:
     """A take unlike the others; every second one is accelerated."""
     setting = Setting("f5-mini", Values({"steps": 8 + number % 24}), seed=number)
     if number % 2:
-        setting = setting.with_technique(Engaged(_TECHNIQUE.name, Values({_KNOB: 0.1 + number % 7 / 20})))
+        setting = setting.with_technique(UsedTechnique(_TECHNIQUE.name, Values({_KNOB: 0.1 + number % 7 / 20})))
     text = " ".join(_WORDS[(number // 10**place) % 10] for place in range(4))
     created = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(1_700_000_000 + 60 * number)) + ".000+00:00"
     return Take(

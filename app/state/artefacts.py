@@ -12,7 +12,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from engine.setting.artefact import Artefact
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 
 
 class ArtefactSource(Protocol):
@@ -36,8 +36,8 @@ class ArtefactSource(Protocol):
     def problem(self) -> str:
         """Why the artefact in use does not serve what is selected, as a sentence, or ``""``."""
 
-    def find(self, entry: Engaged) -> Artefact | None:
-        """The artefact that an engaged technique names, if it is at hand."""
+    def find(self, entry: UsedTechnique) -> Artefact | None:
+        """The artefact that a technique in use names, if it is at hand."""
 
     def fits(self, artefact: Artefact) -> bool:
         """Whether ``artefact`` was made for what is selected."""
@@ -111,7 +111,7 @@ class Artefacts(QObject):
         kept = (self._sources[one.technique].artefact for one in setting.techniques if one.technique in self._sources)
         return tuple(one for one in kept if one is not None)
 
-    def entry(self, setting: Setting) -> Engaged | None:
+    def entry(self, setting: Setting) -> UsedTechnique | None:
         """The technique of ``setting`` that keeps an artefact, if there is one."""
         return next((one for one in setting.techniques if one.technique in self._sources), None)
 

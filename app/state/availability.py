@@ -13,7 +13,7 @@ from engine.models import catalogue
 from engine.models.base import ModelInfo
 from engine.models.cosyvoice2.config import INSTRUCT, INSTRUCTION, MODE
 from engine.setting.plan import NotPrepared
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import conflict, problem, remarks, resolve, technique
 from engine.techniques.resolving import known
 
@@ -26,7 +26,7 @@ def require(problem: str) -> None:
 
 @dataclass(frozen=True)
 class TrainingOffer:
-    """A training that would make a technique usable as it is engaged."""
+    """A training that would make a technique usable with its knobs."""
 
     knobs: Mapping[str, object]
     """Knobs of the training."""
@@ -44,7 +44,7 @@ class Fit(Enum):
     UNPREPARED = "unprepared"
     """It does once it was prepared."""
     EXCLUDED = "excluded"
-    """It does without another engaged technique."""
+    """It does without another technique in use."""
     REFUSED = "refused"
     """Not with these options."""
     IMPOSSIBLE = "impossible"
@@ -53,13 +53,13 @@ class Fit(Enum):
 
 @dataclass(frozen=True)
 class Applicability:
-    """Whether a technique applies, engaged or not, and why not."""
+    """Whether a technique applies, used or not, and why not."""
 
     fit: Fit
     why: str = ""
     """Why not, as a sentence."""
     others: tuple[str, ...] = ()
-    """Titles of the engaged techniques that exclude it."""
+    """Titles of the techniques in use that exclude it."""
 
 
 class Availability:
@@ -70,7 +70,7 @@ class Availability:
         self._artefacts = artefacts
         self._reasons: dict[str, Callable[[], str]] = {INSTRUCTION.name: self._why_no_instruction}
         self._offers: dict[str, Callable[[], TrainingOffer | None]] = {}
-        self._asked: dict[str, tuple[ModelInfo, Setting, Engaged]] = {}
+        self._asked: dict[str, tuple[ModelInfo, Setting, UsedTechnique]] = {}
         """What the last answer on each technique was about: typing text asks again and again."""
         self._found: dict[str, Applicability] = {}
 
@@ -87,7 +87,7 @@ class Availability:
         self._offers[technique] = offer
 
     def training_offer(self, technique: str) -> TrainingOffer | None:
-        """The training that would make ``technique`` usable as it is engaged."""
+        """The training that would make ``technique`` usable with its knobs."""
         return self._offers[technique]() if technique in self._offers else None
 
     # --- What can be run ----------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ class Availability:
         """Why no accelerated take can be synthesised now, as a sentence, or ``""``."""
         setting, info = self._selection.setting, self._selection.info
         if not setting.techniques:
-            return "Engage at least one technique first."
+            return "Switch at least one technique on first."
         return (
             self.why_not_synthesise()
             or conflict(setting)
@@ -123,7 +123,7 @@ class Availability:
         )
 
     def _why_not_prepared(self) -> str:
-        """Why an engaged technique lacks its artefact, as a sentence, or ``""``."""
+        """Why a technique in use lacks its artefact, as a sentence, or ``""``."""
         problems = (self._artefacts.problem(one.technique) for one in self._selection.setting.techniques)
         return next(filter(None, problems), "")
 
@@ -132,34 +132,36 @@ class Availability:
         """Why the technique cannot be used with this selection, apart from other techniques, as a sentence, or
         ``""``."""
         chosen = self._selection
-        if not chosen.is_engaged(name):
+        if not chosen.is_used(name):
             return ""
         setting = chosen.setting
         reason = conflict(setting, name)
         if reason or self._artefacts.source(name) is not None:
             return reason or self._artefacts.problem(name)
-        entry = setting.engaged(name)
+        entry = setting.technique(name)
         if chosen.info is None or entry is None:
             return ""
-        # With nothing else engaged, so that each technique gives only its own reasons.
+        # With nothing else in use, so that each technique gives only its own reasons.
         return problem(chosen.info, chosen.baseline_setting.with_technique(entry)) or ""
 
     def applicability(self, name: str) -> Applicability:
         """Whether a technique applies to the chosen model with the selected options and the techniques that are
-        engaged, whether it is engaged itself or not."""
+        used, whether it is used itself or not."""
         chosen = self._selection
         info = chosen.info if chosen.info is not None and chosen.ready else known(chosen.model_id)
-        entry = Engaged(name, chosen.knobs(name), self._artefacts.fingerprint(name) or chosen.chosen_weights(name))
+        entry = UsedTechnique(
+            name, chosen.knobs(name), self._artefacts.fingerprint(name) or chosen.chosen_weights(name)
+        )
         asked = info, replace(chosen.setting, seed=0), entry
         if self._asked.get(name) != asked:
             self._asked[name], self._found[name] = asked, self._applies(name, *asked)
         found, source = self._found[name], self._artefacts.source(name)
         if found.fit is not Fit.APPLIES or source is None:
             return found
-        reason = source.problem() if chosen.is_engaged(name) else _not_calibrated(source)
+        reason = source.problem() if chosen.is_used(name) else _not_calibrated(source)
         return Applicability(Fit.UNPREPARED if reason else Fit.APPLIES, reason)
 
-    def _applies(self, name: str, info: ModelInfo, setting: Setting, entry: Engaged) -> Applicability:
+    def _applies(self, name: str, info: ModelInfo, setting: Setting, entry: UsedTechnique) -> Applicability:
         """Whether a technique applies, but for artefacts that sources keep."""
         if reason := dict(info.lacking).get(name, ""):
             return Applicability(Fit.IMPOSSIBLE, reason)
@@ -183,7 +185,7 @@ class Availability:
     def technique_remarks(self, name: str) -> tuple[str, ...]:
         """Remarks on surprising effects of the technique's knobs, in sentences."""
         chosen = self._selection
-        return remarks(chosen.setting).get(name, ()) if chosen.is_engaged(name) else ()
+        return remarks(chosen.setting).get(name, ()) if chosen.is_used(name) else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -210,7 +212,7 @@ class Availability:
 
 
 def _not_calibrated(source: ArtefactSource) -> str:
-    """Why a technique that is not engaged would lack its artefact, as a sentence, or ``""``."""
+    """Why a technique that is not used would lack its artefact, as a sentence, or ``""``."""
     if source.artefact is None:
         return "Calibrate it first."
     return "" if source.fits(source.artefact) else "What was calibrated does not fit the options; calibrate again."

@@ -13,7 +13,7 @@ from engine.models.base import Voice
 from engine.setting.editions import checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob, Switch
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Difference, Engaged, Setting
+from engine.setting.setting import Difference, Setting, UsedTechnique
 from engine.setting.take import Measurements, Take
 from engine.techniques import find, wording
 
@@ -30,7 +30,7 @@ def speed_of_b(ratio: float) -> str:
 
 
 def technique_text(setting: Setting) -> str:
-    """The engaged techniques with their first knob and what was chosen otherwise than usual, for example ``Step
+    """The techniques in use with their first knob and what was chosen otherwise than usual, for example ``Step
     pruning: 7 steps + Precision: bfloat16``; ``baseline`` without."""
     parts = []
     for one in setting.techniques:
@@ -41,7 +41,7 @@ def technique_text(setting: Setting) -> str:
     return " + ".join(parts) or "baseline"
 
 
-def _unusual_choices(entry: Engaged) -> Iterator[str]:
+def _unusual_choices(entry: UsedTechnique) -> Iterator[str]:
     """Options that differ from their defaults, without bracketed parts of titles."""
     declared = find(entry.technique)
     for knob in declared.knobs[1:] if declared else ():
@@ -51,13 +51,13 @@ def _unusual_choices(entry: Engaged) -> Iterator[str]:
             yield words if words[:2].isupper() else words[0].lower() + words[1:]
 
 
-def _first_knob(entry: Engaged) -> Knob | None:
-    """The first knob of an engaged technique; ``None`` if it has none, or there is no such technique any more."""
+def _first_knob(entry: UsedTechnique) -> Knob | None:
+    """The first knob of a technique in use; ``None`` if it has none, or there is no such technique any more."""
     declared = find(entry.technique)
     return next(iter(declared.knobs), None) if declared else None
 
 
-def first_value(entry: Engaged) -> str:
+def first_value(entry: UsedTechnique) -> str:
     """The first knob's value with what it is of, for example ``δ 0.1``, ``32 frames`` or ``7 steps``; ``""`` without
     one."""
     knob = _first_knob(entry)
@@ -95,14 +95,14 @@ def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice]) -> s
 
 
 def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:
-    """Everything in which two settings differ, with what a technique is engaged included."""
+    """Everything in which two settings differ, with what a technique is used with included."""
     return tuple(_spelt_out(one, left, right) for one in left.differences(right))
 
 
 def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:
-    """Say with what a technique is engaged, not only that it is."""
-    engaged = left.engaged(difference.what) or right.engaged(difference.what) if difference.technique else None
-    value = first_value(engaged) if engaged is not None else ""
+    """Say with what a technique is used, not only that it is."""
+    used = left.technique(difference.what) or right.technique(difference.what) if difference.technique else None
+    value = first_value(used) if used is not None else ""
     if not value:
         return difference
     said = {"on": value}
@@ -203,7 +203,7 @@ def streaming_text(measured: Measurements) -> str:
     return "exact" if measured.tokens else "–"
 
 
-def prepared_entry(setting: Setting) -> Engaged | None:
+def prepared_entry(setting: Setting) -> UsedTechnique | None:
     """The technique of ``setting`` that is prepared by a calibration, if there is one."""
     declared = ((one, find(one.technique)) for one in setting.techniques)
     return next((one for one, found in declared if found is not None and found.prepared_by == "calibration"), None)

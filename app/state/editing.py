@@ -54,9 +54,9 @@ class Editing(QObject):
         declared = next(one for one in technique(name).knobs if one.name == knob)
         self._do(_setting_of(declared, value), lambda: self._selection.set_knob(name, knob, value), "knob", name, knob)
 
-    def engage(self, name: str, on: bool) -> None:
-        """As :meth:`Selection.engage`."""
-        self._do(f"switch {'on' if on else 'off'} {technique(name).title}", lambda: self._selection.engage(name, on))
+    def switch(self, name: str, on: bool) -> None:
+        """As :meth:`Selection.switch`."""
+        self._do(f"switch {'on' if on else 'off'} {technique(name).title}", lambda: self._selection.switch(name, on))
 
     def choose_weights(self, name: str, fingerprint: str) -> None:
         """As :meth:`Selection.choose_weights`."""

@@ -12,7 +12,7 @@ from app.state.machine import Machine
 from app.state.selection import Selection
 from engine.measure.gains import Gain, Place, best_known, of_takes
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 
 if TYPE_CHECKING:
     from engine.studies.results import Results
@@ -50,7 +50,7 @@ class Gains(QObject):
     def of(self, name: str) -> Gain | None:
         """The last known gain of a technique, with the knobs that are selected if they were measured; ``None`` if it
         was not measured here."""
-        return best_known(self._gains(), Engaged(name, self._selection.knobs(name)))
+        return best_known(self._gains(), UsedTechnique(name, self._selection.knobs(name)))
 
     def _gains(self) -> tuple[Gain, ...]:
         info = self._selection.info

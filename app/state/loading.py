@@ -130,7 +130,7 @@ class Loading(QObject):
         chosen.set_info(event.info)
 
     def _weights_came(self, info: ModelInfo) -> None:
-        """Know the loaded model's new weights, so that they can be engaged at once."""
+        """Know the loaded model's new weights, so that they can be used at once."""
         loaded = self._selection.info
         if loaded is not None and info.id == loaded.id:
             self._selection.set_info(info)

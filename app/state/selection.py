@@ -18,7 +18,7 @@ from engine.models.base import ModelInfo, TrainedWeights, Utterance, Voice
 from engine.sampling.schedules import time_grid
 from engine.setting.knobs import Knob, Values, checked, defaults
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Take
 from engine.techniques import applying_to, options_in_force, technique, techniques
 from engine.techniques.base import Technique
@@ -60,7 +60,7 @@ class Selection(QObject):
         self.options = self.entry.options_with()
         self.seed = 0
         self.seed_locked = True
-        self._engaged = {one.name: index == 0 for index, one in enumerate(techniques())}
+        self._used = {one.name: index == 0 for index, one in enumerate(techniques())}
         self._knobs = {one.name: defaults(one.knobs) for one in techniques()}
         self._weights: dict[str, str] = {}
         """By technique: the fingerprint of the trained weights that were chosen among those that fit."""
@@ -228,14 +228,14 @@ class Selection(QObject):
         self.options = checked(self.sampler_knobs, self.options.replace(**{name: value}), self.entry.title)
         self.announce()
 
-    def is_engaged(self, name: str) -> bool:
+    def is_used(self, name: str) -> bool:
         """Whether the technique takes part in accelerated takes."""
-        return self._engaged[name] and any(one.name == name for one in self.techniques)
+        return self._used[name] and any(one.name == name for one in self.techniques)
 
-    def engage(self, name: str, on: bool) -> None:
+    def switch(self, name: str, on: bool) -> None:
         """Switch a technique on or off for accelerated takes."""
-        if self._engaged[name] != on:
-            self._engaged[name] = on
+        if self._used[name] != on:
+            self._used[name] = on
             self.announce()
 
     def knobs(self, name: str) -> Values:
@@ -253,7 +253,7 @@ class Selection(QObject):
         self.announce()
 
     def fitting_weights(self, name: str) -> tuple[TrainedWeights, ...]:
-        """The trained weights of the loaded model that a technique can engage with, the usual ones first."""
+        """The trained weights of the loaded model that a technique can be used with, the usual ones first."""
         return fitting(self.loaded, name, self._knobs[name]) if self.ready else ()
 
     def chosen_weights(self, name: str) -> str:
@@ -263,7 +263,7 @@ class Selection(QObject):
         return chosen if any(one.fingerprint == chosen for one in self.fitting_weights(name)) else ""
 
     def choose_weights(self, name: str, fingerprint: str) -> None:
-        """Engage a technique with the weights that have this fingerprint; ``""`` for the usual ones."""
+        """Use a technique with the weights that have this fingerprint; ``""`` for the usual ones."""
         if self._weights.get(name, "") != fingerprint:
             self._weights[name] = fingerprint
             self.changed.emit()
@@ -274,17 +274,17 @@ class Selection(QObject):
 
     @property
     def setting(self) -> Setting:
-        """The setting with the engaged techniques, with the same seed as the baseline."""
+        """The setting with the techniques in use, with the same seed as the baseline."""
         setting = self.baseline_setting
         for one in self.techniques:
-            if self.is_engaged(one.name):
+            if self.is_used(one.name):
                 artefact = self._artefacts.fingerprint(one.name) or self.chosen_weights(one.name)
-                setting = setting.with_technique(Engaged(one.name, self._knobs[one.name], artefact))
+                setting = setting.with_technique(UsedTechnique(one.name, self._knobs[one.name], artefact))
         return setting
 
     @property
     def options_in_force(self) -> Values:
-        """The sampler options of accelerated takes: those selected, as the engaged techniques change them."""
+        """The sampler options of accelerated takes: those selected, as the techniques in use change them."""
         try:
             return options_in_force(self.setting)
         except SettingError:
@@ -315,8 +315,8 @@ class Selection(QObject):
         self.text = text or self.text
         self.voice = next((one for one in self.voices if one.id == voice), self.voice)
         for one in self.techniques:
-            entry = setting.engaged(one.name)
-            self._engaged[one.name] = entry is not None
+            entry = setting.technique(one.name)
+            self._used[one.name] = entry is not None
             if entry is not None:
                 self._knobs[one.name] = checked(one.knobs, entry.knobs, one.name)
                 self._weights[one.name] = entry.artefact
@@ -330,7 +330,7 @@ class Selection(QObject):
             ("voice",): self.voice,
             ("seed",): self.seed,
             **{("option", name): value for name, value in self.options.items()},
-            **{("engaged", name): on for name, on in self._engaged.items()},
+            **{("used", name): on for name, on in self._used.items()},
             **{("knob", name, knob): value for name, knobs in self._knobs.items() for knob, value in knobs.items()},
             **{("weights", one.name): self._weights.get(one.name, "") for one in techniques()},
         }
@@ -342,7 +342,7 @@ class Selection(QObject):
         self.voice = voice if isinstance(voice, Voice) else None
         self.options = self._options_like({name: every["option", name] for name in self.options})
         for one in techniques():
-            self._engaged[one.name] = bool(every["engaged", one.name])
+            self._used[one.name] = bool(every["used", one.name])
             self._weights[one.name] = str(every["weights", one.name])
             values = {knob.name: every["knob", one.name, knob.name] for knob in one.knobs}
             self._knobs[one.name] = checked(one.knobs, values, one.name)
@@ -360,7 +360,7 @@ class Selection(QObject):
                 "seed_locked": self.seed_locked,
                 "options": dict(self.options),
                 "knobs": {name: dict(values) for name, values in self._knobs.items()},
-                "engaged": self._engaged,
+                "used": self._used,
             }
         )
 
@@ -383,10 +383,11 @@ class Selection(QObject):
         self.seed_locked = bool(saved.get("seed_locked", True))
         if isinstance(saved.get("options"), dict):
             self.options = self._options_like(saved["options"])
+        used = saved.get("used", saved.get("engaged"))  # The second is the first edition's name of it.
         for one in techniques():
             try:
                 self._knobs[one.name] = checked(one.knobs, saved["knobs"][one.name], one.name)
-                self._engaged[one.name] = bool(saved["engaged"][one.name])
+                self._used[one.name] = bool(used[one.name])
             except (KeyError, TypeError, SettingError):
                 continue
         self.changed.emit()

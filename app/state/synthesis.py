@@ -1,4 +1,4 @@
-"""Synthesising the selected text: the baseline, and with the engaged techniques."""
+"""Synthesising the selected text: the baseline, and with the techniques in use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Synthesis(QObject):
         self._synthesise(Kind.BASELINE, self._selection.baseline_setting, "Baseline")
 
     def synthesise_accelerated(self) -> None:
-        """Speak with the engaged techniques, with the baseline's seed. Raises when it cannot be done."""
+        """Speak with the techniques in use, with the baseline's seed. Raises when it cannot be done."""
         require(self._availability.why_not_accelerate())
         setting = self._selection.setting
         self._synthesise(Kind.ACCELERATED, setting, technique_text(setting))

@@ -49,7 +49,7 @@ from engine.sampling.demasking_schedule import Block
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.plan import WHOLE, Blocks, MaskedPlan
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import foreseen
 
 NAME = "omnivoice-card"
@@ -176,7 +176,7 @@ def blocks() -> Blocks:
     file = read(NAME)
     chosen = file.part("first_audio")
     technique = chosen.technique()
-    plan = foreseen(Setting(chosen.text("model")).with_technique(Engaged(technique.name)))
+    plan = foreseen(Setting(chosen.text("model")).with_technique(UsedTechnique(technique.name)))
     chosen.require_known()
     file.require_known()
     if not isinstance(plan, MaskedPlan) or plan.blocks is None:

@@ -28,7 +28,7 @@ from engine.models.families.flow import FlowSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
 from engine.setting.knobs import Choice, Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.hooks import preparer
 from engine.techniques import Technique
 
@@ -157,27 +157,29 @@ def _ladder(model: FlowSpeech, arguments: argparse.Namespace) -> Iterator[Way]:
         setting = replace(setting, options=setting.options.replace(guidance=weights.equivalent_guidance))
     yield Way(f"{arguments.steps} steps, guidance {setting.options['guidance']:.2g}", setting)
     for rung in rungs:
-        engaged = _engaged(rung, model, trained.get(rung.technique.name), arguments)
-        if engaged is not None:
-            setting = setting.with_technique(engaged)
-            yield Way(rung.title.format(**engaged.knobs), setting)
+        used = _technique(rung, model, trained.get(rung.technique.name), arguments)
+        if used is not None:
+            setting = setting.with_technique(used)
+            yield Way(rung.title.format(**used.knobs), setting)
     for top in tops:
         if top.technique.name == arguments.cache:
             value = top.default if arguments.threshold is None else arguments.threshold
             yield _on_top(top, value, model, setting, arguments)
 
 
-def _engaged(rung: Rung, model: FlowSpeech, weights: WeightSet | None, arguments: argparse.Namespace) -> Engaged | None:
-    """Technique that a step engages: trained weights, or the option's value; ``None`` if nothing."""
+def _technique(
+    rung: Rung, model: FlowSpeech, weights: WeightSet | None, arguments: argparse.Namespace
+) -> UsedTechnique | None:
+    """Technique that a step uses: trained weights, or the option's value; ``None`` if nothing."""
     of = rung.technique
     if weights is not None and of.weights is not None:
         # The titles of weights have two digits.
         knobs = {name: round(float(str(value)), 2) for name, value in of.weights.knobs_of(weights).items()}
-        return Engaged(of.name, Values(knobs), weights.fingerprint)
+        return UsedTechnique(of.name, Values(knobs), weights.fingerprint)
     value = getattr(arguments, rung.option)
     if value is None:
         value = next((one for one in rung.preferred if one in model.info.precisions), rung.without)
-    return None if value == rung.without else Engaged(of.name, Values({rung.knob: value}))
+    return None if value == rung.without else UsedTechnique(of.name, Values({rung.knob: value}))
 
 
 def _strongest(model: FlowSpeech, of: Technique) -> WeightSet:
@@ -193,14 +195,14 @@ def _strongest(model: FlowSpeech, of: Technique) -> WeightSet:
 
 def _on_top(top: Top, value: float, model: FlowSpeech, setting: Setting, arguments: argparse.Namespace) -> Way:
     """A cache on top of the others, prepared on the grid and the weights that run, if it has to be."""
-    engaged, name = Engaged(top.technique.name, Values({top.knob: value})), top.technique.name
-    title = top.title.format(**engaged.knobs)
+    used, name = UsedTechnique(top.technique.name, Values({top.knob: value})), top.technique.name
+    title = top.title.format(**used.knobs)
     if top.technique.artefact is None:
-        return Way(title, setting.with_technique(engaged))
+        return Way(title, setting.with_technique(used))
     bundled.say(f"calibrating at {top.knob} {value:g} …")
     utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    artefact = preparer(name)(model, [utterance], setting.with_technique(engaged), SilentObserver())
-    return Way(title, setting.with_technique(replace(engaged, artefact=artefact.fingerprint)), (artefact,))
+    artefact = preparer(name)(model, [utterance], setting.with_technique(used), SilentObserver())
+    return Way(title, setting.with_technique(replace(used, artefact=artefact.fingerprint)), (artefact,))
 
 
 # --- Measured ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from engine.errors import PlainError, SettingError
 from engine.fields import Fields
 from engine.paths import resource
 from engine.setting.knobs import Knob, Values, checked
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import Technique, technique
 
 
@@ -34,15 +34,15 @@ class Entry:
     computed: Values
     """Names of values that the bench knows, by knob."""
 
-    def engaged(self, known: Mapping[str, object]) -> Engaged:
+    def with_values(self, known: Mapping[str, object]) -> UsedTechnique:
         """The technique under its knobs; ``known`` are the values that the bench knows."""
         computed = {knob: known[name] for knob, name in self.computed.items()}
-        return Engaged(self.technique.name, Values({**self.knobs, **computed}))
+        return UsedTechnique(self.technique.name, Values({**self.knobs, **computed}))
 
 
 @dataclass(frozen=True)
 class Addition:
-    """Techniques that are engaged together, and what that is called."""
+    """Techniques that are used together, and what that is called."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -51,7 +51,7 @@ class Addition:
     on: tuple[str, ...] = ()
     """The ways that it is added to, by the bench's names of them; none: the plain one."""
     needs: tuple[str, ...] = ()
-    """Techniques that the device must offer as well, though they are not engaged."""
+    """Techniques that the device must offer as well, though they are not used."""
     judged: bool = True
     """Whether the judge listens to it. A way that is not judged speaks single sentences as the plain one does."""
     headline: bool = False
@@ -60,7 +60,7 @@ class Addition:
     def added_to(self, setting: Setting, known: Mapping[str, object]) -> Setting:
         """``setting`` with the techniques; ``known`` are the values that the bench knows."""
         for entry in self.entries:
-            setting = setting.with_technique(entry.engaged(known))
+            setting = setting.with_technique(entry.with_values(known))
         return setting
 
 

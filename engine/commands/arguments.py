@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.commands.session import Session
-from engine.commands.technique_args import engaged, needs_file
+from engine.commands.technique_args import needs_file, typed_technique
 from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
@@ -64,14 +64,14 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
 
 
 def add_techniques(group: argparse._ArgumentGroup) -> None:
-    """Which techniques to engage."""
+    """Which techniques to use."""
     names = ", ".join(one.name for one in techniques())
     group.add_argument(
         "--technique",
         action="append",
         default=[],
         metavar="NAME[:KNOB=VALUE;…]",
-        help=f"technique to engage, with knobs that differ from their defaults; repeat for more ({names}; "
+        help=f"technique to use, with knobs that differ from their defaults; repeat for more ({names}; "
         "'paretone models' lists their knobs). 'weights=NAME' chooses among several drafts, "
         "students or other weights: file name, or beginning of its SHA-256",
     )
@@ -205,7 +205,7 @@ def setting(options: argparse.Namespace, model: str) -> Setting:
     entry = catalogue.entry(model)
     values = checked(entry.options, entry.options_with(**sampler_options(options, model)), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
-    for one in map(engaged, getattr(options, "technique", ())):
+    for one in map(typed_technique, getattr(options, "technique", ())):
         if not needs_file(one):
             described = described.with_technique(one)
     foreseen(described)

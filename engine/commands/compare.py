@@ -31,7 +31,7 @@ NAME = "compare"
 SUMMARY = "Compare two settings: print speed and fidelity, write the speech of both."
 EPILOGUE = (
     "A side is a profile (FILE.json), 'baseline' (the other side without techniques), or options such as "
-    "'steps=16,guidance=1.5', where technique=NAME:KNOB=VALUE;KNOB=VALUE engages a technique (repeatable) "
+    "'steps=16,guidance=1.5', where technique=NAME:KNOB=VALUE;KNOB=VALUE uses a technique (repeatable) "
     "and table=FILE one that needs a strategy table. Figures are medians over the repeats of a text, then over the "
     "texts."
 )

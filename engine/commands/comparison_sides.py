@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.commands import arguments
-from engine.commands.technique_args import engaged, from_files, number, typed, with_file, with_weights
+from engine.commands.technique_args import from_files, number, typed, typed_technique, with_file, with_weights
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import SpeechModel, flow_model
@@ -68,7 +68,7 @@ def typed_side(text: str, model: str, variant: str = "") -> Side:
                 "steps=16."
             )
         if name.strip() == "technique":
-            techniques.append(engaged(value))
+            techniques.append(typed_technique(value))
         else:
             given[name.strip()] = value.strip()
     model = given.pop("model", model)

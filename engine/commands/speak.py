@@ -10,7 +10,7 @@ from engine.commands.figures import figures, heard_line
 from engine.commands.output import writable
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
-from engine.commands.technique_args import engaged, files_given, from_files, with_file, with_weights
+from engine.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from engine.errors import SettingError
 from engine.files import write_wav
 from engine.models.base import SpeechModel, flow_model
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
             model.info, flow_model(model, "The profile's artefact").compatibility(setting) if artefacts else None
         )
     else:
-        setting, artefacts = _engaged(with_weights(setting, model.info), model, options)
+        setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
     take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
     write_wav(out, take.samples, take.sample_rate)
     if kept is not None:
@@ -94,8 +94,8 @@ def _on_top(options: argparse.Namespace, setting: Setting) -> list[str]:
     asked = getattr(options, "guidance", 0.0)
     if not asked or options_in_force(setting).get("guidance"):
         return []
-    engaged = [find(one.technique) for one in setting.techniques]
-    titles = [one.title for one in engaged if one is not None and one.weights]
+    used = [find(one.technique) for one in setting.techniques]
+    titles = [one.title for one in used if one is not None and one.weights]
     return [f"--guidance {asked:g} is ignored: {title} weights already contain their guidance." for title in titles[:1]]
 
 
@@ -116,9 +116,11 @@ def _changed(setting: Setting, options: argparse.Namespace, model: str) -> Setti
     return replace(setting, seed=seed, options=setting.options.replace(**changes))
 
 
-def _engaged(setting: Setting, model: SpeechModel, options: argparse.Namespace) -> tuple[Setting, tuple[Artefact, ...]]:
+def _with_techniques(
+    setting: Setting, model: SpeechModel, options: argparse.Namespace
+) -> tuple[Setting, tuple[Artefact, ...]]:
     """``setting`` with what the arguments give as files."""
-    asked = [one.technique for one in map(engaged, options.technique)]
+    asked = [one.technique for one in map(typed_technique, options.technique)]
     artefacts: tuple[Artefact, ...] = ()
     for technique, file in from_files():
         path, flag = getattr(options, file.option), f"--{file.option}"

@@ -1,4 +1,4 @@
-"""Engaging techniques as arguments name them, with trained weights, with artefacts from files."""
+"""Using techniques as arguments name them, with trained weights, with artefacts from files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.errors import SettingError
 from engine.models.base import ModelInfo, SpeechModel
 from engine.setting.knobs import NO_VALUES, Knob, Number, Switch, Values, checked
 from engine.setting.plan import imported
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import require_family, technique, techniques
 from engine.techniques.base import ArtefactFile, Technique
 from engine.techniques.trained import named
@@ -22,7 +22,7 @@ _COMMA = re.compile(r",\s*(?=\w+\s*=)")
 """A comma before a knob, as in other programs. Here commas separate the options of a compared side."""
 
 
-def engaged(text: str) -> Engaged:
+def typed_technique(text: str) -> UsedTechnique:
     """A technique from what someone typed, ``NAME`` or ``NAME:KNOB=VALUE;KNOB=VALUE``; knobs that are left out have
     their defaults. Where ``weights=…`` is among them, these are for :func:`with_weights` to find, and knobs that are
     left out stay open until then. Raises :class:`SettingError`."""
@@ -45,12 +45,12 @@ def engaged(text: str) -> Engaged:
     if trained and not weights:
         raise SettingError(f"{WEIGHTS}= names no weights; write their file's name, or the beginning of its SHA-256.")
     knobs = checked(declared.knobs, given, declared.title)
-    return Engaged(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
+    return UsedTechnique(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
 
 
 def with_weights(setting: Setting, info: ModelInfo) -> Setting:
-    """``setting``, whose techniques :func:`engaged` has made, with those of the loaded model's weights that they name.
-    Raises :class:`SettingError`."""
+    """``setting``, whose techniques :func:`typed_technique` has made, with those of the loaded model's weights that
+    they name. Raises :class:`SettingError`."""
     require_family(info, setting)
     for one in setting.techniques:
         if one.artefact:
@@ -93,7 +93,7 @@ def files_given(options: argparse.Namespace) -> list[tuple[str, str]]:
     return [(option, path) for option, path in found if path]
 
 
-def needs_file(entry: Engaged) -> bool:
+def needs_file(entry: UsedTechnique) -> bool:
     """Whether a technique as it was typed does nothing without its own file."""
     return technique(entry.technique).artefact_file is not None
 
@@ -101,7 +101,7 @@ def needs_file(entry: Engaged) -> bool:
 def with_file(
     setting: Setting, model: SpeechModel, option: str, path: str, knobs: Mapping[str, object] = NO_VALUES
 ) -> tuple[Setting, tuple[Any, ...]]:
-    """``setting`` with the technique engaged whose artefact is in the file ``path``, given by ``option``, and that
+    """``setting`` with the technique used whose artefact is in the file ``path``, given by ``option``, and that
     artefact. ``knobs`` are those that the user gave. Raises :class:`ProfileError` when it cannot be used here."""
     (file,) = (file for _, file in from_files() if file.option == option)
-    return imported(file.engage)(setting, model, path, knobs)
+    return imported(file.use)(setting, model, path, knobs)

@@ -14,7 +14,7 @@ from engine.commands.session import JOB, Session
 from engine.models.base import Utterance
 from engine.session.commands import ComputeView
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import Technique, techniques
 from engine.views import views
 from engine.views.figure import Bars, Figure, HeatMap, Panel
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     for technique in _calibrated():
         calibrating = Values(arguments.given(options, technique.knobs))
         if calibrating:
-            plain = plain.with_technique(Engaged(technique.name, calibrating))
+            plain = plain.with_technique(UsedTechnique(technique.name, calibrating))
     figure = session.carry_out(ComputeView(JOB, view.name, utterance, plain, knobs)).figure
     if table is not None:
         files.write(table, figure.to_csv().encode())

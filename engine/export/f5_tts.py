@@ -60,8 +60,8 @@ def _of_artefacts(profile: Profile, what: str) -> list[Any]:
     """Texts of techniques (``described`` or ``readme``) on the profile's artefacts."""
     modules = {one.name: module for one, module in exporting()}
     artefacts = {one.fingerprint: one for one in profile.artefacts}
-    engaged = [one for one in profile.setting.techniques if one.artefact in artefacts]
-    return [getattr(modules[one.technique], what)(artefacts[one.artefact]) for one in engaged]
+    used = [one for one in profile.setting.techniques if one.artefact in artefacts]
+    return [getattr(modules[one.technique], what)(artefacts[one.artefact]) for one in used]
 
 
 def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:

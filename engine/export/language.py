@@ -34,7 +34,7 @@ from engine.models.files.shards import Shards
 from engine.models.minis.folder import LAYOUT_FILE
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
 from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import Technique, knobs_of
 from engine.techniques.base import AnyWeights
 
@@ -210,7 +210,7 @@ def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values
     Raises :class:`CheckpointError`, and :class:`SettingError` for settings out of range.
     """
     owner, module = _owner(DRAFT)
-    settings = {name: value for name, value in knobs_of(Engaged(owner.name, given)).items() if name != "draft"}
+    settings = {name: value for name, value in knobs_of(UsedTechnique(owner.name, given)).items() if name != "draft"}
     settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
     require_layers(draft.retained, source.layers())
     tensors = pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 
 
-def why_not(target: str, entry: Engaged, artefact: object) -> str:
+def why_not(target: str, entry: UsedTechnique, artefact: object) -> str:
     """Exporting is always possible."""
     return ""

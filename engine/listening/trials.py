@@ -41,7 +41,7 @@ class ConditionRecord:
     """Fingerprint of the setting without its seed; ``anchor35`` or ``anchor70`` for the anchors of MUSHRA."""
     title: str
     accelerated: bool
-    """Whether techniques were engaged."""
+    """Whether techniques were used."""
     take: str
     """Id of the take, or ``""`` for an anchor."""
     setting: Mapping[str, Any]

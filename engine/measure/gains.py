@@ -17,7 +17,7 @@ from engine.errors import SettingError
 from engine.measure.machine import hardware
 from engine.measure.metrics import metric
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import find, knobs_of
 
 MOST_PAIRS = 9
@@ -42,7 +42,7 @@ class Place:
 class Gain:
     """What a technique with certain knobs gained."""
 
-    entry: Engaged
+    entry: UsedTechnique
     """The technique with all its knobs, without artefact."""
     ratio: float
     """The metric without the technique over that with it."""
@@ -51,7 +51,7 @@ class Gain:
     created: str
     """When the last of them was made, UTC, ISO 8601."""
     others: tuple[str, ...] = ()
-    """Names of the techniques that were engaged in both takes of each pair."""
+    """Names of the techniques that were used in both takes of each pair."""
     interval: tuple[float, float] | None = None
     """95 % interval of the ratio, where there is one."""
     study: str = ""
@@ -80,7 +80,7 @@ def completed(setting: Setting) -> Setting | None:
     """``setting`` with all knobs of its techniques and without seed and artefacts; ``None`` where one of the techniques
     is not installed, or has other knobs now."""
     try:
-        techniques = tuple(Engaged(one.technique, knobs_of(one)) for one in setting.techniques)
+        techniques = tuple(UsedTechnique(one.technique, knobs_of(one)) for one in setting.techniques)
     except SettingError:
         return None
     return replace(setting, techniques=techniques, seed=0)
@@ -92,7 +92,7 @@ def of_takes(takes: Iterable[TakeSummary], place: Place) -> tuple[Gain, ...]:
     for take in takes:
         if _made_at(take, place) and (setting := completed(take.setting)) is not None:
             groups[_Key(take.text, take.voice, take.machine, setting)].append(take)
-    found: dict[tuple[Engaged, tuple[str, ...]], _Found] = defaultdict(_Found)
+    found: dict[tuple[UsedTechnique, tuple[str, ...]], _Found] = defaultdict(_Found)
     for key, mine in groups.items():
         for entry in key.setting.techniques:
             without = key.setting.without(entry.technique)
@@ -117,7 +117,7 @@ def _made_at(take: TakeSummary, place: Place) -> bool:
     )
 
 
-def _pair(found: _Found, entry: Engaged, mine: Sequence[TakeSummary], others: Sequence[TakeSummary]) -> None:
+def _pair(found: _Found, entry: UsedTechnique, mine: Sequence[TakeSummary], others: Sequence[TakeSummary]) -> None:
     """Add the ratios of ``mine``, each to the one of ``others`` that was made next to it, as far as
     :data:`MOST_PAIRS`."""
     of = metric(improved(entry.technique)).of
@@ -139,7 +139,7 @@ def improved(technique: str) -> str:
     return declared.improves if declared else "real_time_factor"
 
 
-def best_known(gains: Iterable[Gain], entry: Engaged) -> Gain | None:
+def best_known(gains: Iterable[Gain], entry: UsedTechnique) -> Gain | None:
     """What is known of a technique: with the knobs of ``entry`` rather than others, alone rather than on top of other
     techniques, over many takes of a study rather than some of the library, and the newest."""
     mine = [one for one in gains if one.entry.technique == entry.technique]

@@ -1,6 +1,6 @@
 """A plan: what a setting means for one model, decided once before anything runs. Torch-free.
 
-:func:`engine.techniques.resolve` starts with the model's own plan and lets every engaged technique turn it into the
+:func:`engine.techniques.resolve` starts with the model's own plan and lets every technique in use turn it into the
 next. The families (:mod:`engine.models.families`) then run the plan; they know no technique. A technique changes how a
 model computes through the fields below. Where that takes torch, the field holds a :class:`Part`: the name of a function
 that the family imports and calls when it runs.

@@ -23,7 +23,7 @@ from engine.setting.editions import checkpoint_text
 from engine.setting.evidence import Evidence
 from engine.setting.knobs import Knob, Values, checked
 from engine.setting.profile_file import only, typed
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import conflict, foreseen, problem, resolve, technique
 from engine.techniques.base import ArtefactType, Technique
 from engine.techniques.registry import techniques
@@ -68,22 +68,22 @@ class Profile:
             raise ProfileError(f"setting.techniques cannot be used together with setting.options: {reason}")
 
     def _check_artefact(self, owner: Technique, kind: ArtefactType) -> None:
-        engaged = self.setting.engaged(owner.name)
+        used = self.setting.technique(owner.name)
         found = [one for one in self.artefacts if isinstance(one, kind.type)]
-        if engaged is None:
+        if used is None:
             if found:
-                raise ProfileError(f"{kind.key} is there, but setting.techniques does not engage {owner.name}.")
+                raise ProfileError(f"{kind.key} is there, but setting.techniques does not use {owner.name}.")
             return
         if not found:
-            raise ProfileError(f"{kind.key} is missing, though setting.techniques engages {owner.name}.")
-        if engaged.artefact != found[0].fingerprint:
+            raise ProfileError(f"{kind.key} is missing, though setting.techniques uses {owner.name}.")
+        if used.artefact != found[0].fingerprint:
             raise ProfileError(
                 f"{kind.key} is another one than setting.techniques names: its fingerprint is "
-                f"{found[0].fingerprint!r}, not {engaged.artefact!r}."
+                f"{found[0].fingerprint!r}, not {used.artefact!r}."
             )
         # Without the owner, which would refuse some of what is compared here.
         without = foreseen(self.setting.without(owner.name), self._info)
-        kind.check(found[0], engaged, without.compatibility)
+        kind.check(found[0], used, without.compatibility)
 
     def artefact(self, key: str) -> Any:
         """Artefact in the field ``key`` of the file, or ``None``."""
@@ -290,7 +290,9 @@ def _artefact_types() -> list[tuple[Technique, ArtefactType]]:
     return [(one, one.artefact) for one in techniques() if one.artefact is not None]
 
 
-def _written_out(entry: Engaged, info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact]) -> Engaged:
+def _written_out(
+    entry: UsedTechnique, info: ModelInfo, setting: Setting, artefacts: Sequence[Artefact]
+) -> UsedTechnique:
     """``entry`` with all its knobs, as its artefact has fixed them, and with the fingerprint of what it runs."""
     declared = technique(entry.technique)
     knobs = checked(declared.knobs, entry.knobs, declared.title)

@@ -12,12 +12,12 @@ from engine.fields import exact
 from engine.setting.knobs import NO_VALUES, Values
 
 _FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
-_ENGAGED_FIELDS = {"technique": str, "knobs": dict, "artefact": str}
+_TECHNIQUE_FIELDS = {"technique": str, "knobs": dict, "artefact": str}
 """Fields of settings and of their entries in files."""
 
 
 @dataclass(frozen=True)
-class Engaged:
+class UsedTechnique:
     """A technique that takes part in a setting, with its knob values.
 
     ``artefact`` is the fingerprint of what preparing the technique yielded (a strategy table, say), or ``""``.
@@ -40,29 +40,29 @@ class Difference:
 
 @dataclass(frozen=True)
 class Setting:
-    """Model, sampler options, engaged techniques and seed. ``options`` are the model family's own knobs."""
+    """Model, sampler options, techniques in use and seed. ``options`` are the model family's own knobs."""
 
     model: str
     options: Values = NO_VALUES
-    techniques: tuple[Engaged, ...] = field(default=())
+    techniques: tuple[UsedTechnique, ...] = field(default=())
     seed: int = 0
 
-    def engaged(self, technique: str) -> Engaged | None:
-        """The technique's entry, or ``None`` when it is not engaged."""
-        return next((entry for entry in self.techniques if entry.technique == technique), None)
+    def technique(self, name: str) -> UsedTechnique | None:
+        """The technique with its knobs, or ``None`` when it is not used."""
+        return next((entry for entry in self.techniques if entry.technique == name), None)
 
-    def with_technique(self, entry: Engaged) -> Setting:
-        """A copy in which ``entry`` is engaged, in place of an earlier entry of the same technique."""
+    def with_technique(self, entry: UsedTechnique) -> Setting:
+        """A copy in which ``entry`` is used, in place of an earlier entry of the same technique."""
         others = tuple(other for other in self.techniques if other.technique != entry.technique)
         return replace(self, techniques=tuple(sorted((*others, entry), key=lambda one: one.technique)))
 
     def without(self, technique: str) -> Setting:
-        """A copy in which ``technique`` is not engaged."""
+        """A copy in which ``technique`` is not used."""
         return replace(self, techniques=tuple(one for one in self.techniques if one.technique != technique))
 
     @property
     def baseline(self) -> Setting:
-        """The same setting with no technique engaged."""
+        """The same setting with no technique in use."""
         return replace(self, techniques=())
 
     @property
@@ -88,8 +88,8 @@ class Setting:
         fields = exact(data, "setting", _FIELDS, SettingError)
         techniques = []
         for index, entry in enumerate(fields["techniques"]):
-            one = exact(entry, f"setting.techniques[{index}]", _ENGAGED_FIELDS, SettingError)
-            techniques.append(Engaged(one["technique"], Values(one["knobs"]), one["artefact"]))
+            one = exact(entry, f"setting.techniques[{index}]", _TECHNIQUE_FIELDS, SettingError)
+            techniques.append(UsedTechnique(one["technique"], Values(one["knobs"]), one["artefact"]))
         return cls(fields["model"], Values(fields["options"]), tuple(techniques), fields["seed"])
 
     @property
@@ -109,7 +109,7 @@ class Setting:
             if left != right:
                 found.append(Difference(name, _shown(left), _shown(right), False))
         for name in sorted({one.technique for one in (*self.techniques, *other.techniques)}):
-            left, right = self.engaged(name), other.engaged(name)
+            left, right = self.technique(name), other.technique(name)
             if left is None or right is None:
                 found.append(Difference(name, "off" if left is None else "on", "off" if right is None else "on", True))
                 continue

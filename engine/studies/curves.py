@@ -96,8 +96,8 @@ def without_knob(setting: Setting, owner: str, name: str) -> Setting:
     settings that differ in nothing else."""
     if not owner:
         return replace(setting, options=_without(setting.options, name))
-    engaged = setting.engaged(owner)
-    return setting if engaged is None else setting.with_technique(replace(engaged, knobs=_without(engaged.knobs, name)))
+    used = setting.technique(owner)
+    return setting if used is None else setting.with_technique(replace(used, knobs=_without(used.knobs, name)))
 
 
 def _varied(setting: Setting) -> Iterator[tuple[str, str, _Value, Setting]]:
@@ -135,17 +135,17 @@ def _titles(rests: Sequence[Setting], owner: str) -> list[str]:
     differing = {name for name in names if len({one.options.get(name) for one in rests}) > 1}
     titles = []
     for one in rests:
-        engaged = one.engaged(owner)
+        used = one.technique(owner)
         others = replace(one.without(owner), options=catalogue.entry(one.model).options_with())
         parts = [described(others)] if others.techniques else []
         parts += [option_words(one, name) for name in sorted(differing & set(one.options))]
-        if engaged is not None:
-            varied = {name for name in engaged.knobs if len({_of(other, owner, name) for other in rests}) > 1}
+        if used is not None:
+            varied = {name for name in used.knobs if len({_of(other, owner, name) for other in rests}) > 1}
             parts += [option_words(one, name, owner) for name in sorted(varied)]
         titles.append(", ".join(parts) or ("no other technique" if len(rests) > 1 else ""))
     return titles
 
 
 def _of(setting: Setting, owner: str, name: str) -> _Value | None:
-    engaged = setting.engaged(owner)
-    return None if engaged is None else engaged.knobs.get(name)
+    used = setting.technique(owner)
+    return None if used is None else used.knobs.get(name)

@@ -20,7 +20,7 @@ from engine.measure.metrics import metric
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.hooks import hooks
 from engine.studies.space import Search, VariedKnob, axes_of, search_of, study_fields
 from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Study, StudySentence, assembled, duration
@@ -227,11 +227,11 @@ class _Reader:
         for index, given in enumerate(self._fields.list("setting")):
             fields = study_fields(given, f"setting[{index}].")
             options = self._checked_options({**self._fields.table("options"), **fields.table("options")})
-            engaged = fields.table("techniques")
+            used = fields.table("techniques")
             setting = Setting(self._model, options)
-            for name, knobs in engaged.items():
+            for name, knobs in used.items():
                 setting = setting.with_technique(
-                    _engaged(name, study_fields(knobs, f"setting[{index}].techniques.{name}."))
+                    _technique(name, study_fields(knobs, f"setting[{index}].techniques.{name}."))
                 )
             reason = self._problem(setting)
             if reason:
@@ -280,9 +280,9 @@ class _Reader:
         return conflict(setting)
 
 
-def _engaged(name: str, knobs: Fields) -> Engaged:
+def _technique(name: str, knobs: Fields) -> UsedTechnique:
     declared = technique(name)
-    return Engaged(name, checked(declared.knobs, knobs.all(), declared.title))
+    return UsedTechnique(name, checked(declared.knobs, knobs.all(), declared.title))
 
 
 def _require_possible(counts: tuple[int, int, int, int], limit: int) -> None:

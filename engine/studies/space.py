@@ -1,7 +1,7 @@
 """The axes of a grid and of a search: which options and knobs vary, and over what. Torch-free.
 
 A name is an option of the model (``guidance``) or a technique's knob (``steps.steps``, written as a nested table or in
-quotes). Among a technique's values ``"off"`` means without the technique; ``"on"`` under the name ``engaged`` stands
+quotes). Among a technique's values ``"off"`` means without the technique; ``"on"`` under the name ``used`` stands
 for it as it is by default.
 """
 
@@ -18,7 +18,9 @@ from engine.models.catalogue import CatalogueEntry
 from engine.setting.knobs import Knob, Number
 from engine.techniques import technique
 
-OFF, ON, ENGAGED = "off", "on", "engaged"
+OFF, ON, USED = "off", "on", "used"
+_USED_AS_WRITTEN = (USED, "engaged")
+"""Studies of the first edition have the second; their trials are stored under it."""
 SAMPLERS = ("auto", "tpe", "nsga2", "random")
 
 
@@ -31,14 +33,16 @@ class VariedKnob:
     knob: str
     """``""`` for the mere presence of the technique."""
     values: tuple[bool | int | float | str, ...]
+    used: str = USED
+    """What stands for the presence of the technique in this study."""
 
     @property
     def name(self) -> str:
         """Name as written in a study."""
-        return f"{self.technique}.{self.knob or ENGAGED}" if self.technique else self.knob
+        return f"{self.technique}.{self.knob or self.used}" if self.technique else self.knob
 
     def is_off(self, value: object) -> bool:
-        """Whether ``value`` means that the technique is not engaged."""
+        """Whether ``value`` means that the technique is not used."""
         return bool(self.technique) and value == OFF
 
 
@@ -177,7 +181,8 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> V
 
 def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where: str) -> VariedKnob:
     place = f"{where}.{_joined(owner, name)}"
-    if owner and name == ENGAGED:
+    used = name if owner and name in _USED_AS_WRITTEN else ""
+    if used:
         technique(owner)
         if not set(values) <= {OFF, ON}:
             raise StudyError(f"{place} must be a list of 'on' and 'off', not {values!r}.")
@@ -191,7 +196,7 @@ def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where
             raise StudyError(f"{place}: {error}") from error
     if len(set(found)) < len(found):
         raise StudyError(f"{place} names a value twice.")
-    return VariedKnob(owner, name, found)
+    return VariedKnob(owner, name, found, used or USED)
 
 
 def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:

@@ -16,7 +16,7 @@ from typing import Any
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.setting.knobs import Values, checked
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.space import Search, VariedKnob
 from engine.techniques import technique
 
@@ -129,7 +129,7 @@ def results_folder(file: str | Path) -> Path:
 
 
 def assembled(model: str, options: Values, values: Mapping[VariedKnob, object]) -> Setting:
-    """The setting at one point of the axes; a technique any of whose axes is off is not engaged."""
+    """The setting at one point of the axes; a technique any of whose axes is off is not used."""
     changed: dict[str, object] = {}
     knobs: dict[str, dict[str, object]] = {}
     off = {axis.technique for axis, value in values.items() if axis.is_off(value)}
@@ -140,7 +140,9 @@ def assembled(model: str, options: Values, values: Mapping[VariedKnob, object]) 
             knobs.setdefault(axis.technique, {}).update({axis.knob: value} if axis.knob else {})
     setting = Setting(model, checked(catalogue.entry(model).options, options.replace(**changed), "options"))
     for name, given in knobs.items():
-        setting = setting.with_technique(Engaged(name, checked(technique(name).knobs, given, technique(name).title)))
+        setting = setting.with_technique(
+            UsedTechnique(name, checked(technique(name).knobs, given, technique(name).title))
+        )
     return setting
 
 
@@ -155,8 +157,8 @@ def duration(seconds: float) -> str:
 def seeded(candidate: Candidate, seed: int, artefact: str = "") -> Setting:
     """The setting that a cell runs: with its seed, and with the artefact that was prepared for it."""
     setting = replace(candidate.setting, seed=seed)
-    engaged = setting.engaged(candidate.unprepared)
-    return setting.with_technique(replace(engaged, artefact=artefact)) if engaged and artefact else setting
+    used = setting.technique(candidate.unprepared)
+    return setting.with_technique(replace(used, artefact=artefact)) if used and artefact else setting
 
 
 def _digest(data: object) -> str:

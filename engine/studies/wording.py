@@ -6,7 +6,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.models import catalogue
 from engine.setting.knobs import Choice, Knob
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.results import Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of
@@ -101,9 +101,9 @@ def described(setting: Setting) -> str:
 
 def option_words(setting: Setting, name: str, owner: str = "") -> str:
     """The value of an option, or of a knob of the technique ``owner``, for example ``guidance 1``."""
-    engaged = setting.engaged(owner) if owner else None
-    values = setting.options if engaged is None else engaged.knobs
-    knobs = catalogue.entry(setting.model).options if engaged is None else technique(owner).knobs
+    used = setting.technique(owner) if owner else None
+    values = setting.options if used is None else used.knobs
+    knobs = catalogue.entry(setting.model).options if used is None else technique(owner).knobs
     title = next((knob.title.lower() for knob in knobs if knob.name == name), name)
     return f"{title} {_plain(values[name])}"
 
@@ -113,7 +113,7 @@ def short_title(name: str) -> str:
     return technique(name).title.partition(" (")[0]
 
 
-def _technique(one: Engaged) -> str:
+def _technique(one: UsedTechnique) -> str:
     """A technique with its first knob, and all others that are not at their defaults."""
     declared = technique(one.technique)
     parts = [

@@ -21,7 +21,7 @@ from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
 from engine.setting.plan import NotPrepared, Plan
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 AnyWeights = TypeVar("AnyWeights", bound=TrainedWeights)
@@ -57,7 +57,7 @@ class Context:
     info: ModelInfo
     """The model. Not ``loaded``: what the catalogue says of it; layers, weights and devices are then unknown."""
     setting: Setting
-    entry: Engaged
+    entry: UsedTechnique
     """The technique's own place in the setting: its knobs as they were given, and its artefact."""
     artefacts: tuple[Artefact, ...] = ()
     """Artefacts that the setting names by fingerprint."""
@@ -66,7 +66,7 @@ class Context:
     """The technique in each slot that is taken, whether it has resolved yet or not."""
 
     def title_in(self, slot: str) -> str:
-        """The title of the engaged technique that takes ``slot``, or ``""``."""
+        """The title of the technique in use that takes ``slot``, or ``""``."""
         return self.taken[slot].title if slot in self.taken else ""
 
     @property
@@ -100,7 +100,7 @@ class ArtefactType:
     """Reads plain JSON values; also given the field's name for messages. Raises :class:`ProfileError`."""
     write: Callable[[Any], Any]
     """The artefact as plain JSON values."""
-    check: Callable[[Any, Engaged, Compatibility], None] = lambda artefact, entry, compatibility: None
+    check: Callable[[Any, UsedTechnique, Compatibility], None] = lambda artefact, entry, compatibility: None
     """Raises :class:`ProfileError` that names the field where artefact, entry and profile do not belong together."""
     knobs: Callable[[Any, Values], Values] = lambda artefact, knobs: knobs
     """The technique's knobs as the artefact has fixed them."""
@@ -115,9 +115,9 @@ class ArtefactFile:
     """Contents of the file, such as ``strategy table``."""
     meaning: str
     """The option's help."""
-    engage: str
+    use: str
     """``"package.module:function"``, called with a setting, the loaded model, the file's path and the knobs that were
-    given; returns the setting with the technique engaged, and its artefacts. Raises :class:`ProfileError`."""
+    given; returns the setting with the technique used, and its artefacts. Raises :class:`ProfileError`."""
     knobs: tuple[str, ...] = ()
     """The knobs that say what such a file of others' does not."""
 

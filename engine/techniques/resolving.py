@@ -1,4 +1,4 @@
-"""From a setting to a plan: every engaged technique in turn, once, before anything runs. Torch-free.
+"""From a setting to a plan: every technique in use in turn, once, before anything runs. Torch-free.
 
 Techniques resolve in the order of :data:`engine.techniques.base.SLOTS`, each on the plan of those before it; two of one
 slot exclude each other. The same code checks settings without a loaded model (studies, profiles, the window): on what
@@ -18,7 +18,7 @@ from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, checked
 from engine.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.base import SLOTS, Conflict, Context, Technique
 from engine.techniques.registry import lacking, technique
 
@@ -118,8 +118,8 @@ def require_family(model: ModelInfo | catalogue.CatalogueEntry, setting: Setting
             raise Refused(f"{declared.title} is not for models like {model.title}; do without it.", (declared.name,))
 
 
-def knobs_of(entry: Engaged) -> Values:
-    """All knob values of an engaged technique. Raises :class:`SettingError` for unknown knobs and for values out of
+def knobs_of(entry: UsedTechnique) -> Values:
+    """All knob values of a technique in use. Raises :class:`SettingError` for unknown knobs and for values out of
     range."""
     declared = technique(entry.technique)
     return checked(declared.knobs, entry.knobs, declared.title)

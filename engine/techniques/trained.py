@@ -1,4 +1,4 @@
-"""Trained weights that techniques engage with: which of a loaded model's fit the knobs, and which someone named.
+"""Trained weights that techniques use: which of a loaded model's fit the knobs, and which someone named.
 Torch-free."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.errors import SettingError
 from engine.models.base import ModelInfo, TrainedWeights
 from engine.setting.knobs import Values, checked
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.registry import technique
 
 TELLING = 4
@@ -25,7 +25,7 @@ def fitting(info: ModelInfo, name: str, knobs: Values) -> tuple[TrainedWeights, 
     return tuple(weights.fitting(info, knobs)) if weights else ()
 
 
-def named(info: ModelInfo, entry: Engaged) -> Engaged:
+def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
     """``entry``, whose artefact is what someone typed, with the fingerprint of those of the loaded model's weights that
     this names: by their file, with or without its folder and its ending, or by the beginning of their fingerprint.
     Knobs that ``entry`` leaves open are as these weights want them.

@@ -19,7 +19,7 @@ class Task:
     utterance: Utterance
     """The sentence that is looked at."""
     setting: Setting
-    """Whose options the sampler has. Of its techniques a view engages what it shows; the knobs of one that a view
+    """Whose options the sampler has. Of its techniques a view uses what it shows; the knobs of one that a view
     calibrates say how."""
     knobs: Values
     """The view's own, all of them."""

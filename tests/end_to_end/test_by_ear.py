@@ -58,9 +58,9 @@ def _choose(reader: ScreenReader) -> None:
 def _make_both(reader: ScreenReader) -> None:
     """A without techniques, then B with one that was chosen; each end is announced."""
     assert reader.hear("Ctrl+B", "Synthesising the baseline: finished", "announcement")
-    assert "checked" in reader.reach("Engage DiTReducio")
+    assert "checked" in reader.reach("Use DiTReducio")
     assert reader.hear("Space", "not checked", "state")
-    assert "A few well-placed steps instead of many" in reader.reach("Engage Step pruning")
+    assert "A few well-placed steps instead of many" in reader.reach("Use Step pruning")
     assert reader.hear("Space", "checked", "state")
     assert reader.hear("Ctrl+Return", "Synthesising with techniques: finished", "announcement")
 

@@ -36,5 +36,5 @@ def test_the_tour_synthesises_calibrates_listens_and_exports(null_sink: NullSink
     assert done.returncode == 0, done.stderr
     assert f"Everything is in {folder.resolve()}" in done.stdout
     assert len(list(folder.glob("take-*.wav"))) == 2 and (folder / "window.png").stat().st_size > 0
-    assert Profile.load(folder / "profile.json").setting.engaged("ditreducio") is not None
+    assert Profile.load(folder / "profile.json").setting.technique("ditreducio") is not None
     assert abs(heard).max() > 0.01, "what was played went to the device"

@@ -25,7 +25,7 @@ from engine.audio.resampling import resample
 from engine.listening import results, trials
 from engine.session.engine_thread import EngineThread
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Take
 from tests.app.conftest import close
 from tests.engine import small_speech
@@ -41,7 +41,7 @@ SECONDS = workload(0.5, 0.25)
 """Length of a take."""
 OWN_RATE = 24000
 PLAIN = Setting("f5-mini", Values({"steps": 8}), seed=7)
-REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
+REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))
 
 
 def _take(name: str, setting: Setting, pitch: float, level: float) -> Take:

@@ -66,7 +66,7 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
     assert state.cost.operations is None
     assert strategy.compatibility() is None
 
-    state.selection.engage("speculative", True)
+    state.selection.switch("speculative", True)
     assert state.availability.why_not_accelerate() == ""
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
     accelerated = state.comparison.take_b
@@ -75,8 +75,8 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
     assert np.abs(accelerated.samples - baseline.samples).max() <= 1e-4
     assert accelerated.measurements.target_passes < baseline.measurements.target_passes
 
-    state.selection.engage("speculative", False)
-    state.selection.engage("spade", True)
+    state.selection.switch("speculative", False)
+    state.selection.switch("spade", True)
     assert outcome_of(lambda: qtbot.keyClick(window, Qt.Key.Key_Return, CONTROL))[0] == "finished"
     assert state.comparison.take_b.measurements.ops_ratio < 0.7
     assert state.comparison.take_b.trace.decoding.tokens != baseline.trace.decoding.tokens

@@ -21,7 +21,7 @@ from engine.setting.evidence import Evidence
 from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 from tests.prompts import short_prompts  # noqa: F401
@@ -41,7 +41,9 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
     engine.start()
     speaker = voice(SECOND)
     knobs = Values(threshold=0.4)
-    setting = Setting(MODEL, entry(MODEL).options_with(steps=workload(4, 3)), (Engaged("ditreducio", knobs),), seed=11)
+    setting = Setting(
+        MODEL, entry(MODEL).options_with(steps=workload(4, 3)), (UsedTechnique("ditreducio", knobs),), seed=11
+    )
     commands = iter(range(1, 9))
 
     def finished(command: type, *values: object, **more: object) -> int:
@@ -54,7 +56,7 @@ def test_the_same_samples_everywhere(tmp_path: Path) -> None:
     info = recorder.of(job, ModelLoaded)[0].info
     job = finished(Prepare, "ditreducio", CalibrationRequest((Utterance("Rice.", speaker),), setting))
     table = recorder.result(job).record.table
-    chosen = setting.with_technique(Engaged("ditreducio", knobs, table.fingerprint))
+    chosen = setting.with_technique(UsedTechnique("ditreducio", knobs, table.fingerprint))
     job = finished(Synthesise, TEXT, speaker, chosen, (table,))
     take = recorder.of(job, TakeReady)[0].take
     engine.submit(ShutDown(0))

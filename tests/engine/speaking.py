@@ -11,7 +11,7 @@ from engine.models.catalogue import entry, voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import resolve, spade, speculative
 from engine.views.computing import compute_view
 from engine.views.figure import Figure
@@ -26,7 +26,7 @@ def load(root: Path) -> LmMiniSpeech:
     return load_model("lm-mini", folder=str(root), device="cpu")
 
 
-def setting(*techniques: Engaged, seed: int = 0, **options: object) -> Setting:
+def setting(*techniques: UsedTechnique, seed: int = 0, **options: object) -> Setting:
     # Fast speech is short.
     chosen = Setting("lm-mini", entry("lm-mini").options_with(**{"speed": 2.0, **options}), seed=seed)
     for one in techniques:
@@ -34,12 +34,12 @@ def setting(*techniques: Engaged, seed: int = 0, **options: object) -> Setting:
     return chosen
 
 
-def drafted(**knobs: object) -> Engaged:
-    return Engaged(speculative.NAME, Values(knobs))
+def drafted(**knobs: object) -> UsedTechnique:
+    return UsedTechnique(speculative.NAME, Values(knobs))
 
 
-def shallow(**knobs: object) -> Engaged:
-    return Engaged(spade.NAME, Values(knobs))
+def shallow(**knobs: object) -> UsedTechnique:
+    return UsedTechnique(spade.NAME, Values(knobs))
 
 
 def spoken(model: LmMiniSpeech, chosen: Setting, text: str = TEXT, observer: object = None) -> Synthesis:

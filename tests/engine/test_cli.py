@@ -12,13 +12,13 @@ import pytest
 
 import engine
 from engine import models
-from engine.commands.technique_args import engaged
+from engine.commands.technique_args import typed_technique
 from engine.errors import CheckpointError, PlainError, SettingError
 from engine.models.base import SpeechModel
 from engine.models.f5.checkpoint import VariantUnknown
 from engine.models.shipped_voices import shipped_names
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from tests.engine.command_line import Outcome, runner
 
 
@@ -84,12 +84,12 @@ def test_techniques_are_listed_with_their_knobs(without_model: Callable[..., Out
 )
 def test_techniques_that_cannot_be_read_are_refused(typed: str, words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        engaged(typed)
+        typed_technique(typed)
 
 
 def test_techniques_are_read_from_arguments() -> None:
-    assert engaged("steps:steps=6; spacing=uniform").knobs == Values(steps=6, spacing="uniform", sway=-1.0)
-    assert engaged("precision") == Engaged("precision", Values(precision="bfloat16"))
+    assert typed_technique("steps:steps=6; spacing=uniform").knobs == Values(steps=6, spacing="uniform", sway=-1.0)
+    assert typed_technique("precision") == UsedTechnique("precision", Values(precision="bfloat16"))
 
 
 def test_exit_codes_in_the_help_are_those_of_the_errors(without_model: Callable[..., Outcome]) -> None:

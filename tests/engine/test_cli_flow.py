@@ -20,7 +20,7 @@ from engine.models.base import SpeechModel
 from engine.models.catalogue import entry
 from engine.sampling.actions import SkipAction
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.command_line import Outcome, runner
 from tests.prompts import short_prompts  # noqa: F401
@@ -58,9 +58,9 @@ def profile(model: SpeechModel, tmp_path_factory: pytest.TempPathFactory) -> Pat
     table = StrategyTable.computing(model.compatibility(setting), model.info.layers)
     for layer in range(1, model.info.layers):
         table = table.changed(layer, 2, SkipAction.TS).changed(layer, 3, SkipAction.BS)
-    engaged = Engaged("ditreducio", artefact=table.fingerprint)
+    used = UsedTechnique("ditreducio", artefact=table.fingerprint)
     path = tmp_path_factory.mktemp("profile") / "p.json"
-    Profile.of(setting.with_technique(engaged), model.info, (table,)).save(path)
+    Profile.of(setting.with_technique(used), model.info, (table,)).save(path)
     return path
 
 
@@ -179,7 +179,7 @@ def test_calibrating(paretone: Callable[..., Outcome], model: SpeechModel, tmp_p
     assert outcome.code == 0, outcome.err
     found = outcome.data
     loaded = Profile.load(places["profile"])
-    assert loaded.setting.engaged("ditreducio").knobs["threshold"] == 0.3
+    assert loaded.setting.technique("ditreducio").knobs["threshold"] == 0.3
     assert (loaded.artefact("table").layers, loaded.artefact("table").steps) == (model.info.layers, int(STEPS))
     assert 0 < found["skipped_share"] == loaded.artefact("table").skipped_share
     assert found["accepted"] <= found["trials"]
@@ -336,7 +336,7 @@ def test_ctrl_c_cancels_cleanly(calibrating: subprocess.Popen, tmp_path: Path) -
 
 # --- Techniques that need no file -------------------------------------------------------------------------------------
 @pytest.mark.slow
-def test_techniques_are_engaged_by_name(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
+def test_techniques_are_used_by_name(paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path) -> None:
     pruned = ("--technique", "steps:steps=2;spacing=uniform")
     outcome = paretone("speak", "--json", "--text", TEXT, "--out", tmp_path / "a.wav", "--steps", "4", *pruned)
     assert outcome.code == 0, outcome.err
@@ -362,7 +362,7 @@ def test_a_side_of_a_comparison_names_its_techniques(paretone: Callable[..., Out
 
 
 @pytest.mark.slow
-def test_tables_are_calibrated_for_what_else_is_engaged(
+def test_tables_are_calibrated_for_what_else_is_used(
     paretone: Callable[..., Outcome], model: SpeechModel, tmp_path: Path
 ) -> None:
     path = tmp_path / "p.json"

@@ -38,8 +38,8 @@ def test_takes_are_listed_and_loaded_with_their_sound_and_what_was_seen(tmp_path
             take = library.load(one.id)
             assert np.abs(take.samples).max() > 0.05
             assert take.measurements.real_time_factor > 0
-        engaged = {entry.technique for one in summaries for entry in one.setting.techniques}
-    assert engaged == {"ditreducio", "speculative", "blockwise"}
+        used = {entry.technique for one in summaries for entry in one.setting.techniques}
+    assert used == {"ditreducio", "speculative", "blockwise"}
 
 
 def test_a_study_is_read_and_is_not_continued_with_other_weights(

@@ -31,7 +31,7 @@ from engine.session.engine_thread import EngineThread
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan, Part
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.running import FINISHED
 from engine.studies.store import Store
 from engine.techniques import conflict, find, problem, problems, resolve, technique
@@ -47,7 +47,7 @@ TEXT = workload("Rice is often served in round bowls.", "Rice.")
 
 
 def stepping(steps: int = 4, **knobs: float) -> Setting:
-    return setting(steps).with_technique(Engaged(AB, Values(knobs)))
+    return setting(steps).with_technique(UsedTechnique(AB, Values(knobs)))
 
 
 def model():
@@ -84,11 +84,11 @@ def test_setup_offers_it_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: Qt
     presenter.state.loading.load_model(model_id)
     declared, group = technique(name), panel.techniques.groups[name]
     assert group.controls.knobs == declared.knobs
-    presenter.state.selection.engage("ditreducio", False)
-    presenter.state.selection.engage(name, True)
+    presenter.state.selection.switch("ditreducio", False)
+    presenter.state.selection.switch(name, True)
     knob = declared.knobs[0].name
     presenter.state.selection.set_knob(name, knob, 0.5)
-    assert presenter.state.selection.setting.engaged(name).knobs == Values({knob: 0.5})
+    assert presenter.state.selection.setting.technique(name).knobs == Values({knob: 0.5})
     assert presenter.state.availability.technique_problem(name) == ""
 
 
@@ -116,7 +116,7 @@ def test_flow_models_speak_with_it(plugins: Path) -> None:
     assert speech.info.family == "flow" and problem(speech.info, stepping()) is None
     midpoint = replace(stepping(), model="f5-mini", options=Values(solver="midpoint"))
     assert "choose the Euler solver" in str(conflict(midpoint, AB))
-    both = stepping().with_technique(Engaged("ditreducio"))
+    both = stepping().with_technique(UsedTechnique("ditreducio"))
     with pytest.raises(SettingError, match="do without Adams–Bashforth step"):
         resolve(speech.info, both)
 
@@ -132,12 +132,12 @@ def test_language_models_speak_with_it(plugins: Path, tmp_path: Path) -> None:
     speech = speaking.load(write_model(tmp_path / "model"))
     for seed in (1, 2):
         chosen = (
-            speaking.setting(Engaged(MIN_P, Values(share=1.0)), seed=seed),
+            speaking.setting(UsedTechnique(MIN_P, Values(share=1.0)), seed=seed),
             speaking.setting(temperature=0.0, seed=seed),
         )
         first, greedy = (speaking.spoken(speech, one).trace.decoding.tokens for one in chosen)
         assert first and first == greedy
-    drafting = speaking.setting(Engaged(MIN_P, Values(share=1.0)))
+    drafting = speaking.setting(UsedTechnique(MIN_P, Values(share=1.0)))
     assert resolve(speech.info, drafting).sampler == Part.of("paretone_min_p:MinP", share=1.0)
 
 
@@ -154,10 +154,10 @@ def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which
     from engine.models import load_model
 
     speech = load_model("f5-mini", device="cpu")
-    of = Setting("f5-mini", Values(steps=2), (Engaged(AB),), seed=3)
+    of = Setting("f5-mini", Values(steps=2), (UsedTechnique(AB),), seed=3)
     path, out = tmp_path / "p.json", tmp_path / "out.wav"
     Profile.of(of, speech.info).save(path)
-    assert Profile.load(path).setting.engaged(AB).knobs == Values(weight=1.0)
+    assert Profile.load(path).setting.technique(AB).knobs == Values(weight=1.0)
     here = run_to_completion(
         speech.synthesise(TEXT, voice("", "f5-mini"), Profile.load(path).setting, (), SilentObserver())
     )
@@ -238,7 +238,7 @@ def test_a_plug_in_that_fails_when_resolved_is_named_and_the_rest_goes_on(
 ) -> None:
     written(tmp_path, "failing", FAILING)
     visible(tmp_path)
-    speech, failing = model(), setting(4).with_technique(Engaged("failing"))
+    speech, failing = model(), setting(4).with_technique(UsedTechnique("failing"))
     reason = problem(speech.info, failing)
     assert reason is not None and reason.startswith("Failing failed when it was resolved (KeyError: 'no such option')")
     assert conflict(replace(failing, model="f5-mini", options=Values()), "failing").startswith("Failing failed")

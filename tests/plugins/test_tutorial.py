@@ -160,5 +160,5 @@ def test_the_window_shows_its_points(
     chosen = next(one for one in panel.scene.points if "adams_bashforth" in one.techniques)
     panel.plot._go_to(panel.scene.index[chosen.key])
     QTest.mouseClick(panel.details.use_button, Qt.MouseButton.LeftButton)
-    assert window.state.selection.setting.engaged("adams_bashforth") is not None
+    assert window.state.selection.setting.technique("adams_bashforth") is not None
     close(window, qtbot)

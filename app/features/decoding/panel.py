@@ -36,7 +36,7 @@ from engine.setting.take import DecodingTrace, Take, Trace
 from engine.techniques import speculative
 
 _NOTHING = (
-    "No tokens yet. Load a speech language model, speak a baseline, then engage SSD and speak again: the outcome "
+    "No tokens yet. Load a speech language model, speak a baseline, then switch SSD on and speak again: the outcome "
     "of every token appears here."
 )
 _FIGURES = {

@@ -46,5 +46,5 @@ TRAINING = Training(
     # A quarter of the layers, as published; of a dozen or fewer none, where layers are what a draft costs.
     fitting=lambda info: {"upper": 0 if info.layers <= MEASURED_LAYERS else info.layers // 4},
     estimate=lambda info, spoken: scaled_estimate(info, _minutes(info)),
-    ready=lambda figures: ({"draft": "trained"}, f"A draft with {figures['layers']} layers is ready: engage SSD."),
+    ready=lambda figures: ({"draft": "trained"}, f"A draft with {figures['layers']} layers is ready: switch SSD on."),
 )

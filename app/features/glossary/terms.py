@@ -6,10 +6,10 @@ from app.shell.entries import Term
 
 TERMS = (
     Term("A and B", "The two takes that are compared. A is usually the baseline, B the accelerated take."),
-    Term("Accelerated take", "A take made with the engaged techniques, from the same noise as the baseline."),
+    Term("Accelerated take", "A take made with the techniques in use, from the same noise as the baseline."),
     Term("Baseline", "A take made without any technique: every module of the network is computed at every step."),
     Term("Branch", "One of the evaluations of a step. Guidance needs two: with the text and voice, and without."),
-    Term("Engaged", "A technique that is ticked in Setup takes part in accelerated takes."),
+    Term("In use", "A technique that is ticked in Setup takes part in accelerated takes."),
     Term("Front", "The points that no other beats on both axes, also called the Pareto front."),
     Term("Layer", "One block of the network, with attention and feed-forward modules; l of L, counted from the input."),
     Term("Level match", "Both takes play equally loud, so that louder is not taken for better (ITU-R BS.1770)."),

@@ -31,17 +31,17 @@ class GuidanceWeights:
                 f"{info.title} is {TITLE} (w = {fixed(info.trained_guidance, 2)}): its guidance is in its weights, and "
                 "one branch runs."
             )
-        if self._selection.is_engaged(NAME):
+        if self._selection.is_used(NAME):
             return (
                 f"{TITLE} has its guidance in its weights. Only the baseline is guided, by "
-                f"{general(options['guidance'])}; disengage {TITLE} to change that."
+                f"{general(options['guidance'])}; switch off {TITLE} to change that."
             )
         return ""
 
     def offer(self) -> TrainingOffer | None:
         """The weights that the technique is to run with and that the loaded model has not."""
         info = self._selection.info
-        if info is None or not self._selection.is_engaged(NAME) or TRAINING.why_not(info):
+        if info is None or not self._selection.is_used(NAME) or TRAINING.why_not(info):
             return None
         if not self._availability.technique_problem(NAME):
             return None

@@ -55,7 +55,7 @@ def _estimate(info: ModelInfo, spoken: bool) -> str:
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
     weight, title = float(figures["weight"]), TECHNIQUE.title
-    return {"weight": round(weight, 2)}, f"{title} weights for w = {fixed(weight, 2)} are ready: engage {title}."
+    return {"weight": round(weight, 2)}, f"{title} weights for w = {fixed(weight, 2)} are ready: switch {title} on."
 
 
 TRAINING = Training(

@@ -32,5 +32,5 @@ class GuidePresenter(Presenter):
         elif not state.selection.ready or state.selection.candidate:
             instead = state.selection.why_not_ready()
         elif done.get("baseline") and not done.get("accelerated") and not state.selection.setting.techniques:
-            instead = "<b>Next:</b> engage a technique on the left, then speak the same sentence with it."
+            instead = "<b>Next:</b> switch a technique on at the left, then speak the same sentence with it."
         self.guide.show_progress(list(done.values()), changed, instead)

@@ -20,7 +20,7 @@ from engine.models.base import Utterance
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, WORD_ERROR
 from engine.session.commands import Prepare
 from engine.session.events import Event, Prepared, Progress
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import problem, spade
 from engine.techniques.spade.requests import ImportanceRequest, LayersMeasured
 from engine.techniques.spade.views import depth
@@ -66,7 +66,7 @@ class LayersPresenter(Presenter):
         if self.why_not():
             return self.why_not()
         knobs = state.selection.knobs(spade.NAME).replace(recovery=stage)
-        setting = state.selection.baseline_setting.with_technique(Engaged(spade.NAME, knobs))
+        setting = state.selection.baseline_setting.with_technique(UsedTechnique(spade.NAME, knobs))
         return state.availability.why_not_synthesise() or problem(state.selection.loaded, setting) or ""
 
     def _build_layers(self) -> QWidget:
@@ -137,5 +137,5 @@ class LayersPresenter(Presenter):
         """Speak with the kept layers, at this stage of recovery. Raises :class:`PlainError` when it cannot be done."""
         state = self._state
         state.selection.set_knob(spade.NAME, "recovery", stage)
-        state.selection.engage(spade.NAME, True)
+        state.selection.switch(spade.NAME, True)
         state.synthesis.synthesise_accelerated()

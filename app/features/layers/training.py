@@ -81,6 +81,6 @@ TRAINING = Training(
     estimate=_estimate,
     ready=lambda figures: (
         {"depth": int(figures["layers"]), "recovery": RECOVERED},
-        f"A student with {figures['layers']} layers is ready: engage SPADE.",
+        f"A student with {figures['layers']} layers is ready: switch SPADE on.",
     ),
 )

@@ -1,6 +1,6 @@
 """Roofline: what is the floor? What every component takes, against the least that this machine needs for it.
 
-A is the model without techniques, B with those that are engaged. The panel knows neither the application's state nor
+A is the model without techniques, B with those that are used. The panel knows neither the application's state nor
 the engine: methods in, signals out.
 """
 
@@ -36,7 +36,7 @@ _ROOM_FOR_BOTH = 34
 _INVITATION = (
     "Press Measure A: the model speaks the sentence once, then each component runs alone. Their times are compared "
     "with the least time that this machine needs for their operations and memory traffic. Measure B does the same "
-    "with the engaged techniques."
+    "with the techniques in use."
 )
 
 
@@ -112,9 +112,9 @@ class RooflinePanel(SidePanel):
         self.setFocusProxy(self.measure_buttons["A"])
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def set_reasons(self, plain: str, engaged: str) -> None:
+    def set_reasons(self, plain: str, used: str) -> None:
         """Why A, and why B, cannot be measured now, as sentences, or ``""``."""
-        self._reasons = {"A": plain, "B": engaged}
+        self._reasons = {"A": plain, "B": used}
         self._show_state()
 
     def set_model(self, model: str) -> None:
@@ -204,7 +204,7 @@ class RooflinePanel(SidePanel):
 
     def _show_state(self) -> None:
         idle, shown = self._running is None, any(self._reports.values())
-        titles = {"A": "the model without techniques", "B": "the model with the engaged techniques"}
+        titles = {"A": "the model without techniques", "B": "the model with the techniques in use"}
         for side, button in self.measure_buttons.items():
             button.setEnabled(idle and not self._reasons[side])
             button.setToolTip(self._reasons[side] or f"Measure {titles[side]}")

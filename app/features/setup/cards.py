@@ -1,6 +1,6 @@
 """A technique as a card, built from its declaration: what it does, whether it applies here, and what it gained.
 
-Ticking the card engages the technique and opens its knobs, their meaning, and why it cannot be used.
+Ticking the card switches the technique on and opens its knobs, their meaning, and why it cannot be used.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _GRID = {"steps", "spacing", "sway"}
 
 
 class TechniqueCard(QGroupBox):
-    """One technique. Ticking the card, or a click on its head, engages it."""
+    """One technique. Ticking the card, or a click on its head, switches it on."""
 
     training_wanted = Signal(str, object)
     """The user wants something trained for this technique, with these knobs."""
     weights_chosen = Signal(str)
-    """The user wants the weights with this fingerprint engaged."""
+    """The user wants the weights with this fingerprint used."""
 
     def __init__(self, technique: Technique, colours: Colours) -> None:
         # What a title says in brackets goes below it, for the panel is narrow.
@@ -47,7 +47,7 @@ class TechniqueCard(QGroupBox):
         self._offer: TrainingOffer | None = None
         paper = f"<i>{technique.paper.title}</i>, {technique.paper.reference}"
         self.setToolTip(f"<b>{technique.title}</b><br>{technique.summary}<br>{paper}")
-        self.setAccessibleName(f"Engage {technique.title}")
+        self.setAccessibleName(f"Use {technique.title}")
         # As plain as in a chosen card, though Qt disables what an unticked one has.
         self.benefit = build.words("plain")
         self.benefit.setText(technique.benefit or technique.summary)
@@ -88,12 +88,12 @@ class TechniqueCard(QGroupBox):
         return super().minimumSizeHint().expandedTo(QSize(title, 0))
 
     def show_selection(self, state: AppState) -> None:
-        """Show whether the technique is engaged, and its knobs; :meth:`show_reason` shows the rest."""
-        name, engaged = self.technique.name, state.selection.is_engaged(self.technique.name)
+        """Show whether the technique is in use, and its knobs; :meth:`show_reason` shows the rest."""
+        name, used = self.technique.name, state.selection.is_used(self.technique.name)
         with QSignalBlocker(self):
-            self.setChecked(engaged)
-        self._body.setVisible(engaged)
-        set_look(self, "chosen-card" if engaged else "card")
+            self.setChecked(used)
+        self._body.setVisible(used)
+        set_look(self, "chosen-card" if used else "card")
         knobs = state.selection.knobs(name)
         self.controls.set_knobs(self.technique.knobs, knobs)
         self._show_weights(state)
@@ -133,16 +133,16 @@ class TechniqueCard(QGroupBox):
         _say(self.estimate, self._offer.estimate if self._offer is not None else "")
 
     def _show_state(self, state: AppState) -> None:
-        """Show whether the technique applies, and what it gained; once engaged, what forbids it is said below."""
+        """Show whether the technique applies, and what it gained; once used, what forbids it is said below."""
         name, info = self.technique.name, state.selection.info
         self._fit = state.availability.applicability(name)
         little = self.technique.little(info) if info is not None and state.selection.ready else ""
         fits = fit_words(self.technique, self._fit, little)
         gain = state.gains.of(name)
-        engaged = state.selection.is_engaged(name)
+        used = state.selection.is_used(name)
         parts = (
             "Experiment" if self.technique.experimental else "",
-            "" if engaged and self._fit.why else fits,
+            "" if used and self._fit.why else fits,
             "" if self._fit.fit is Fit.IMPOSSIBLE and gain is None else gain_words(gain),
         )
         said = " · ".join(filter(None, parts))

@@ -244,7 +244,7 @@ class SetupPanel(QWidget):
         steps = state.selection.options_in_force.get("steps")
         evaluations = f"{steps} steps" if steps is not None else "the model's default number of steps"
         if not state.selection.setting.techniques:
-            text = f"<b>Cost</b> {evaluations}, every module computed; no technique engaged."
+            text = f"<b>Cost</b> {evaluations}, every module computed; no technique in use."
         elif (problem := state.availability.why_not_accelerate()) and state.selection.ready and state.artefacts.at_hand:
             text = f"<b>Cost</b> {evaluations}. {problem}"
         elif ratio is None:
@@ -331,7 +331,7 @@ def _expected(state: AppState) -> str:
 def _token_cost(state: AppState) -> str:
     """Cost of a token under the selected setting, as a sentence."""
     if not state.selection.setting.techniques:
-        return "one pass of the whole language model for each token; no technique engaged."
+        return "one pass of the whole language model for each token; no technique in use."
     problem, plan = state.availability.why_not_accelerate(), state.cost.plan
     if problem or not isinstance(plan, LanguagePlan):
         return problem

@@ -1,6 +1,6 @@
-"""The techniques to engage, as cards: what helps the chosen model on its device first, what cannot apply last.
+"""The techniques to use, as cards: what helps the chosen model on its device first, what cannot apply last.
 
-Experiments are folded; one that is engaged stays in sight.
+Experiments are folded; one that is used stays in sight.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TechniqueList(QWidget):
         self._show_folded()
 
     def show_selection(self) -> None:
-        """Show what is engaged, and the knobs; :meth:`show_reasons` shows the rest."""
+        """Show what is used, and the knobs; :meth:`show_reasons` shows the rest."""
         for name in self._order:
             self.groups[name].show_selection(self._state)
         self._show_folded()
@@ -126,7 +126,7 @@ class TechniqueList(QWidget):
 
     @Slot(bool)
     def _fold(self, open_: bool) -> None:
-        """Show the experiments, or those that are engaged only; go to the first that was folded."""
+        """Show the experiments, or those that are used only; go to the first that was folded."""
         before = self._folded
         self._show_folded()
         if open_ and before and self.experiments.hasFocus():
@@ -142,7 +142,7 @@ class TechniqueList(QWidget):
         experiments = [self.groups[name] for name in self._order if self.groups[name].technique.experimental]
         open_ = self.experiments.isChecked()
         for one in experiments:
-            one.setVisible(open_ or self._state.selection.is_engaged(one.technique.name))
+            one.setVisible(open_ or self._state.selection.is_used(one.technique.name))
         count = len(experiments)
         self.experiments.setText(f"{'▾' if open_ else '▸'} E&xperiments ({count})")
         many = "1 technique" if count == 1 else f"{count} techniques"
@@ -153,7 +153,7 @@ class TechniqueList(QWidget):
         group = TechniqueCard(one, self._colours)
         group.controls.rebuilt.connect(self.rebuilt)
         group.controls.changed.connect(lambda knob, value: self._set_knob(one.name, knob, value))
-        group.toggled.connect(lambda on: self._state.editing.engage(one.name, on))
+        group.toggled.connect(lambda on: self._state.editing.switch(one.name, on))
         group.training_wanted.connect(self.training_wanted)
         group.weights_chosen.connect(lambda fingerprint: self._state.editing.choose_weights(one.name, fingerprint))
         self._column.addWidget(group)

@@ -21,7 +21,7 @@ from engine.session.commands import Prepare
 from engine.session.events import Event, PreparationReport, Prepared
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import conflict, resolve
 from engine.techniques.ditreducio import COMBINATIONS, TECHNIQUE, THRESHOLD
 from engine.techniques.ditreducio.record import CalibrationRecord, Derivation
@@ -71,7 +71,7 @@ class StrategyState(QObject):
 
     def problem(self) -> str:
         """Why the strategy table cannot be used as things are selected, as a sentence, or ``""``."""
-        if not self._selection.is_engaged(NAME):
+        if not self._selection.is_used(NAME):
             return ""
         if self.table is None:
             return f"{TECHNIQUE.title} needs a strategy table: calibrate first."
@@ -79,7 +79,7 @@ class StrategyState(QObject):
         mismatch = self.table.compatibility.mismatch(wanted) if wanted is not None else None
         return f"The strategy table does not fit: {mismatch}. Calibrate again." if mismatch else ""
 
-    def find(self, entry: Engaged) -> StrategyTable | None:
+    def find(self, entry: UsedTechnique) -> StrategyTable | None:
         """The table in use, one of a calibration, or one that a calibration gives at the entry's threshold."""
         threshold = entry.knobs.get("threshold")
         tables = [self.table]
@@ -125,16 +125,16 @@ class StrategyState(QObject):
         """Why nothing can be calibrated now, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
-        if not self._selection.is_engaged(NAME):
-            return f"Engage {TECHNIQUE.title} first: only it needs a calibration."
+        if not self._selection.is_used(NAME):
+            return f"Switch {TECHNIQUE.title} on first: only it needs a calibration."
         return self._state.availability.why_not_synthesise() or conflict(self._selection.setting) or ""
 
     def why_not_transfer(self) -> str:
         """Why it cannot be measured how well the strategy table transfers, as a sentence, or ``""``."""
         if self.why_no_table():
             return self.why_no_table()
-        if not self._selection.is_engaged(NAME):
-            return f"Engage {TECHNIQUE.title} first: its strategy table is measured."
+        if not self._selection.is_used(NAME):
+            return f"Switch {TECHNIQUE.title} on first: its strategy table is measured."
         return self._state.availability.why_not_accelerate()
 
     def compatibility(self) -> Compatibility | None:
@@ -167,7 +167,7 @@ class StrategyState(QObject):
     def calibrate_on(self, utterances: tuple[Utterance, ...], combine: str = COMBINATIONS[0]) -> None:
         """Calibrate on all ``utterances`` together. Raises when it cannot be done."""
         require(self.why_not_prepare())
-        setting = self._selection.setting.with_technique(Engaged(NAME, self._selection.knobs(NAME)))
+        setting = self._selection.setting.with_technique(UsedTechnique(NAME, self._selection.knobs(NAME)))
         request = CalibrationRequest(utterances, setting, combine)
         self._state.jobs.start(Kind.CALIBRATE, lambda job: Prepare(job, NAME, request))
 

@@ -18,7 +18,7 @@ from engine.models import catalogue
 from engine.models.base import Voice
 from engine.setting.knobs import Choice, Knob, Number, Switch
 from engine.setting.setting import Setting
-from engine.studies.space import ENGAGED, OFF, ON
+from engine.studies.space import OFF, ON, USED
 from engine.techniques import technique
 
 MOST_VALUES = 10_000
@@ -217,11 +217,11 @@ def _axes(form: StudyForm) -> dict[str, object]:
         if not line.technique:
             made[line.knob] = values
             continue
-        found: dict[str, object] = {line.knob or ENGAGED: values}
+        found: dict[str, object] = {line.knob or USED: values}
         if line.without and isinstance(values, list):
-            found = {line.knob or ENGAGED: [OFF, *values]}
+            found = {line.knob or USED: [OFF, *values]}
         elif line.without:
-            found[ENGAGED] = [OFF, ON]
+            found[USED] = [OFF, ON]
         if line.technique in options:
             # An option has the technique's name: its knobs are written by their full names.
             made |= {f"{line.technique}.{name}": one for name, one in found.items()}

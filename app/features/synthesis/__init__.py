@@ -18,8 +18,8 @@ FEATURE = Feature(
         MainStep(
             "accelerated",
             "Accelerated",
-            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the engaged techniques.",
-            "<b>Accelerated</b>: speak the same sentence, from the same noise, with the engaged techniques.",
+            "press <b>Accelerated</b> (Ctrl+Return) to speak the same sentence with the techniques in use.",
+            "<b>Accelerated</b>: speak the same sentence, from the same noise, with the techniques in use.",
         ),
     ),
     stops=(

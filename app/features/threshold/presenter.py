@@ -46,14 +46,14 @@ class ThresholdPresenter(Presenter):
         self.threshold.set_busy(bool(self._strategy.why_not_prepare()) or state.jobs.busy)
 
     def tour_parts(self, stop: str) -> Sequence[Part | str]:
-        strategy, panel, engaged = self._strategy, built(self.threshold), self._state.selection.is_engaged
+        strategy, panel, used = self._strategy, built(self.threshold), self._state.selection.is_used
         before = strategy.threshold
         return (
             Part(
                 f"tick <b>{TECHNIQUE.title}</b> in Setup.",
                 lambda: self._setup.techniques.groups.get(NAME),
-                lambda: engaged(NAME),
-                lambda: self._state.selection.engage(NAME, True),
+                lambda: used(NAME),
+                lambda: self._state.selection.switch(NAME, True),
                 place="setup",
             ),
             Part(

@@ -22,7 +22,7 @@ _KINDS = "filled: settings of studies · hollow: single takes"
 
 
 class TradeoffLegend(Flow):
-    """A click shows or hides the points that engage a technique; with Ctrl, all others."""
+    """A click shows or hides the points that use a technique; with Ctrl, all others."""
 
     hidden_changed = Signal(object)
     """The techniques, by name, whose points are hidden: a frozenset."""
@@ -47,7 +47,7 @@ class TradeoffLegend(Flow):
         return {name: button for name, button in self.buttons.items() if not button.isHidden()}
 
     def show_techniques(self, counts: Mapping[str, int], looks: PointStyles, mixed: bool) -> None:
-        """Offer these techniques, by name, with how many points engage each; what was hidden stays so. ``mixed``: there
+        """Offer these techniques, by name, with how many points use each; what was hidden stays so. ``mixed``: there
         are takes as well as settings of studies."""
         for name in counts:
             if name not in self.buttons:  # Of another version.
@@ -62,9 +62,9 @@ class TradeoffLegend(Flow):
             button.setIcon(self._icon(name, looks, side))
             button.setIconSize(QSize(side, side))
             button.setAccessibleName(f"{title}: {counts[name]} points")
-            engage = f"engage {title}" if name else "engage no technique"
+            use = f"use {title}" if name else "use no technique"
             button.setToolTip(
-                f"Show or hide the points that {engage}. With Ctrl: hide all other techniques. "
+                f"Show or hide the points that {use}. With Ctrl: hide all other techniques. "
                 "A point of two techniques has both colours"
             )
         self._kinds.setVisible(mixed)

@@ -82,7 +82,7 @@ class TrainingPresenter(Presenter):
                 self._make_ready(event.technique, event.result, event.info)
 
     def _make_ready(self, technique: str, trained: Trained, info: ModelInfo) -> None:
-        """Set what the new weights are for, so that engaging the technique is all that is left to do."""
+        """Set what the new weights are for, so that using the technique is all that is left to do."""
         there: tuple[TrainedWeights, ...] = (*info.weight_sets, *info.drafts, *info.students)
         made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
         knobs, sentence = training(technique).ready(trained.figures)

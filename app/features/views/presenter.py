@@ -16,7 +16,7 @@ from engine.errors import PlainError
 from engine.session.commands import ComputeView
 from engine.session.events import Event, Progress, ViewComputed
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.views import views
 from engine.views.figure import Figure
 
@@ -88,7 +88,7 @@ class ViewsPresenter(Presenter):
         records = tuple(record for source in state.artefacts.sources for record in source.records)
         for one in state.selection.techniques:
             if state.artefacts.source(one.name) is not None:
-                setting = setting.with_technique(Engaged(one.name, state.selection.knobs(one.name)))
+                setting = setting.with_technique(UsedTechnique(one.name, state.selection.knobs(one.name)))
         utterance = state.selection.utterance
         built(self.views).begin(name)
         job = state.jobs.start(Kind.VIEW, lambda job: ComputeView(job, name, utterance, setting, knobs, records))

@@ -204,7 +204,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def _launched(
         self, network: FusedMasked, plan: MaskedPlan, status: Callable[[str], None] = lambda text: None
     ) -> FusedMasked:
-        """``network``, its passes recorded or compiled if that is engaged; compiled ones warm."""
+        """``network``, its passes recorded or compiled if that is used; compiled ones warm."""
         graphs, mode = plan.launching.graphs, plan.launching.mode
         if graphs is not None:
             self._graphs.bound(graphs)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from engine.errors import ProfileError
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.ditreducio.table import StrategyTable
 
 
-def check(table: StrategyTable, entry: Engaged, compatibility: Compatibility) -> None:
+def check(table: StrategyTable, entry: UsedTechnique, compatibility: Compatibility) -> None:
     """Raise :class:`ProfileError` if the table, the knobs of ``entry`` and what the profile runs on disagree."""
     for name, own in (("branch_skip", table.branch_skip), ("temporal", table.temporal)):
         said = entry.knobs.get(name, own)

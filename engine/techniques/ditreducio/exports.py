@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.ditreducio.table import StrategyTable
 
 REUSE = "reuse"
 """The only kind of temporal skip that the official way knows."""
 
 
-def why_not(target: str, entry: Engaged, artefact: StrategyTable | None) -> str:
+def why_not(target: str, entry: UsedTechnique, artefact: StrategyTable | None) -> str:
     """Forecasts cannot be carried."""
     if artefact is not None and artefact.temporal != REUSE:
         return (

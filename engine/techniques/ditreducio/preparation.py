@@ -39,8 +39,8 @@ def calibrate_model(
 def knobs_of(setting: Setting) -> Values:
     """DiTReducio's knobs under ``setting``, at their defaults where it says nothing. Raises :class:`SettingError`."""
     ditreducio.require_euler(setting.options)
-    engaged = setting.engaged(ditreducio.TECHNIQUE.name)
-    return checked(ditreducio.TECHNIQUE.knobs, engaged.knobs if engaged else {}, ditreducio.TECHNIQUE.title)
+    used = setting.technique(ditreducio.TECHNIQUE.name)
+    return checked(ditreducio.TECHNIQUE.knobs, used.knobs if used else {}, ditreducio.TECHNIQUE.title)
 
 
 def prepared(

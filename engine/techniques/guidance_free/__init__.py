@@ -12,7 +12,7 @@ from engine.errors import SettingError
 from engine.models.base import ModelInfo, TrainedWeights, WeightSet
 from engine.setting.knobs import Effect, Number, Values
 from engine.setting.plan import FlowPlan, NotPrepared
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.base import Context, Job, Paper, Technique, Weights
 
 NAME = "guidance_free"
@@ -62,8 +62,8 @@ def fitting(info: ModelInfo, weight: float) -> tuple[WeightSet, ...]:
     return tuple(sorted(near, key=lambda one: abs(one.weight - weight)))
 
 
-def chosen(info: ModelInfo, entry: Engaged, weight: float) -> WeightSet:
-    """The weights of the loaded model that ``entry`` engages: those that it names by fingerprint, else any of
+def chosen(info: ModelInfo, entry: UsedTechnique, weight: float) -> WeightSet:
+    """The weights of the loaded model that ``entry`` uses: those that it names by fingerprint, else any of
     ``weight``.
 
     Raises :class:`SettingError` that says what there is and how to come by others.

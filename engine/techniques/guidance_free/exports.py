@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from engine.export.targets import Target
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 
 if TYPE_CHECKING:
     from engine.models.f5.checkpoint import F5Checkpoint
     from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights
 
 
-def why_not(target: str, entry: Engaged, artefact: object) -> str:
+def why_not(target: str, entry: UsedTechnique, artefact: object) -> str:
     """The weights go with the profile."""
     return ""
 
@@ -23,7 +23,7 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
     if guided_weights or profile.weights:
         return ""
     return (
-        "The profile runs the plain checkpoint with guidance: there are no CFG-free weights to write; engage "
+        "The profile runs the plain checkpoint with guidance: there are no CFG-free weights to write; use "
         "CFG-free in the profile."
     )
 

@@ -14,7 +14,7 @@ from engine.errors import SettingError
 from engine.models.base import ModelInfo, StudentWeights, TrainedWeights
 from engine.setting.knobs import Choice, Knob, Number, Values
 from engine.setting.plan import LanguagePlan, NotPrepared
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.base import Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
 
 NAME = "spade"
@@ -68,8 +68,10 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
     return replace(plan, weights=student, fingerprint=student.fingerprint)
 
 
-def _student(info: ModelInfo, entry: Engaged, knobs: Values, by_hand: tuple[int, ...], depth: int) -> StudentWeights:
-    """The student that ``entry`` engages."""
+def _student(
+    info: ModelInfo, entry: UsedTechnique, knobs: Values, by_hand: tuple[int, ...], depth: int
+) -> StudentWeights:
+    """The student that ``entry`` uses."""
     if entry.artefact:
         return named_weights(info.students, entry.artefact, f"student with {_layers(depth)}", info)
     if depth == info.layers:

@@ -33,7 +33,7 @@ from engine.models.files.layer_importance import (
 )
 from engine.sampling.autoregressive import places
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.spade import NAME, NONE
 from engine.techniques.spade.importance import bootstrapped
 from engine.training.losses import each_divergence
@@ -190,4 +190,4 @@ def word_errors_without(
 def without(setting: Setting, layer: int, layers: int) -> Setting:
     """``setting`` with all of ``layers`` layers but one, which have learnt nothing."""
     kept = ",".join(str(one) for one in range(layers) if one != layer)
-    return setting.with_technique(Engaged(NAME, Values(recovery=NONE, layers=kept)))
+    return setting.with_technique(UsedTechnique(NAME, Values(recovery=NONE, layers=kept)))

@@ -83,7 +83,7 @@ def test_tokens_of_both_takes_are_shown_and_heard_from(window: MainWindow, qtbot
     qtbot.waitUntil(lambda: state.comparison.take_a is not None, timeout=PATIENCE)
     assert panel.side == "A"
     assert panel.figure("tokens") == "1.00"
-    state.selection.engage(speculative.NAME, True)
+    state.selection.switch(speculative.NAME, True)
     assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
     qtbot.waitUntil(lambda: panel.side == "B", timeout=PATIENCE)
     trace = state.comparison.take_b.trace.decoding
@@ -126,7 +126,7 @@ def test_layers_are_chosen_heard_and_taken_back(window: MainWindow, qtbot: QtBot
     assert panel.stage_buttons[spade.RECOVERED].isEnabled(), panel.stage_buttons[spade.RECOVERED].toolTip()
     outcome = ended(window, qtbot, lambda: panel.hear_wanted.emit(spade.NONE))
     assert outcome[:2] == (Kind.ACCELERATED, Outcome.FINISHED), outcome[2]
-    entry = state.comparison.take_b.setting.engaged(spade.NAME)
+    entry = state.comparison.take_b.setting.technique(spade.NAME)
     assert (entry.knobs["recovery"], entry.knobs["depth"]) == (spade.NONE, 2)
     panel.training_wanted.emit()
     training = window.panels["training"]

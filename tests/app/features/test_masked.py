@@ -72,7 +72,7 @@ def own_window(
 def test_takes_of_equal_length_are_switched_in_step(own_window: MainWindow, qtbot: QtBot) -> None:
     state, listen = own_window.state, own_window.features["player"]
     assert ended(own_window, qtbot, state.synthesis.synthesise_baseline)[:2] == (Kind.BASELINE, Outcome.FINISHED)
-    state.selection.engage(fewer_steps.NAME, True)
+    state.selection.switch(fewer_steps.NAME, True)
     state.selection.set_knob(fewer_steps.NAME, "steps", 3)
     assert "after a run" in own_window.panels["setup"]._cost.text()
     assert ended(own_window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
@@ -87,7 +87,7 @@ def test_takes_of_equal_length_are_switched_in_step(own_window: MainWindow, qtbo
 
 def test_blocks_are_spoken_and_kept(window: MainWindow, qtbot: QtBot) -> None:
     state = window.state
-    state.selection.engage(blockwise.NAME, True)
+    state.selection.switch(blockwise.NAME, True)
     for name, value in (("first_block", 16), ("block", 16), ("first_steps", 2), ("later_steps", 3)):
         state.selection.set_knob(blockwise.NAME, name, value)
     kind, outcome, sentence = ended(window, qtbot, state.synthesis.synthesise_accelerated)
@@ -159,13 +159,13 @@ def test_what_is_wrong_with_what_is_asked_for_is_said(
         assert words in banner.text
     state.selection.set_option("clone", False)
 
-    state.selection.engage("precision", True)
+    state.selection.switch("precision", True)
     state.selection.set_knob("precision", "precision", "float16")
     assert any("does not gain from float16" in note for note in state.availability.notes)
-    state.selection.engage("precision", False)
-    state.selection.engage("graphs", True)
+    state.selection.switch("precision", False)
+    state.selection.switch("graphs", True)
     assert "CUDA graphs need an NVIDIA graphics card" in state.availability.technique_problem("graphs")
-    state.selection.engage("graphs", False)
+    state.selection.switch("graphs", False)
 
     failures = iter([RuntimeError("CUDA error: unspecified launch failure")])
     scores = MaskedRun.scores

@@ -14,16 +14,16 @@ from app.listening.stimuli import Item, conditions
 from app.listening.wording import details, headline, percent, probability, signed
 from engine.listening import results
 from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from tests.app.listening.test_sessions import pages, pairs
 from tests.engine.listening.listeners import mushra_trial, preference_trial
 from tests.engine.listening.test_results import abx_session
 
 PLAIN = Setting("f5-mini")
-REDUCED = PLAIN.with_technique(Engaged("ditreducio"))
-PRUNED = PLAIN.with_technique(Engaged("steps"))
-MANY = [PLAIN.with_technique(Engaged("ditreducio", artefact=str(number) * 16)) for number in range(9)]
-FOREIGN = Setting("lm-mini").with_technique(Engaged("spade"))
+REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio"))
+PRUNED = PLAIN.with_technique(UsedTechnique("steps"))
+MANY = [PLAIN.with_technique(UsedTechnique("ditreducio", artefact=str(number) * 16)) for number in range(9)]
+FOREIGN = Setting("lm-mini").with_technique(UsedTechnique("spade"))
 
 
 def item(count: int, number: int = 0) -> Item:

@@ -16,12 +16,12 @@ from engine.measure.loudness import HIGHEST_PEAK, integrated_loudness, true_peak
 from engine.models.catalogue import voice
 from engine.setting.knobs import Values
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Measurements, Take
 
 PLAIN = Setting("f5-mini", Values({"steps": 32}), seed=7)
-REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
-OTHER_TABLE = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "b" * 16))
+REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))
+OTHER_TABLE = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "b" * 16))
 
 
 def summary(take: str, setting: Setting, text: str = "One.", seed: int = 7, voice: str = "anna") -> TakeSummary:
@@ -34,7 +34,7 @@ def test_a_condition_is_a_setting_whatever_its_seed() -> None:
     assert [one.accelerated for one in found] == [False, True, True]
     assert len({one.title for one in found}) == 3, "titles tell them apart"
     assert "steps 5" in conditions([replace(PLAIN, options=Values({"steps": 5}))])[0].title, "not the model's default"
-    lost = conditions([Setting("gone").with_technique(Engaged("lost"))])[0].title
+    lost = conditions([Setting("gone").with_technique(UsedTechnique("lost"))])[0].title
     assert lost == "lost · gone", "a model and a technique that are no longer known"
 
 

@@ -59,7 +59,7 @@ def test_baseline_and_accelerated_share_seed_options_and_text(presenter: Present
     assert (baseline.text, baseline.voice) == (accelerated.text, accelerated.voice)
     assert baseline.artefacts == ()
     assert accelerated.artefacts == (strategy.table,)
-    assert accelerated.setting.engaged("ditreducio").artefact == strategy.table.fingerprint
+    assert accelerated.setting.technique("ditreducio").artefact == strategy.table.fingerprint
     assert all(difference.technique for difference in baseline.setting.differences(accelerated.setting))
 
 
@@ -86,7 +86,7 @@ def test_accelerating_needs_a_table_that_fits(presenter: Presenter) -> None:
     assert state.availability.why_not_accelerate() == ""
     state.selection.set_option("solver", "midpoint")
     assert "Euler" in state.availability.why_not_accelerate()
-    state.selection.engage("ditreducio", False)
+    state.selection.switch("ditreducio", False)
     assert "at least one technique" in state.availability.why_not_accelerate()
 
 
@@ -142,7 +142,7 @@ def test_an_edited_table_is_used_and_compared_with_the_calibrated_one(presenter:
     assert strategy.reference == strategy.record.table
     strategy.adopt_table(before.changed(2, 3, SkipAction.BS))
     assert strategy.table.actions[2][3] is SkipAction.BS
-    assert state.selection.setting.engaged("ditreducio").artefact == strategy.table.fingerprint != before.fingerprint
+    assert state.selection.setting.technique("ditreducio").artefact == strategy.table.fingerprint != before.fingerprint
     assert strategy.reference == before
 
 
@@ -191,7 +191,7 @@ def test_no_distance_is_measured_to_what_is_not_the_baseline(presenter: Presente
 def test_a_take_can_be_run_again(presenter: Presenter) -> None:
     state = calibrated(presenter)
     take = presenter.take(replace(state.selection.setting, seed=77), text="Read verse out loud for pleasure.")
-    state.selection.engage("ditreducio", False)
+    state.selection.switch("ditreducio", False)
     state.selection.set_option("speed", 1.5)
     state.selection.use_setting(take)
     assert state.selection.setting == take.setting
@@ -229,6 +229,9 @@ def test_the_selection_survives_a_restart_and_rubbish_does_not_hurt(presenter: P
         10,
     )
     assert again.knobs("ditreducio")["marked"] == 25.0
+    state.selection.switch("ditreducio", False)
+    again.recall(state.selection.remembered().replace('"used"', '"engaged"'))
+    assert not again.is_used("ditreducio"), "as the first edition wrote it"
     for rubbish in ("", "{", "[]", '{"seed": -4, "options": {"steps": 100000}, "own_voices": [1], "knobs": 3}'):
         again.recall(rubbish)
     assert again.seed == 99
@@ -240,5 +243,5 @@ def test_calibration_is_asked_for_without_an_artefact(presenter: Presenter) -> N
     strategy.calibrate()
     command = presenter.sent[-1]
     assert isinstance(command.request, CalibrationRequest)
-    assert command.request.setting.engaged("ditreducio").artefact == ""
+    assert command.request.setting.technique("ditreducio").artefact == ""
     assert isinstance(presenter.sent[0], LoadModel)

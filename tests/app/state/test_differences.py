@@ -10,7 +10,7 @@ import pytest
 from app.state.differences import caution_on_repeating, differences, measured_against, technique_text
 from engine.setting import editions
 from engine.setting.editions import ReplacedModel
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import wording
 from tests.app.presenters import Presenter
 
@@ -20,7 +20,7 @@ def test_differences_name_text_and_voice_before_the_setting(tmp_path: Path, qapp
     one = presenter.take(presenter.state.selection.baseline_setting)
     other = replace(
         presenter.take(
-            one.setting.with_technique(Engaged("ditreducio", presenter.state.selection.knobs("ditreducio"))),
+            one.setting.with_technique(UsedTechnique("ditreducio", presenter.state.selection.knobs("ditreducio"))),
             text="Another.",
         ),
         voice="bella",
@@ -64,12 +64,12 @@ def test_what_was_chosen_otherwise_than_usual_is_told(tmp_path: Path, qapp) -> N
     plain = state.selection.baseline_setting
     spade, ssd = state.selection.knobs("spade"), state.selection.knobs("speculative")
     heard = [
-        technique_text(plain.with_technique(Engaged("spade", spade.replace(recovery=stage))))
+        technique_text(plain.with_technique(UsedTechnique("spade", spade.replace(recovery=stage))))
         for stage in ("none", "partly", "recovered")
     ]
     kept = "SPADE (fewer layers): 6 layers kept"
     assert heard == [f"{kept}, pruned only", f"{kept}, after some minutes", kept]
-    assert technique_text(plain.with_technique(Engaged("speculative", ssd.replace(draft="student")))).endswith(
+    assert technique_text(plain.with_technique(UsedTechnique("speculative", ssd.replace(draft="student")))).endswith(
         "β 0, shallower student"
     )
 
@@ -78,8 +78,8 @@ def test_techniques_are_named_with_their_value(tmp_path: Path, qapp) -> None:
     presenter = Presenter(tmp_path)
     state = presenter.state
     for name in ("steps", "precision"):
-        state.selection.engage(name, True)
-    state.selection.engage("ditreducio", False)
+        state.selection.switch(name, True)
+    state.selection.switch("ditreducio", False)
     pair = presenter.take(state.selection.baseline_setting), presenter.take(state.selection.setting, "two")
     assert technique_text(state.selection.setting) == "Precision: bfloat16 + Step pruning: 7 steps"
     said = {wording(one): (one.left, one.right) for one in differences(*pair)}

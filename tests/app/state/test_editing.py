@@ -29,10 +29,10 @@ def editing(selection: Selection, stack: QUndoStack) -> Editing:
 
 def test_every_choice_comes_back_in_turn(selection: Selection, editing: Editing, stack: QUndoStack) -> None:
     first, seen = selection.choices, [selection.choices]
-    technique = next(one for one in selection.techniques if not selection.is_engaged(one.name))
+    technique = next(one for one in selection.techniques if not selection.is_used(one.name))
     for change in (
         lambda: editing.set_option("steps", 9),
-        lambda: editing.engage(technique.name, True),
+        lambda: editing.switch(technique.name, True),
         lambda: editing.choose_voice(selection.voices[1].id),
         lambda: editing.set_text("Another sentence."),
         lambda: editing.set_text("Another sentence!", typed=True),

@@ -19,11 +19,11 @@ def written(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ways.Re
     return ways.read("some")
 
 
-def test_an_addition_engages_its_techniques(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_addition_uses_its_techniques(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (table,) = written(f'[[ways]]\ntitle = "+ {{bits}}"\n{PRECISION}', tmp_path, monkeypatch).tables("ways")
     found = table.addition(("bits",))
-    engaged = found.entries[0].engaged({"bits": "int8"})
-    assert (engaged.technique, dict(engaged.knobs)) == ("precision", {"precision": "int8"})
+    used = found.entries[0].with_values({"bits": "int8"})
+    assert (used.technique, dict(used.knobs)) == ("precision", {"precision": "int8"})
     assert found.judged and not found.headline
 
 

@@ -50,7 +50,7 @@ def test_the_setting_is_kept_as_a_profile_that_exports(tmp_path: Path, capsys: p
     assert cli.main([*SPEAK, *technique, "--keep-profile", str(kept)]) == 0
     assert f"Wrote the profile to {kept}." in capsys.readouterr().out
     profile = Profile.load(kept)
-    assert profile.setting.engaged("guidance_free").knobs["weight"] == 0.5
+    assert profile.setting.technique("guidance_free").knobs["weight"] == 0.5
     assert profile.setting.options["steps"] == 2
     assert (profile.evidence.text, profile.evidence.voice) == ("Rice.", FIRST)
     assert profile.evidence.metrics["real_time_factor"] > 0

@@ -1,4 +1,4 @@
-"""Which trained weights a technique engages with, chosen on the command line."""
+"""Which trained weights a technique uses, chosen on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import cli
-from engine.commands.technique_args import engaged, with_weights
+from engine.commands.technique_args import typed_technique, with_weights
 from engine.errors import SettingError
 from engine.models.files.checkpoints import fingerprint
 from engine.setting.profile import Profile
@@ -51,7 +51,7 @@ def test_speech_is_drafted_by_the_draft_that_is_named(
     assert code == 0, data
     (entry,) = data["setting"]["techniques"]
     assert (entry["artefact"], entry["knobs"]["tolerance"], entry["knobs"]["draft"]) == (chosen, 0.2, "trained")
-    assert Profile.load(tmp_path / "p.json").setting.engaged("speculative").artefact == chosen
+    assert Profile.load(tmp_path / "p.json").setting.technique("speculative").artefact == chosen
     code, data = said(root, "speak", *out[:2], "--technique", "speculative", capsys=capsys)
     assert code == 0 and data["setting"]["techniques"][0]["artefact"] == ""
 
@@ -104,8 +104,8 @@ def test_tables_are_calibrated_on_the_weights_that_are_named(
     plan = ["--steps", "2", "--threshold", "0.5", "--no-evidence", "--quiet", "--json", "--device", "cpu"]
     named = ["--technique", "guidance_free:weights=w-0.50"]
     assert cli.main(["calibrate", "--text", "Oh.", "--profile", str(path), *plan, *named]) == 0
-    engaged = Profile.load(path).setting.engaged("guidance_free")
-    assert (engaged.knobs["weight"], len(engaged.artefact)) == (0.5, 64)
+    used = Profile.load(path).setting.technique("guidance_free")
+    assert (used.knobs["weight"], len(used.artefact)) == (0.5, 64)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,13 @@ def test_tables_are_calibrated_on_the_weights_that_are_named(
 )
 def test_what_makes_no_sense_is_said_before_a_model_is_loaded(typed: str, words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        engaged(typed)
+        typed_technique(typed)
 
 
 def test_techniques_that_name_none_stay_as_they_are(root: Path) -> None:
-    setting = Setting("lm-mini").with_technique(engaged("speculative:tolerance=0.1")).with_technique(engaged("graphs"))
+    setting = (
+        Setting("lm-mini")
+        .with_technique(typed_technique("speculative:tolerance=0.1"))
+        .with_technique(typed_technique("graphs"))
+    )
     assert with_weights(setting, load(root).info) == setting

@@ -36,7 +36,7 @@ from engine.sampling.skipping import LayerMemory
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.skip_plan import skip_plan
 from engine.techniques.ditreducio.table import StrategyTable
@@ -92,8 +92,8 @@ def profile_of(path: Path, table: str = "", branch_skip: str = "both", **options
     actions = tuple(tuple(SkipAction[name] for name in row.split()) for row in ROWS)
     made = StrategyTable(compatibility, actions, branch_skip)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs} | {"branch_skip": branch_skip})
-    engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, made.fingerprint)
-    return Profile(setting.with_technique(engaged), fingerprint(path), variant, (made,))
+    used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs, made.fingerprint)
+    return Profile(setting.with_technique(used), fingerprint(path), variant, (made,))
 
 
 def exported(profile: Profile, folder: Path, out: Path, target: str = "f5-tts") -> object:
@@ -218,12 +218,12 @@ def bundled(place: Path, results: dict) -> None:
     row = tuple(SkipAction[name] for name in ROWS[0].split())
     table = StrategyTable(speech.compatibility(setting), (row,) * speech.info.layers)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
-    engaged = setting.with_technique(Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
+    used = setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint))
     prompt, prepared = speech._prepare(workload("The juice of lemons makes fine punch.", "Rice."), voice(), options)
     passage = prepared.passages[0]
     # Without a table it does what the releases do under random weights.
     plain = {"baseline": Profile.of(setting, speech.info)}
-    for name, profile in (workload(plain, {}) | {"table": Profile.of(engaged, speech.info, (table,))}).items():
+    for name, profile in (workload(plain, {}) | {"table": Profile.of(used, speech.info, (table,))}).items():
         module = exported(profile, model.folder, place / f"bundled {name}")
         cfm = official_model(model.folder / "model.safetensors")
         module.apply(cfm, place / f"bundled {name}")

@@ -19,7 +19,7 @@ from engine.sampling.actions import SkipAction
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio, precision, steps
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
@@ -41,8 +41,8 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
     row = (SkipAction.NONE, SkipAction.NONE, SkipAction.TS, *(SkipAction.NONE,) * 5)
     table = StrategyTable(compatibility, (row,) * 8)
     knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
-    engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
-    return Profile(setting.with_technique(engaged), checkpoint, variant, (table,))
+    used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
+    return Profile(setting.with_technique(used), checkpoint, variant, (table,))
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def test_techniques_are_carried_over_as_what_they_come_to(tmp_path: Path) -> Non
     weights = min((MODEL.folder / "cfg_free").glob("*.safetensors"))
     plain = profile(skips=False)
     knobs = {one.name: Values({knob.name: knob.default for knob in one.knobs}) for one in (steps.TECHNIQUE, CFG_FREE)}
-    pruned = Engaged(steps.TECHNIQUE.name, knobs[steps.TECHNIQUE.name].replace(steps=7, spacing="epss"))
-    free = Engaged(CFG_FREE.name, knobs[CFG_FREE.name], fingerprint(weights))
+    pruned = UsedTechnique(steps.TECHNIQUE.name, knobs[steps.TECHNIQUE.name].replace(steps=7, spacing="epss"))
+    free = UsedTechnique(CFG_FREE.name, knobs[CFG_FREE.name], fingerprint(weights))
     both = plain.setting.with_technique(pruned).with_technique(free)
     written = export(Profile(both, plain.checkpoint, plain.variant), "f5-tts", tmp_path, SilentObserver())
     read = paretone_profile.read(tmp_path)
@@ -123,7 +123,7 @@ def test_techniques_are_carried_over_as_what_they_come_to(tmp_path: Path) -> Non
 def test_what_cannot_be_carried_over_is_named(tmp_path: Path) -> None:
     plain = profile(skips=False)
     knobs = Values({knob.name: knob.default for knob in precision.TECHNIQUE.knobs})
-    setting = plain.setting.with_technique(Engaged(precision.TECHNIQUE.name, knobs))
+    setting = plain.setting.with_technique(UsedTechnique(precision.TECHNIQUE.name, knobs))
     with pytest.raises(ProfileError, match=f"{precision.TECHNIQUE.title} cannot run in the official package"):
         export(Profile(setting, plain.checkpoint, plain.variant), "f5-tts", tmp_path / "out", SilentObserver())
     assert list(tmp_path.iterdir()) == []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from engine.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, ItemRecord, TrialConditions, TrialRecord
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 
 PLAIN = Setting("f5-mini")
-REDUCED = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
+REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))
 BASELINE = ConditionRecord("b" * 16, "baseline", False, "1" * 32, PLAIN.to_json(), "c" * 16, -1.5, -21.5)
 FAST = ConditionRecord("f" * 16, "DiTReducio δ 0.2", True, "2" * 32, REDUCED.to_json(), "e" * 16, 0.0, -23.0)
 LOW = ConditionRecord("anchor35", "Anchor 3.5 kHz", False, "", {}, "", 0.4, -23.4)

@@ -145,7 +145,7 @@ def test_scores_are_what_the_trade_off_view_draws(tmp_path: Path) -> None:
     trials.append(mushra_trial("s3", 1, (100, 60, 10, 40)), tmp_path)
     trials.append(preference_trial("s4", 1, 3, planned=1, conditions=(FAST, OTHER)), tmp_path)
     found = {(one.setting, one.method): one for one in results.scores(tmp_path)}
-    bare = PLAIN.with_technique(replace(REDUCED.engaged("ditreducio"), artefact=""))
+    bare = PLAIN.with_technique(replace(REDUCED.technique("ditreducio"), artefact=""))
     candidate = Candidate(bare, GRID).key
     assert found[FAST.key, "abx"] == ListeningScore(
         FAST.key, "abx", 0.75, *statistics.exact_interval(12, 16), 16, candidate

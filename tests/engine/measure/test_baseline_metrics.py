@@ -19,7 +19,7 @@ from engine.models.silent_observer import SilentObserver
 from engine.session.commands import LoadModel, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import JobFinished, TakeReady
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.setting.take import Metrics, Take, Trace
 from tests.engine import small_speech
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
@@ -27,7 +27,7 @@ from tests.engine.small_speech import VOICE, setting
 
 TEXT = "One sentence."
 PLAIN = setting(4)
-FAST = PLAIN.with_technique(Engaged("steps"))
+FAST = PLAIN.with_technique(UsedTechnique("steps"))
 
 
 def sounding(number: int, seconds: float = 1.0, shift: float = 0.0) -> Take:
@@ -36,7 +36,7 @@ def sounding(number: int, seconds: float = 1.0, shift: float = 0.0) -> Take:
     generator = np.random.default_rng(number)
     times = np.arange(round(seconds * rate)) / rate
     samples = 0.3 * np.sin(2 * np.pi * (120 + shift) * times) + 0.01 * generator.standard_normal(len(times))
-    chosen = PLAIN if number == 0 else PLAIN.with_technique(Engaged("precision"))
+    chosen = PLAIN if number == 0 else PLAIN.with_technique(UsedTechnique("precision"))
     return Take(f"{number:032x}", "2026", TEXT, "anna", chosen, rate, samples.astype(np.float32))
 
 

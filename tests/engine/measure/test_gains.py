@@ -10,7 +10,7 @@ from engine.measure.gains import Place, best_known, of_takes
 from engine.models import catalogue
 from engine.setting.knobs import Values
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Measurements
 from engine.techniques import technique
 
@@ -18,9 +18,9 @@ MACHINE = "Processor, 2 cores, 8 GiB; Linux 6.1; Python 3.11.2, torch 2.9, paret
 NEWER = MACHINE.replace("6.1", "6.9").replace("2.9", "2.10")
 PLACE = Place("f5-mini", "a" * 64, "CPU: 2 cores", "cpu", NEWER)
 PLAIN = Setting("f5-mini", catalogue.entry("f5-mini").options_with(), (), 7)
-SEVEN = PLAIN.with_technique(Engaged("steps", Values(steps=7)))
-EIGHT = PLAIN.with_technique(Engaged("steps", Values(steps=8)))
-HALF = Engaged("precision", Values(precision="bfloat16"))
+SEVEN = PLAIN.with_technique(UsedTechnique("steps", Values(steps=7)))
+EIGHT = PLAIN.with_technique(UsedTechnique("steps", Values(steps=8)))
+HALF = UsedTechnique("precision", Values(precision="bfloat16"))
 
 
 def take(setting: Setting, seconds: float, minute: int = 0, **changes: object) -> TakeSummary:
@@ -90,21 +90,21 @@ def test_each_take_is_compared_with_the_one_made_next_to_it() -> None:
 
 
 def test_seeds_and_artefacts_may_differ() -> None:
-    table = PLAIN.with_technique(Engaged("steps", Values(steps=7), "f" * 16))
+    table = PLAIN.with_technique(UsedTechnique("steps", Values(steps=7), "f" * 16))
     (gain,) = of_takes([take(replace(table, seed=1), 0.5, 1), take(PLAIN, 1.0)], PLACE)
     assert gain.ratio == 2.0
 
 
 def test_what_is_not_installed_any_more_is_passed_over() -> None:
-    gone = PLAIN.with_technique(Engaged("gone"))
-    other = PLAIN.with_technique(Engaged("steps", Values(stairs=7)))
+    gone = PLAIN.with_technique(UsedTechnique("gone"))
+    other = PLAIN.with_technique(UsedTechnique("steps", Values(stairs=7)))
     assert of_takes([take(gone, 0.5, 1), take(other, 0.5, 2), take(PLAIN, 1.0)], PLACE) == ()
 
 
 def test_a_technique_for_earlier_audio_is_measured_by_that() -> None:
     place = replace(PLACE, model="omni-mini")
     plain = Setting("omni-mini", catalogue.entry("omni-mini").options_with())
-    early = plain.with_technique(Engaged("blockwise"))
+    early = plain.with_technique(UsedTechnique("blockwise"))
     assert technique("blockwise").improves == "first_audio_seconds"
     soon = replace(take(early, 4.0, 1).measurements, first_audio_seconds=0.25)
     (gain,) = of_takes([take(early, 4.0, 1, measurements=soon), take(plain, 2.0)], place)
@@ -126,6 +126,6 @@ def test_the_selected_knobs_come_first_then_the_technique_alone_then_the_newest(
     knobs = {one.entry.knobs["steps"]: one.entry for one in of_steps}
     assert best_known(gains, knobs[7]).ratio == 4.0
     assert best_known(gains, knobs[8]).ratio == 2.0, "alone, though it was measured on top of another one since"
-    other = Engaged("steps", knobs[8].knobs.replace(steps=5))
+    other = UsedTechnique("steps", knobs[8].knobs.replace(steps=5))
     assert best_known(gains, other).ratio == 2.0, "the newest of those without others"
-    assert best_known(gains, Engaged("graphs")) is None
+    assert best_known(gains, UsedTechnique("graphs")) is None

@@ -6,7 +6,7 @@ from engine.models.base import Utterance
 from engine.session.commands import LoadModel, Prepare, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import JobFinished
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder
 from tests.engine.small_speech import VOICE, setting
@@ -20,7 +20,7 @@ def synthesis(job: int, text: str = "One sentence.", chosen: Setting | None = No
 
 
 def calibration(job: int, steps: int = 4) -> Prepare:
-    return calibrate(job, (ONE,), setting(steps).with_technique(Engaged("ditreducio")))
+    return calibrate(job, (ONE,), setting(steps).with_technique(UsedTechnique("ditreducio")))
 
 
 def loaded(engine: EngineThread, recorder: Recorder) -> None:

@@ -30,7 +30,7 @@ from engine.session.events import (
     Telemetry,
 )
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.ditreducio.record import Trial
 from engine.techniques.ditreducio.requests import Calibrated, Similarities
 from tests.engine import small_speech
@@ -138,12 +138,12 @@ def test_calibration_shows_every_trial(engine: EngineThread, recorder: Recorder)
 
 def test_calibrated_table_is_used_by_the_next_synthesis(engine: EngineThread, recorder: Recorder) -> None:
     loaded(engine, recorder)
-    engaged = Engaged("ditreducio", Values(threshold=2.0))
-    engine.submit(calibrate(2, (ONE,), setting().with_technique(engaged)))
+    used = UsedTechnique("ditreducio", Values(threshold=2.0))
+    engine.submit(calibrate(2, (ONE,), setting().with_technique(used)))
     recorder.end_of(2)
     table = recorder.result(2).record.table
     assert table.count(SkipAction.TS) > 0
-    chosen = setting().with_technique(Engaged("ditreducio", engaged.knobs, table.fingerprint))
+    chosen = setting().with_technique(UsedTechnique("ditreducio", used.knobs, table.fingerprint))
     engine.submit(Synthesise(3, "One sentence.", VOICE, chosen, (table,)))
     recorder.end_of(3)
     ready = recorder.of(3, TakeReady)[0]
@@ -155,15 +155,15 @@ def test_several_sentences_calibrate_together_and_their_table_is_measured_on_oth
     engine: EngineThread, recorder: Recorder
 ) -> None:
     loaded(engine, recorder)
-    engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.5)))
+    used = setting().with_technique(UsedTechnique("ditreducio", Values(threshold=0.5)))
     both = (ONE, Utterance("Another sentence.", VOICE))
-    engine.submit(calibrate(2, both, engaged, "mean"))
+    engine.submit(calibrate(2, both, used, "mean"))
     assert isinstance(recorder.end_of(2), JobFinished)
     record = recorder.result(2).record
     assert [one.text for one in record.sentences] == ["One sentence", "Another sentence"]
     assert record.combine == "mean"
     assert all(len(trial.errors) == 2 for trial in record.trials)
-    engine.submit(measure_transfer(3, record.table, both, (Utterance("A third.", VOICE),), engaged))
+    engine.submit(measure_transfer(3, record.table, both, (Utterance("A third.", VOICE),), used))
     assert isinstance(recorder.end_of(3), JobFinished)
     report = recorder.result(3).report
     assert (len(report.calibrated), len(report.unseen)) == (2, 1)

@@ -22,7 +22,7 @@ from engine.session.events import (
     Telemetry,
 )
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio.record import Trial
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
@@ -54,7 +54,7 @@ def test_first_session() -> None:
     level = np.sqrt(np.mean(baseline.take.samples**2))
     assert level > 0.01, "speech, not silence"
 
-    ditreducio = Engaged("ditreducio", Values(threshold=0.3))
+    ditreducio = UsedTechnique("ditreducio", Values(threshold=0.3))
     # Held there: on a busy machine this thread might not come to cancel before the calibration has ended.
     gate = Gate(recorder, Trial)
     engine.submit(calibrate(3, (Utterance(TEXT, speaker),), setting.with_technique(ditreducio)))
@@ -69,7 +69,7 @@ def test_first_session() -> None:
     assert isinstance(recorder.end_of(4), JobFinished)
     table = recorder.result(4).record.table
     assert 0 < table.skipped_share < 1
-    chosen = setting.with_technique(Engaged("ditreducio", ditreducio.knobs, table.fingerprint))
+    chosen = setting.with_technique(UsedTechnique("ditreducio", ditreducio.knobs, table.fingerprint))
 
     engine.submit(Synthesise(5, TEXT, speaker, chosen, (table,)))
     assert isinstance(recorder.end_of(5), JobFinished)

@@ -12,7 +12,7 @@ from engine.models.base import Utterance
 from engine.session.commands import Cancel, Hold, LoadModel, Release, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import EngineHeld, EngineReady, JobCancelled, JobFinished, TakeReady, Telemetry
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.ditreducio.record import Trial
 from tests.engine import small_speech
 from tests.engine.preparing import calibrate
@@ -20,7 +20,7 @@ from tests.engine.recorder import PATIENCE_SECONDS, Gate, Recorder
 from tests.engine.running import running
 from tests.engine.small_speech import VOICE, setting
 
-CALIBRATION = calibrate(2, (Utterance("One sentence.", VOICE),), setting(4).with_technique(Engaged("ditreducio")))
+CALIBRATION = calibrate(2, (Utterance("One sentence.", VOICE),), setting(4).with_technique(UsedTechnique("ditreducio")))
 SYNTHESIS = Synthesise(2, "One sentence.", VOICE, setting(4))
 
 

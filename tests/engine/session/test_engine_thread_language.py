@@ -24,7 +24,7 @@ from engine.session.events import (
     Telemetry,
 )
 from engine.setting.library import Library
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import ditreducio
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder
@@ -94,11 +94,11 @@ def test_audio_comes_in_pieces_and_the_take_tells_its_tokens(
 
 def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
     one = Utterance(TEXT, voice("", "lm-mini"))
-    engaged = setting().with_technique(Engaged(ditreducio.TECHNIQUE.name))
-    engine.submit(calibrate(3, (one,), engaged))
+    used = setting().with_technique(UsedTechnique(ditreducio.TECHNIQUE.name))
+    engine.submit(calibrate(3, (one,), used))
     engine.submit(CaptureAttention(4, TEXT, voice("", "lm-mini"), setting(), 0, 0))
     engine.submit(ComputeView(5, "temporal-redundancy", one, setting()))
-    engine.submit(Synthesise(6, TEXT, voice("", "lm-mini"), engaged))
+    engine.submit(Synthesise(6, TEXT, voice("", "lm-mini"), used))
     for job in (3, 4, 5, 6):
         failed = recorder.end_of(job)
         assert isinstance(failed, JobFailed)

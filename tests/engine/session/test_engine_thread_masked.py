@@ -27,12 +27,12 @@ from engine.session.events import (
 )
 from engine.setting.library import Library
 from engine.techniques import ditreducio
-from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, setting, write_release
+from tests.engine.models.omnivoice.small_release import LONG, TEXT, setting, used, write_release
 from tests.engine.preparing import calibrate
 from tests.engine.recorder import Recorder
 from tests.engine.running import running
 
-BLOCKS = engaged("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
+BLOCKS = used("blockwise", block=16, first_block=16, first_steps=2, later_steps=3)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def test_a_part_of_the_grid_is_heard(engine: EngineThread, recorder: Recorder) -
 
 def test_what_only_flow_models_do_is_refused_with_a_sentence(engine: EngineThread, recorder: Recorder) -> None:
     one = Utterance(TEXT, voice("", "omni-mini"))
-    calibrated = setting(engaged(ditreducio.TECHNIQUE.name))
+    calibrated = setting(used(ditreducio.TECHNIQUE.name))
     engine.submit(calibrate(10, (one,), calibrated))
     engine.submit(CaptureAttention(11, TEXT, voice("", "omni-mini"), setting(), 0, 0))
     engine.submit(ComputeView(12, "temporal-redundancy", one, setting()))

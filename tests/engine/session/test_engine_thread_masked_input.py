@@ -19,7 +19,7 @@ from engine.session.engine_thread import EngineThread
 from engine.session.events import JobFailed, JobFinished, TakeReady
 from engine.setting.setting import Setting
 from engine.setting.take import Take
-from tests.engine.models.omnivoice.small_release import TEXT, engaged, setting, write_release
+from tests.engine.models.omnivoice.small_release import TEXT, setting, used, write_release
 from tests.engine.recorder import PATIENCE_SECONDS, Recorder
 
 RATE = 24000
@@ -138,7 +138,7 @@ def test_no_duration_is_the_texts_own_and_ten_minutes_are_too_long(asked: Asked)
 
 
 def test_a_precision_that_the_device_lacks_is_replaced(asked: Asked) -> None:
-    narrow = engaged("precision", precision="float16")
+    narrow = used("precision", precision="float16")
     plain, fallen_back = asked.take(setting()), asked.take(setting(narrow))
     assert "does not gain from float16 for OmniVoice, which uses float32 instead" in said(fallen_back, "float16")
     assert np.array_equal(plain.samples, fallen_back.samples)
@@ -148,7 +148,7 @@ def test_a_graph_that_cannot_be_recorded_is_done_without(asked: Asked) -> None:
     """The recorder is the real one: there is no graphics card."""
     if torch.cuda.is_available():
         pytest.skip("there is a graphics card")
-    plain, graphed = asked.take(setting()), asked.take(setting(engaged("graphs")))
+    plain, graphed = asked.take(setting()), asked.take(setting(used("graphs")))
     note = said(graphed, "No CUDA graph could be recorded of a step")
     assert note.endswith("(there is no CUDA device), so it ran without one.")
     assert np.array_equal(plain.samples, graphed.samples)

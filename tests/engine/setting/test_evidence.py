@@ -7,14 +7,14 @@ import numpy as np
 from engine.models.catalogue import entry
 from engine.setting.evidence import Evidence
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Measurements, Take
 from engine.techniques import precision
 
 ACCELERATED = Setting(
     "f5-mini",
     entry("f5-mini").options_with(steps=4),
-    (Engaged(precision.TECHNIQUE.name, Values(precision="bfloat16")),),
+    (UsedTechnique(precision.TECHNIQUE.name, Values(precision="bfloat16")),),
     seed=7,
 )
 

@@ -23,7 +23,7 @@ from engine.errors import LibraryError
 from engine.setting import library as module
 from engine.setting.knobs import Values
 from engine.setting.library import DATABASE, SCHEMA, Library, LibraryDamaged
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import ACCEPTED, RESAMPLED, DecodingCycle, DecodingTrace, Measurements, Metrics, Take, Trace
 from tests.disk import tiny_disk  # noqa: F401
 
@@ -34,7 +34,7 @@ def take(number: int = 0, seconds: float = 0.01, **changes: object) -> Take:
     """A take that differs in everything from those with other numbers."""
     random = np.random.default_rng(number)
     setting = Setting(
-        "f5-mini", Values(steps=16, guidance=2.0), (Engaged("ditreducio", Values(threshold=0.1)),), number
+        "f5-mini", Values(steps=16, guidance=2.0), (UsedTechnique("ditreducio", Values(threshold=0.1)),), number
     )
     values = {
         "id": uuid.UUID(int=number + 1).hex,

@@ -20,7 +20,7 @@ from engine.setting.compatibility import Compatibility
 from engine.setting.evidence import Evidence
 from engine.setting.knobs import NO_VALUES, Values, defaults
 from engine.setting.profile import SCHEMA, Profile
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio, resolve
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.voices import FIRST, SECOND
@@ -63,10 +63,8 @@ def table() -> StrategyTable:
 
 def setting(**changes: object) -> Setting:
     knobs = defaults(ditreducio.TECHNIQUE.knobs)
-    engaged = Engaged("ditreducio", knobs, table().fingerprint)
-    return Setting(
-        "f5-mini", entry("f5-mini").options_with(**{"steps": STEPS, "guidance": 2.0, **changes}), (engaged,), 7
-    )
+    used = UsedTechnique("ditreducio", knobs, table().fingerprint)
+    return Setting("f5-mini", entry("f5-mini").options_with(**{"steps": STEPS, "guidance": 2.0, **changes}), (used,), 7)
 
 
 def evidence() -> Evidence:
@@ -127,7 +125,7 @@ def test_each_row_of_the_table_is_one_line(profile: Profile, tmp_path: Path) -> 
 
 
 def test_all_values_are_written_out() -> None:
-    bare = Setting("f5-mini", Values(steps=STEPS), (Engaged("ditreducio", Values(), table().fingerprint),))
+    bare = Setting("f5-mini", Values(steps=STEPS), (UsedTechnique("ditreducio", Values(), table().fingerprint),))
     whole = Profile.of(bare, info(), (table(),)).setting
     assert set(whole.options) == {knob.name for knob in entry("f5-mini").options}
     assert set(whole.techniques[0].knobs) == {knob.name for knob in ditreducio.TECHNIQUE.knobs}
@@ -168,7 +166,7 @@ def test_all_values_are_written_out() -> None:
             lambda data: data["setting"]["options"].update(steps=8),
             "table.belonging.sampling.steps is 4, but this profile's is 8",
         ),
-        (lambda data: data.update(table=None), "table is missing, though setting.techniques engages ditreducio"),
+        (lambda data: data.update(table=None), "table is missing, though setting.techniques uses ditreducio"),
         (lambda data: data["table"]["actions"].pop(), "table is another one than setting.techniques names"),
         (lambda data: data["table"]["actions"][1].pop(), "has 3 steps in layer 2, but its grid has 4"),
         (lambda data: data["table"]["actions"][1].append("NONE"), "has 5 steps in layer 2, but its grid has 4"),
@@ -329,15 +327,15 @@ def test_only_released_architectures_are_named_when_loading(profile: Profile) ->
 
 def test_a_table_that_skips_attention_only(tmp_path: Path) -> None:
     attention = StrategyTable.computing(compatibility(), LAYERS, "attention").changed(1, 2, SkipAction.BS)
-    engaged = Engaged("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
-    whole = Profile.of(setting().with_technique(engaged), info(), (attention,))
+    used = UsedTechnique("ditreducio", Values(branch_skip="attention"), attention.fingerprint)
+    whole = Profile.of(setting().with_technique(used), info(), (attention,))
     path = tmp_path / "p.json"
     whole.save(path)
     assert Profile.load(path) == whole
     assert Profile.load(path).artefact("table").branch_skip == "attention"
     assert Profile.load(path).setting.techniques[0].knobs["branch_skip"] == "attention"
     # The knob stands for the next calibration; what a profile says is what its table does.
-    moved = Engaged("ditreducio", Values(branch_skip="both"), attention.fingerprint)
+    moved = UsedTechnique("ditreducio", Values(branch_skip="both"), attention.fingerprint)
     assert Profile.of(setting().with_technique(moved), info(), (attention,)) == whole
 
 
@@ -364,14 +362,14 @@ WEIGHTS = WeightSet("half.safetensors", "5" * 64, 0.5, "model-guidance")
 
 def composed() -> tuple[Setting, StrategyTable]:
     """CFG-free, step pruning, precision and a table that was made for them."""
-    free = Engaged("guidance_free", Values(weight=0.5))
-    narrow = Engaged("precision", Values(precision="bfloat16"))
+    free = UsedTechnique("guidance_free", Values(weight=0.5))
+    narrow = UsedTechnique("precision", Values(precision="bfloat16"))
     of = replace(setting().baseline, options=entry("f5-mini").options_with(steps=32, guidance=1.0))
-    of = of.with_technique(free).with_technique(narrow).with_technique(Engaged("steps", Values(steps=7)))
+    of = of.with_technique(free).with_technique(narrow).with_technique(UsedTechnique("steps", Values(steps=7)))
     made = StrategyTable.computing(resolve(capable(), of, prepared=False).compatibility, LAYERS).changed(
         1, 3, SkipAction.TS
     )
-    return of.with_technique(Engaged("ditreducio", NO_VALUES, made.fingerprint)), made
+    return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, made.fingerprint)), made
 
 
 def capable(**changes: object) -> ModelInfo:

@@ -17,7 +17,7 @@ from engine.measure.estimates import Estimate
 from engine.models import catalogue
 from engine.paths import resource
 from engine.setting.knobs import defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.curves import curves
 from engine.studies.definition import read
 from engine.studies.report_curves import MOST, curves_page
@@ -29,8 +29,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 PLAIN = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
 
 
-def engaged(setting: Setting, name: str, **knobs: object) -> Setting:
-    return setting.with_technique(Engaged(name, defaults(technique(name).knobs).replace(**knobs)))
+def used(setting: Setting, name: str, **knobs: object) -> Setting:
+    return setting.with_technique(UsedTechnique(name, defaults(technique(name).knobs).replace(**knobs)))
 
 
 def figure(value: float) -> Estimate:
@@ -55,7 +55,7 @@ def results(*settings: Setting, finished: int = 6, **more: object) -> Results:
 
 
 def test_settings_that_differ_in_one_knob_are_a_curve_in_the_order_of_its_values() -> None:
-    some = [engaged(PLAIN, "steps", steps=steps) for steps in (7, 2, 4)]
+    some = [used(PLAIN, "steps", steps=steps) for steps in (7, 2, 4)]
     (found,) = curves(results(PLAIN, *some))
     assert (found.technique, found.knob.name, found.title, found.names) == ("steps", "steps", "Step pruning: steps", ())
     (curve,) = found.curves
@@ -74,11 +74,11 @@ def test_options_of_the_model_have_curves_too_and_seeds_and_artefacts_make_no_di
 
 
 def test_two_techniques_make_a_curve_for_each_way_the_other_is_set() -> None:
-    grid = [engaged(PLAIN, "steps", steps=steps) for steps in (3, 5, 7)]
-    grid += [engaged(one, "guidance_interval", steps=2) for one in grid[1:]]
+    grid = [used(PLAIN, "steps", steps=steps) for steps in (3, 5, 7)]
+    grid += [used(one, "guidance_interval", steps=2) for one in grid[1:]]
     (found,) = curves(results(PLAIN, *grid))
     assert [one.title for one in found.curves] == [""], "two points without a third are no curve"
-    grid.append(engaged(grid[0], "guidance_interval", steps=2))
+    grid.append(used(grid[0], "guidance_interval", steps=2))
     (found,) = curves(results(PLAIN, *grid))
     assert [(one.title, len(one.points)) for one in found.curves] == [
         ("no other technique", 3),
@@ -87,11 +87,11 @@ def test_two_techniques_make_a_curve_for_each_way_the_other_is_set() -> None:
 
 
 def test_knobs_of_names_have_places_and_other_knobs_of_the_technique_are_named() -> None:
-    some = [engaged(PLAIN, "precision", precision=name) for name in ("int8", "bfloat16")]
+    some = [used(PLAIN, "precision", precision=name) for name in ("int8", "bfloat16")]
     (found,) = curves(results(PLAIN, *some))
     assert found.names == ("bfloat16", "int8") and found.place("int8") == 1.0
     grid = [
-        engaged(PLAIN, "ditreducio", threshold=threshold, temporal=temporal)
+        used(PLAIN, "ditreducio", threshold=threshold, temporal=temporal)
         for temporal in ("reuse", "forecast")
         for threshold in (0.1, 0.2, 0.3)
     ]
@@ -102,7 +102,7 @@ def test_knobs_of_names_have_places_and_other_knobs_of_the_technique_are_named()
 
 
 def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is_without() -> None:
-    some = [engaged(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
+    some = [used(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
     found = results(PLAIN, *some, references={"naturalness": figure(4.6)})
     page = "\n".join(curves_page(found))
     assert "Figures over each knob" in page and "Step pruning: steps" in page and "Dashed" in page
@@ -121,8 +121,8 @@ def test_the_report_draws_each_figure_that_changes_with_its_floor_and_what_it_is
 
 
 def test_a_plot_has_only_so_many_curves() -> None:
-    others = [engaged(PLAIN, "guidance_interval", steps=steps) for steps in range(1, MOST + 2)]
-    grid = [engaged(other, "steps", steps=steps) for other in others for steps in (4, 5, 7)]
+    others = [used(PLAIN, "guidance_interval", steps=steps) for steps in range(1, MOST + 2)]
+    grid = [used(other, "steps", steps=steps) for other in others for steps in (4, 5, 7)]
     page = "\n".join(curves_page(results(*grid)))
     assert f"The longest {MOST} of {MOST + 1} curves." in page
 

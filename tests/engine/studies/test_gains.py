@@ -10,7 +10,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.gains import Place
 from engine.models import catalogue
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.gains import of_study
 from engine.studies.results import Results, SettingResult
 from tests.engine.measure.test_gains import MACHINE, PLACE, PLAIN, SEVEN
@@ -34,7 +34,7 @@ def test_the_speed_up_of_one_technique_comes_with_its_interval() -> None:
     found = study(
         result("plain", PLAIN),
         result("seven", SEVEN, speed_up=SPED),
-        result("both", SEVEN.with_technique(Engaged("precision")), speed_up=replace(SPED, value=5.0)),
+        result("both", SEVEN.with_technique(UsedTechnique("precision")), speed_up=replace(SPED, value=5.0)),
     )
     (gain,) = of_study(found, PLACE)
     assert (gain.entry.technique, gain.ratio, gain.interval, gain.pairs) == ("steps", 3.9, (3.7, 4.1), 6)
@@ -60,7 +60,7 @@ def test_a_study_of_elsewhere_says_nothing_of_this_machine(change: dict[str, obj
 
 def test_first_audio_is_compared_with_the_baselines() -> None:
     plain = Setting("omni-mini", catalogue.entry("omni-mini").options_with())
-    early = plain.with_technique(Engaged("blockwise", Values(block=16)))
+    early = plain.with_technique(UsedTechnique("blockwise", Values(block=16)))
     half = [Estimate(value, value, value, 6, 3) for value in (2.0, 0.5)]
     found = study(
         result("plain", plain, first_audio_seconds=half[0]),

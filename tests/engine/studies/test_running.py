@@ -130,9 +130,7 @@ def test_pausing_ends_after_the_take_under_way(tmp_path: Path) -> None:
 
 def test_a_setting_that_cannot_be_run_is_left_out_and_says_why(tmp_path: Path) -> None:
     # The small model has no CFG-free weights.
-    assert (
-        finished(tmp_path / "s", study(grid={"guidance_free.engaged": ["on"], "steps.steps": ["off", 2]})) == FINISHED
-    )
+    assert finished(tmp_path / "s", study(grid={"guidance_free.used": ["on"], "steps.steps": ["off", 2]})) == FINISHED
     found = read(tmp_path / "s")
     assert [one.finished for one in found.settings] == [3, 0, 0]
     assert "CFG-free weights" in found.settings[1].problem

@@ -102,13 +102,14 @@ def test_trials_that_techniques_rule_out_say_why(tmp_path: Path) -> None:
     assert f"; {len(ruled_out)} more were ruled out by the techniques themselves." in told.words
 
 
-def test_trials_that_only_the_model_rules_out_are_failures(tmp_path: Path) -> None:
+@pytest.mark.parametrize("axis", ["guidance_free.used", "guidance_free.engaged"], ids=["today", "first edition"])
+def test_trials_that_only_the_model_rules_out_are_failures(tmp_path: Path, axis: str) -> None:
     # The small model has no CFG-free weights.
-    space = {"guidance_free.engaged": ["on", "off"], "steps.steps": [2, 3]}
+    space = {axis: ["on", "off"], "steps.steps": [2, 3]}
     assert finished(tmp_path, searching(space=space, trials=6, sampler="random")) == FINISHED
     trials = read(tmp_path).trials
     failed = [one for one in trials if one.state == FAILED]
-    assert failed and all(one.params["guidance_free.engaged"] == "on" for one in failed)
+    assert failed and all(one.params[axis] == "on" for one in failed)
     assert all("CFG-free weights" in one.outcome["problem"] for one in failed)
     assert any(one.state == COMPLETE for one in trials)
 

@@ -30,7 +30,7 @@ def test_a_grid_is_every_combination_once_and_has_its_baselines_first() -> None:
     assert [one.origin for one in found.candidates] == [BASELINE] * 2 + [GRID] * 8
     assert {one.setting.options["guidance"] for one in found.candidates[:2]} == {1.0, 2.0}
     assert all(one.baseline in {other.key for other in found.candidates[:2]} for one in found.candidates)
-    knobs = found.candidates[2].setting.engaged("steps").knobs
+    knobs = found.candidates[2].setting.technique("steps").knobs
     assert (knobs["steps"], knobs["sway"], knobs["spacing"]) == (4, -1.0, "epss")
 
 
@@ -38,7 +38,7 @@ def test_several_grids_and_a_list_are_joined() -> None:
     found = parse(
         {
             "sentences": ["One."],
-            "grid": [{"steps": {"steps": [4, 7]}}, {"steps.steps": [7, 8]}, {"guidance_interval.engaged": ["on"]}],
+            "grid": [{"steps": {"steps": [4, 7]}}, {"steps.steps": [7, 8]}, {"guidance_interval.used": ["on"]}],
             "setting": [
                 {"name": "fewest", "options": {"steps": 2}},
                 {"techniques": {"first_block": {"threshold": 0.2}}},
@@ -103,7 +103,7 @@ def test_spade_is_measured_by_leaving_layers_out() -> None:
     found = parse({"model": "lm-mini", "sentences": ["One."], "leave_one_layer_out": True, "layers": 12})
     assert len(found.candidates) == 13
     assert found.candidates[4].name == "without layer 3"
-    assert found.candidates[4].setting.engaged("spade").knobs["layers"] == "0,1,2,4,5,6,7,8,9,10,11"
+    assert found.candidates[4].setting.technique("spade").knobs["layers"] == "0,1,2,4,5,6,7,8,9,10,11"
 
 
 def test_a_search_is_read() -> None:
@@ -146,7 +146,7 @@ def test_a_search_is_read() -> None:
         ({"grid": {"steps.steps": [0]}}, "must lie between 1 and 128"),
         ({"grid": {}}, "grid is empty"),
         ({"grid": {"spade.depth": [4]}}, "SPADE.* is not for models like F5 mini"),
-        ({"grid": {"steps.engaged": ["maybe"]}}, "must be a list of 'on' and 'off'"),
+        ({"grid": {"steps.used": ["maybe"]}}, "must be a list of 'on' and 'off'"),
         ({"grid": None}, "nothing to compare"),
         ({"setting": [{"techniques": {"nothing": {}}}]}, "There is no technique named 'nothing'"),
         ({"setting": [{"techniqes": {}}]}, r"setting\[0\]\.techniqes is an unknown field; known ones: name, options"),
@@ -267,9 +267,9 @@ def test_the_study_of_layers_leaves_out_each_layer_of_the_bundled_model_once() -
     whole, *others = read(resource("studies", "lm-mini-layers.toml")).candidates
     layers = json.loads(resource("models", "lm-mini", "config.json").read_text(encoding="utf-8"))["num_hidden_layers"]
     assert whole.setting.techniques == ()
-    kept = [parsed_layers(str(one.setting.engaged("spade").knobs["layers"])) for one in others]
+    kept = [parsed_layers(str(one.setting.technique("spade").knobs["layers"])) for one in others]
     assert [set(range(layers)) - set(one) for one in kept] == [{layer} for layer in range(layers)]
-    assert {one.setting.engaged("spade").knobs["recovery"] for one in others} == {"none"}
+    assert {one.setting.technique("spade").knobs["recovery"] for one in others} == {"none"}
 
 
 def test_the_study_of_the_product_adds_one_saving_after_another() -> None:

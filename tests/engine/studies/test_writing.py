@@ -19,7 +19,7 @@ WHOLE = {
     "limit": 3,
     "leave_one_layer_out": False,
     "options": {"steps": 16, "guidance": 2.0, "odd name": 1e30},
-    "grid": {"guidance": [1.0, 2.5], "steps": {"steps": ["off", 5, 7]}, "first_block": {"engaged": ["off", "on"]}},
+    "grid": {"guidance": [1.0, 2.5], "steps": {"steps": ["off", 5, 7]}, "first_block": {"used": ["off", "on"]}},
     "setting": [
         {"name": "ours", "options": {"steps": 12}, "techniques": {"first_block": {"threshold": 0.2}}},
         {"techniques": {"guidance_free": {}}},

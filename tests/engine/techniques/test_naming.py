@@ -119,7 +119,7 @@ def test_only_features_of_a_technique_import_each_other() -> None:
         ("from engine.techniques.spade.losses import ALPHA", "imports it"),
         ("import engine.techniques.spade.losses", "imports it"),
         ("one = find('spade')", "says 'spade'"),
-        ("text = f'Engage SPADE, then {x}.'", "says its title"),
+        ("text = f'Use SPADE, then {x}.'", "says its title"),
         ("def train_spade(): pass", "is called train_spade"),
         ("def train(spade_depth): pass", "is called spade_depth"),
         ("train(with_spade=True)", "is called with_spade"),

@@ -11,7 +11,7 @@ from engine.models.base import ModelInfo, OperationCounts, WeightSet
 from engine.models.f5.config import OPTIONS
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import problem, resolve
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.resolving import NO_GUIDANCE
@@ -44,16 +44,16 @@ def info(**changes: object) -> ModelInfo:
     return ModelInfo(**(values | changes))
 
 
-def setting(*engaged: Engaged, **options: object) -> Setting:
-    return Setting("small", Values(options), engaged)
+def setting(*used: UsedTechnique, **options: object) -> Setting:
+    return Setting("small", Values(options), used)
 
 
-def free(weight: float = 0.5, artefact: str = "") -> Engaged:
-    return Engaged("guidance_free", Values(weight=weight), artefact)
+def free(weight: float = 0.5, artefact: str = "") -> UsedTechnique:
+    return UsedTechnique("guidance_free", Values(weight=weight), artefact)
 
 
-def pruned(steps: int = 7, **knobs: object) -> Engaged:
-    return Engaged("steps", Values(knobs, steps=steps))
+def pruned(steps: int = 7, **knobs: object) -> UsedTechnique:
+    return UsedTechnique("steps", Values(knobs, steps=steps))
 
 
 def with_table(of: Setting, *actions: SkipAction, model: ModelInfo | None = None) -> tuple[Setting, StrategyTable]:
@@ -61,7 +61,7 @@ def with_table(of: Setting, *actions: SkipAction, model: ModelInfo | None = None
     compatibility = resolve(model or info(), of, prepared=False).compatibility
     row = (SkipAction.NONE, *actions, *[SkipAction.NONE] * (compatibility.steps - 1 - len(actions)))
     table = StrategyTable(compatibility, (row,) * LAYERS)
-    return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
+    return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def test_without_techniques_the_options_are_in_force() -> None:
@@ -74,7 +74,7 @@ def test_without_techniques_the_options_are_in_force() -> None:
 
 def test_techniques_compose() -> None:
     of, table = with_table(
-        setting(free(), pruned(), Engaged("precision", Values(precision="bfloat16")), steps=32), SkipAction.TS
+        setting(free(), pruned(), UsedTechnique("precision", Values(precision="bfloat16")), steps=32), SkipAction.TS
     )
     found = resolve(info(), of, (table,))
     in_force = {name: found.options[name] for name in ("steps", "spacing", "sway", "guidance")}
@@ -97,7 +97,7 @@ def test_weights_are_chosen_by_fingerprint_where_it_is_given() -> None:
 
 
 def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> None:
-    found = resolve(info(), setting(Engaged("precision", Values(precision="int8"))))
+    found = resolve(info(), setting(UsedTechnique("precision", Values(precision="int8"))))
     assert found.precision == "float32"
     (said,) = found.notes
     assert said.startswith("CPU: 2 cores does not gain from int8 for Small, which uses float32")
@@ -114,12 +114,12 @@ def test_a_precision_that_the_device_lacks_is_replaced_and_that_is_said() -> Non
         (setting(pruned()), {"family": "speech LM"}, "Step pruning is not for models like Small"),
         (setting(pruned(0)), {}, "Steps must lie between 1 and 128"),
         (setting(pruned(sway=0.9, spacing="uniform", stepz=1)), {}, "Step pruning has no knob named 'stepz'"),
-        (setting(Engaged("precision", Values(precision="float64"))), {}, "Precision must be one of"),
-        (setting(Engaged("ditreducio")), {}, "no strategy table yet"),
-        (setting(Engaged("ditreducio"), solver="midpoint"), {}, "choose the Euler solver"),
+        (setting(UsedTechnique("precision", Values(precision="float64"))), {}, "Precision must be one of"),
+        (setting(UsedTechnique("ditreducio")), {}, "no strategy table yet"),
+        (setting(UsedTechnique("ditreducio"), solver="midpoint"), {}, "choose the Euler solver"),
     ],
 )
-def test_what_cannot_be_engaged_is_refused(of: Setting, changes: dict, words: str) -> None:
+def test_what_cannot_be_used_is_refused(of: Setting, changes: dict, words: str) -> None:
     with pytest.raises(SettingError, match=words):
         resolve(info(**changes), of)
     assert problem(info(**changes), of) is not None
@@ -134,7 +134,7 @@ def test_what_cannot_be_engaged_is_refused(of: Setting, changes: dict, words: st
         (free(), "checkpoint '000000000000', but '500000500000' is in use"),
     ],
 )
-def test_a_table_of_another_trajectory_is_refused(more: Engaged, words: str) -> None:
+def test_a_table_of_another_trajectory_is_refused(more: UsedTechnique, words: str) -> None:
     of, table = with_table(setting(), SkipAction.TS)
     assert dict(resolve(info(), of, (table,)).evaluator.arguments) == {"table": table}
     with pytest.raises(ProfileError, match=words):

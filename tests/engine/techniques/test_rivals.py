@@ -12,17 +12,17 @@ from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from engine.sampling.actions import SkipAction
 from engine.sampling.guidance import STRENGTH, TwoWeightGuidance
 from engine.setting.knobs import Values, checked
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import error_curve, first_block, guidance_interval, resolve
 from engine.techniques.error_curve import ErrorCurve
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, setting
 
 INF = float("inf")
-CACHE, FIRST = Engaged(error_curve.NAME), Engaged(first_block.NAME)
+CACHE, FIRST = UsedTechnique(error_curve.NAME), UsedTechnique(first_block.NAME)
 
 
-def guided(steps: int) -> Engaged:
-    return Engaged(guidance_interval.NAME, Values(steps=steps))
+def guided(steps: int) -> UsedTechnique:
+    return UsedTechnique(guidance_interval.NAME, Values(steps=steps))
 
 
 def test_a_schedule_reuses_until_changes_have_added_up() -> None:
@@ -39,10 +39,10 @@ def test_curves_of_several_sentences_are_their_mean() -> None:
 
 
 def test_knobs_reach_what_runs() -> None:
-    found = resolve(info(), setting(Engaged(error_curve.NAME, Values(threshold=0.7)), guided(3)))
+    found = resolve(info(), setting(UsedTechnique(error_curve.NAME, Values(threshold=0.7)), guided(3)))
     assert dict(found.evaluator.arguments) == {"threshold": 0.7} and "error_curve" in found.evaluator.target
     assert found.guidance.steps == 3
-    found = resolve(info(), setting(Engaged(first_block.NAME, Values(threshold=0.2))))
+    found = resolve(info(), setting(UsedTechnique(first_block.NAME, Values(threshold=0.2))))
     assert dict(found.evaluator.arguments) == {"threshold": 0.2} and "first_block" in found.evaluator.target
 
 
@@ -70,20 +70,20 @@ def test_one_branch_of_either_family_is_without_guidance() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engaged", "options", "words"),
+    ("used", "options", "words"),
     [
-        ((CACHE, Engaged("ditreducio")), {}, "DiTReducio and Static error-curve cache.* both decide"),
-        ((FIRST, Engaged("ditreducio")), {}, "DiTReducio and First-block cache.* both decide"),
+        ((CACHE, UsedTechnique("ditreducio")), {}, "DiTReducio and Static error-curve cache.* both decide"),
+        ((FIRST, UsedTechnique("ditreducio")), {}, "DiTReducio and First-block cache.* both decide"),
         ((CACHE, FIRST), {}, "error-curve cache.* and First-block cache.* both decide"),
         ((CACHE,), {"solver": "midpoint"}, "choose the Euler solver"),
         ((guided(3), free()), {}, "CFG-free weights run one branch from the start"),
         ((guided(3),), {"guidance": 0.0}, "Guidance is off"),
-        ((guided(3), Engaged("ditreducio")), {}, "calibrated with guidance at all steps"),
+        ((guided(3), UsedTechnique("ditreducio")), {}, "calibrated with guidance at all steps"),
     ],
 )
-def test_what_contradicts_itself_is_refused(engaged: tuple, options: dict, words: str) -> None:
+def test_what_contradicts_itself_is_refused(used: tuple, options: dict, words: str) -> None:
     of = setting(**options)
-    for one in engaged:
+    for one in used:
         of = of.with_technique(one)
     with pytest.raises(SettingError, match=words):
         resolve(info(), of)

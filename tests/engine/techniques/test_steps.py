@@ -7,7 +7,7 @@ import pytest
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from engine.setting.knobs import Values, checked
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import options_in_force, steps
 from engine.techniques.steps import TECHNIQUE
 
@@ -35,7 +35,7 @@ def test_the_grid_in_force_is_said(values: dict, words: str) -> None:
 
 def test_only_the_grid_is_changed() -> None:
     options = checked(F5_OPTIONS, {"guidance": 1.5}, "a model")
-    setting = Setting("f5-mini", options, (Engaged("steps", knobs(steps=12, sway=-0.5)),))
+    setting = Setting("f5-mini", options, (UsedTechnique("steps", knobs(steps=12, sway=-0.5)),))
     changed = options_in_force(setting)
     assert dict(changed) == {**options, "steps": 12, "spacing": "epss", "sway": -0.5}
 

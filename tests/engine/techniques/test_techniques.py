@@ -6,15 +6,15 @@ import pytest
 
 from engine.errors import SettingError
 from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import conflict, technique, wording
 
 
 def test_differences_read_as_people_say_them() -> None:
     left = Setting("f5-mini", Values(steps=16))
-    right = Setting("f5-mini", Values(steps=32), (Engaged("ditreducio", Values(threshold=0.1), "t"),))
+    right = Setting("f5-mini", Values(steps=32), (UsedTechnique("ditreducio", Values(threshold=0.1), "t"),))
     assert [wording(one) for one in left.differences(right)] == ["steps", "DiTReducio"]
-    other = right.with_technique(Engaged("ditreducio", Values(threshold=0.2), "u"))
+    other = right.with_technique(UsedTechnique("ditreducio", Values(threshold=0.2), "u"))
     assert [wording(one) for one in right.differences(other)] == [
         "DiTReducio, Threshold δ",
         "DiTReducio, strategy table",
@@ -26,10 +26,10 @@ def test_an_unknown_technique_is_refused_with_the_known_ones() -> None:
         technique("magic")
 
 
-def test_conflicts_are_those_of_the_engaged_techniques() -> None:
+def test_conflicts_are_those_of_the_used_techniques() -> None:
     midpoint = Setting("f5-mini", Values(solver="midpoint"))
     assert conflict(midpoint) is None
-    assert "Euler" in str(conflict(midpoint.with_technique(Engaged("ditreducio"))))
+    assert "Euler" in str(conflict(midpoint.with_technique(UsedTechnique("ditreducio"))))
 
 
 @pytest.mark.parametrize(("every", "said"), [(2, "second"), (3, "third"), (4, "4th"), (12, "12th"), (22, "22nd")])

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import SettingError
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, WeightSet
 from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import guidance_free, resolve, spade, speculative, technique
 from engine.techniques.trained import fitting, named
 
@@ -44,11 +44,11 @@ def test_students_fit_by_depth_layers_and_stage() -> None:
     assert fitting(info, spade.NAME, knobs.replace(recovery=spade.NONE)) == ()
 
 
-def test_what_a_setting_names_is_engaged_and_else_the_first_that_fits() -> None:
+def test_what_a_setting_names_is_used_and_else_the_first_that_fits() -> None:
     info = replace(LANGUAGE, students=(SHORT, LONG), drafts=(DRAFT,))
     knobs = defaults(technique(spade.NAME).knobs).replace(depth=2)
     for artefact, student in (("", LONG), (SHORT.fingerprint, SHORT)):
-        setting = Setting("lm-mini").with_technique(Engaged(spade.NAME, knobs, artefact))
+        setting = Setting("lm-mini").with_technique(UsedTechnique(spade.NAME, knobs, artefact))
         assert resolve(info, setting).weights == student
 
 
@@ -72,21 +72,21 @@ COMPANIONS = replace(LANGUAGE, title="LM", drafts=(TWO, THREE), students=(SIX, B
     "name", ["draft-3", "draft-3.safetensors", "/own/x/../draft-3.safetensors", "abce", "ABCEABCE", THREE.fingerprint]
 )
 def test_weights_are_named_by_their_file_or_fingerprint(name: str) -> None:
-    found = named(COMPANIONS, Engaged(speculative.NAME, Values(tolerance=0.3), name))
+    found = named(COMPANIONS, UsedTechnique(speculative.NAME, Values(tolerance=0.3), name))
     assert found.artefact == THREE.fingerprint
     assert found.knobs == defaults(technique(speculative.NAME).knobs).replace(tolerance=0.3)
     assert resolve(COMPANIONS, Setting("lm-mini").with_technique(found)).draft == THREE
 
 
 def test_knobs_that_are_left_open_are_as_the_weights_want_them() -> None:
-    drafting = named(COMPANIONS, Engaged(speculative.NAME, Values(), "student-3"))
+    drafting = named(COMPANIONS, UsedTechnique(speculative.NAME, Values(), "student-3"))
     assert (drafting.artefact, drafting.knobs["draft"]) == (SIX.fingerprint, "student")
-    speaking = named(COMPANIONS, Engaged(spade.NAME, Values(), "student-2"))
+    speaking = named(COMPANIONS, UsedTechnique(spade.NAME, Values(), "student-2"))
     assert (speaking.artefact, speaking.knobs["depth"], speaking.knobs["recovery"]) == (BEGUN.fingerprint, 2, "partly")
     half = WeightSet("/own/w-0.50.safetensors", "9" * 64, 0.5, "distillation")
-    free = named(replace(FLOW, weight_sets=(half,)), Engaged(guidance_free.NAME, Values(), "w-0.50"))
+    free = named(replace(FLOW, weight_sets=(half,)), UsedTechnique(guidance_free.NAME, Values(), "w-0.50"))
     assert (free.artefact, free.knobs["weight"]) == (half.fingerprint, 0.5)
-    by_hand = named(COMPANIONS, Engaged(spade.NAME, Values(layers="0,1,3"), "student-3"))
+    by_hand = named(COMPANIONS, UsedTechnique(spade.NAME, Values(layers="0,1,3"), "student-3"))
     assert (by_hand.artefact, by_hand.knobs["layers"]) == (SIX.fingerprint, "0,1,3")
 
 
@@ -110,7 +110,7 @@ def test_knobs_that_are_left_open_are_as_the_weights_want_them() -> None:
 )
 def test_what_names_no_weights_is_said(technique: object, knobs: dict[str, object], name: str, words: str) -> None:
     with pytest.raises(SettingError) as error:
-        named(COMPANIONS, Engaged(technique.NAME, Values(knobs), name))
+        named(COMPANIONS, UsedTechnique(technique.NAME, Values(knobs), name))
     assert words in str(error.value)
 
 
@@ -119,13 +119,13 @@ def test_names_that_are_there_twice_are_told_apart_by_fingerprint() -> None:
     info = replace(COMPANIONS, drafts=(own, TWO, replace(THREE, path="/copy/draft-2.safetensors")))
     listed = r"several weights named 'draft-2' .* there are draft-2 \(ef01ef01\), draft-2 \(abcdabcd\)"
     with pytest.raises(SettingError, match=listed):
-        named(info, Engaged(speculative.NAME, Values(), "draft-2"))
-    assert named(info, Engaged(speculative.NAME, Values(), "ef01")).artefact == own.fingerprint
+        named(info, UsedTechnique(speculative.NAME, Values(), "draft-2"))
+    assert named(info, UsedTechnique(speculative.NAME, Values(), "ef01")).artefact == own.fingerprint
     # Copies of the same file are the same weights.
     copied = replace(COMPANIONS, drafts=(TWO, replace(TWO, path="/copy/draft-2.safetensors")))
-    assert named(copied, Engaged(speculative.NAME, Values(), "draft-2")).artefact == TWO.fingerprint
+    assert named(copied, UsedTechnique(speculative.NAME, Values(), "draft-2")).artefact == TWO.fingerprint
 
 
 def test_where_nothing_is_trained_yet_that_is_said() -> None:
     with pytest.raises(SettingError, match=r"has no weights for SPADE \(fewer layers\) yet; train some first"):
-        named(replace(COMPANIONS, students=()), Engaged(spade.NAME, Values(), "student-2"))
+        named(replace(COMPANIONS, students=()), UsedTechnique(spade.NAME, Values(), "student-2"))

@@ -23,7 +23,7 @@ from engine.models.files.layer_importance import COSINE, DIVERGENCE
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER, LmMiniFolder
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import spade, speculative
 from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.recipe import StudentOptions
@@ -175,7 +175,9 @@ def test_a_companion_is_trained_from_recordings_speaks_and_is_exported(
     assert Path(trained.checkpoint).is_file()
     assert [one.path for one in (*model.info.drafts, *model.info.students)] == [trained.checkpoint]
     knobs = Values(depth=2) if technique == spade.NAME else Values()
-    chosen = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0)).with_technique(Engaged(technique, knobs))
+    chosen = Setting("lm-mini", entry("lm-mini").options_with(speed=2.0)).with_technique(
+        UsedTechnique(technique, knobs)
+    )
     tokens = [
         token for _, decoding in model.decodings(TEXT, anna, chosen) for cycle in decoding for token in cycle.tokens
     ]

@@ -24,7 +24,7 @@ from engine.models.files.pruning import layer_of
 from engine.models.llasa import adapter
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.spade.recipe import StudentOptions
 from engine.techniques.spade.training import Student
 from engine.techniques.speculative.recipe import DraftOptions
@@ -196,7 +196,7 @@ def test_a_draft_is_trained_from_recordings_and_drafts(
     assert (draft.retained, draft.trained, draft.head) == ((0, 2), (0,), True)
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
-    speculative = setting.with_technique(Engaged("speculative", Values(tolerance=0.0)))
+    speculative = setting.with_technique(UsedTechnique("speculative", Values(tolerance=0.0)))
     said = run_to_completion(speech.synthesise("Go on.", release.voice, speculative, (), SilentObserver()))
     assert any(cycle.drafted for cycle in said.trace.decoding.cycles) and said.measurements.tokens > 0
 
@@ -221,7 +221,7 @@ def test_a_student_is_trained_from_recordings_and_speaks(
     assert student.retained == (0, 2) and student.recovered
     more = {"mode": "cross_lingual"} if model == COSY else {"clone": False}
     setting = Setting(model, catalogue.entry(model).options_with(**more), seed=2)
-    shallow = setting.with_technique(Engaged("spade", Values(depth=2)))
+    shallow = setting.with_technique(UsedTechnique("spade", Values(depth=2)))
     said = run_to_completion(speech.synthesise("Go on.", release.voice, shallow, (), SilentObserver()))
     assert said.measurements.tokens > 0 and said.measurements.ops_ratio < 1
 

@@ -172,8 +172,8 @@ KNOB_AXES: tuple[TradeoffAxis, ...] = tuple(
 
 def knob_value(setting: Setting, technique: str, knob: str) -> float | None:
     """What ``setting`` sets a knob or an option to, if that is a number; ``None`` where there is no such knob."""
-    engaged = setting.engaged(technique) if technique else None
-    values = setting.options if not technique else engaged.knobs if engaged is not None else {}
+    used = setting.technique(technique) if technique else None
+    values = setting.options if not technique else used.knobs if used is not None else {}
     value = values.get(knob)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 

@@ -61,8 +61,8 @@ class KnownPoints:
     def setup(self) -> tuple[str, str]:
         """Identity of the setting in Setup: its key in studies, and the fingerprint of its strategy table."""
         setting = self._state.selection.setting
-        engaged = self._state.artefacts.entry(setting)
-        return setting.bare.fingerprint, engaged.artefact if engaged is not None else ""
+        used = self._state.artefacts.entry(setting)
+        return setting.bare.fingerprint, used.artefact if used is not None else ""
 
     def of_setup(self) -> list[str]:
         """The keys of the points of the setting that is in Setup, its strategy table included: of studies, and the
@@ -95,19 +95,19 @@ class KnownPoints:
 
     def _known(self, setting: Setting) -> Artefact | None:
         """The artefact that ``setting`` names: one at hand, or one of a study."""
-        found, engaged = self._state.artefacts.find(setting), self._state.artefacts.entry(setting)
-        if found is not None or engaged is None:
+        found, used = self._state.artefacts.find(setting), self._state.artefacts.entry(setting)
+        if found is not None or used is None:
             return found
         tables = (table for read in self.studies.values() for table in read.tables.values())
-        return next((one for one in tables if one.fingerprint == engaged.artefact), None)
+        return next((one for one in tables if one.fingerprint == used.artefact), None)
 
     def _artefact(self, point: Point) -> str:
         """The fingerprint of the strategy table that a point's takes were made with, or ``""``."""
         if point.folder is not None:
             table = self.table_of(point)
             return "" if table is None else table.fingerprint
-        engaged = self._state.artefacts.entry(point.setting) if point.setting is not None else None
-        return "" if engaged is None else engaged.artefact
+        used = self._state.artefacts.entry(point.setting) if point.setting is not None else None
+        return "" if used is None else used.artefact
 
     # --- Takes --------------------------------------------------------------------------------------------------------
     def take_of(self, point: Point, sound: Sound) -> Take:

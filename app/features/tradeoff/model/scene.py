@@ -31,7 +31,7 @@ class Filter:
     words: str = ""
     """All of them must occur."""
     hidden: frozenset[str] = frozenset()
-    """Techniques, by name, that no shown point engages; :data:`BASELINE` for those that engage none."""
+    """Techniques, by name, that no shown point uses; :data:`BASELINE` for those that use none."""
     only: frozenset[str] | None = None
     """Keys of the only points that are shown; ``None`` for all."""
 
@@ -105,7 +105,7 @@ class Pool:
 
     @cached_property
     def _bits(self) -> np.ndarray:
-        """Which techniques each engages, one bit each; the first bit is that of none."""
+        """Which techniques each uses, one bit each; the first bit is that of none."""
         places = {name: 1 << place for place, name in enumerate((BASELINE, *self.techniques))}
         return np.array([sum(places[name] for name in one.techniques or (BASELINE,)) for one in self.points], np.int64)
 
@@ -115,7 +115,7 @@ class Pool:
 
     @cached_property
     def techniques(self) -> tuple[str, ...]:
-        """All that points engage, in order; those of published results alone come last, so that they take no colour
+        """All that points use, in order; those of published results alone come last, so that they take no colour
         away from others."""
         own = in_order({name for one in self.points for name in one.techniques if not one.published})
         return (*own, *in_order({name for one in self.points for name in one.techniques} - set(own)))
@@ -171,7 +171,7 @@ class Pool:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """Number of own points per engaged technique, :data:`BASELINE` first."""
+        """Number of own points per technique in use, :data:`BASELINE` first."""
         found = Counter(name for one in self.points if not one.published for name in one.techniques or (BASELINE,))
         return {name: found[name] for name in (BASELINE, *self.techniques) if found[name]}
 

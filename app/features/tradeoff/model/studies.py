@@ -49,9 +49,9 @@ class ReadStudy:
         stored = self.takes[take]
         cell, title = stored.cell, self.titles[stored.cell.setting]
         setting, table = replace(self.settings[cell.setting], seed=cell.seed), self.tables.get(cell.setting)
-        engaged = prepared_entry(setting)
-        if engaged is not None and table is not None and not engaged.artefact:
-            setting = setting.with_technique(replace(engaged, artefact=table.fingerprint))
+        used = prepared_entry(setting)
+        if used is not None and table is not None and not used.artefact:
+            setting = setting.with_technique(replace(used, artefact=table.fingerprint))
         fidelity = ""
         if stored.log_mel_distance is not None and self.baselines[cell.setting] != cell.setting:
             fidelity = self._ids.get(replace(cell, setting=self.baselines[cell.setting]), "")

@@ -127,7 +127,7 @@ def _direction(one: TradeoffAxis) -> str:
 
 
 def reference_of(point: Point) -> Reference | None:
-    """The baseline of a point's setting, for points that engage a technique."""
+    """The baseline of a point's setting, for points that use a technique."""
     if point.setting is None or not point.techniques:
         return None
     return Reference("its baseline", point.setting.baseline)

@@ -26,7 +26,7 @@ from engine.models.catalogue import harvard_sentences
 from engine.models.families.masked import MaskedSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.blockwise import TECHNIQUE
 
 NAME = "omnivoice-first-audio"
@@ -107,8 +107,8 @@ def _ways(arguments: argparse.Namespace) -> dict[str, Setting]:
     return {
         WHOLE: plain,
         **{one.title: one.added_to(plain, {}) for one in _others()},
-        BLOCKS: plain.with_technique(Engaged(TECHNIQUE.name, Values(knobs))),
-        TEXT_COMPUTED: plain.with_technique(Engaged(TECHNIQUE.name, Values(knobs, text_every=1))),
+        BLOCKS: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs))),
+        TEXT_COMPUTED: plain.with_technique(UsedTechnique(TECHNIQUE.name, Values(knobs, text_every=1))),
     }
 
 

@@ -26,7 +26,7 @@ from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.preparation import calibrate_model
 
@@ -89,10 +89,10 @@ def _in_steps(baseline: Setting, steps: int) -> Way:
 def _accelerated(model: SpeechModel, baseline: Setting, text: str, threshold: float) -> Way:
     """The setting with a table that was calibrated on ``text``."""
     bundled.say(f"calibrating at threshold {threshold:g} …")
-    engaged = Engaged(TECHNIQUE.name, Values(threshold=threshold))
+    used = UsedTechnique(TECHNIQUE.name, Values(threshold=threshold))
     utterance = Utterance(text, voice("", model.info.id))
-    record = calibrate_model(model, [utterance], baseline.with_technique(engaged), SilentObserver())
-    setting = baseline.with_technique(replace(engaged, artefact=record.table.fingerprint))
+    record = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver())
+    setting = baseline.with_technique(replace(used, artefact=record.table.fingerprint))
     return Way(f"DiTReducio δ = {threshold:g}", setting, (record.table,))
 
 

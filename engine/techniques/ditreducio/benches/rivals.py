@@ -29,7 +29,7 @@ from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
 from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import resolve
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.preparation import calibrate_model
@@ -69,9 +69,9 @@ class Rival:
     knob: str
     title: str
 
-    def engaged(self, baseline: Setting, value: float) -> Setting:
+    def setting(self, baseline: Setting, value: float) -> Setting:
         """``baseline`` with the rival at this value of the knob."""
-        return baseline.with_technique(Engaged(self.technique, Values({self.knob: value})))
+        return baseline.with_technique(UsedTechnique(self.technique, Values({self.knob: value})))
 
 
 @dataclass(frozen=True)
@@ -196,12 +196,12 @@ def _tables(model: FlowSpeech, baseline: Setting, temporal: str, arguments: argp
         if record is not None:
             threshold = _threshold_for(target, partial(_predicted_share, record, operations))
         bundled.say(f"{TABLES[temporal]}: calibrating at threshold {threshold:.3g} …")
-        engaged = Engaged(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
+        used = UsedTechnique(TECHNIQUE.name, Values(threshold=round(threshold, 4), temporal=temporal))
         utterance = Utterance(arguments.text, voice)
-        record = calibrate_model(model, [utterance], baseline.with_technique(engaged), SilentObserver())
+        record = calibrate_model(model, [utterance], baseline.with_technique(used), SilentObserver())
         moved = _threshold_for(target, partial(_predicted_share, record, operations))
         table = record.derive(moved).table
-        setting = baseline.with_technique(replace(engaged, artefact=table.fingerprint))
+        setting = baseline.with_technique(replace(used, artefact=table.fingerprint))
         title = f"{TABLES[temporal]} at {target:g}"
         yield Contender(TABLES[temporal], target, f"δ = {moved:.3g}", Way(title, setting, (table,)))
 
@@ -216,12 +216,12 @@ def _searched(
     bundled.say(f"{rival.title}: searching the threshold for {target:g} …")
 
     def share(threshold: float) -> float:
-        setting = rival.engaged(baseline, threshold)
+        setting = rival.setting(baseline, threshold)
         spoken = model.synthesise(arguments.text, bundled.speaker(arguments), setting, (), SilentObserver())
         return run_to_completion(spoken).measurements.ops_ratio
 
     threshold = _threshold_for(target, share, rival.low, rival.high, trials=8)
-    way = Way(f"{rival.title} at {target:g}", rival.engaged(baseline, threshold))
+    way = Way(f"{rival.title} at {target:g}", rival.setting(baseline, threshold))
     return Contender(rival.title, target, f"{threshold:.3g}", way)
 
 
@@ -230,7 +230,7 @@ def _counted(
 ) -> Iterator[Contender]:
     """The number of steps whose share comes nearest, if that is near enough."""
     operations = model.operations(arguments.text, bundled.speaker(arguments), baseline)
-    settings = [rival.engaged(baseline, steps) for steps in range(1, baseline.options["steps"])]
+    settings = [rival.setting(baseline, steps) for steps in range(1, baseline.options["steps"])]
     shares = [resolve(model.info, one).ops_ratio(operations) for one in settings]
     nearest = int(np.argmin(np.abs(np.array(shares) - target)))
     if abs(shares[nearest] - target) <= TOLERANCE:

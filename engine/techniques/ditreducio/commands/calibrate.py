@@ -27,7 +27,7 @@ from engine.session.events import Event, PreparationReport
 from engine.setting.evidence import Evidence
 from engine.setting.knobs import Values, checked
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Take
 from engine.techniques import ditreducio, resolve
 from engine.techniques.ditreducio.record import CalibrationRecord, Trial
@@ -113,7 +113,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     operations = model.operations(utterances[0].text, utterances[0].voice, plain)
     found = []
     for one in calibrations:
-        setting = _engaged(plain, one)
+        setting = _reduced(plain, one)
         _write(one, setting, model)
         ops_ratio = resolve(model.info, setting, (one.calibrated.table,)).ops_ratio(operations)
         found.append({**_figures(one), "ops_ratio": ops_ratio, "setting": setting.to_json()})
@@ -181,8 +181,8 @@ def _calibrate(
             break
     else:
         session.terminal.status(f"Calibrating at threshold {one.threshold:g}")
-        engaged = plain.with_technique(Engaged(NAME_OF, one.knobs))
-        request = CalibrationRequest(tuple(utterances), engaged, combine)
+        used = plain.with_technique(UsedTechnique(NAME_OF, one.knobs))
+        request = CalibrationRequest(tuple(utterances), used, combine)
         one.record = session.carry_out(Prepare(JOB, NAME_OF, request), _Trials(session.terminal)).result.record
     one.seconds = time.perf_counter() - started
 
@@ -210,8 +210,8 @@ class _Trials:
             self._terminal.remark = f"{self._accepted} of {self._done} skips accepted"
 
 
-def _engaged(plain: Setting, one: _Calibration) -> Setting:
-    return plain.with_technique(Engaged(NAME_OF, one.knobs, one.calibrated.table.fingerprint))
+def _reduced(plain: Setting, one: _Calibration) -> Setting:
+    return plain.with_technique(UsedTechnique(NAME_OF, one.knobs, one.calibrated.table.fingerprint))
 
 
 def _measure(
@@ -230,7 +230,7 @@ def _measure(
     baseline = take(plain.baseline)
     for one in calibrations:
         session.terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")
-        accelerated = take(_engaged(plain, one), one.calibrated.table)
+        accelerated = take(_reduced(plain, one), one.calibrated.table)
         distance = log_mel_distance(baseline.trace.drawn_mel, accelerated.trace.drawn_mel)
         accelerated = replace(accelerated, fidelity_to=baseline.id, log_mel_distance=distance)
         one.evidence = Evidence.of(accelerated, baseline)

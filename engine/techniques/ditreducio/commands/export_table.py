@@ -25,7 +25,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     profile, out = Profile.load(options.profile), writable(options.out)
     table = profile.artefact("table")
     if table is None:
-        raise ProfileError(f"{options.profile} has no strategy table; export one that engages DiTReducio.")
+        raise ProfileError(f"{options.profile} has no strategy table; export one that uses DiTReducio.")
     write_json(out, table.to_official())
     data = {"out": str(out), "layers": table.layers, "steps": table.steps}
     return Result(data, f"Wrote the table of {table.layers} layers and {table.steps} steps to {out}.")

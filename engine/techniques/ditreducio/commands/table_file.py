@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.errors import ProfileError
 from engine.models.base import SpeechModel, flow_model
 from engine.setting.knobs import checked
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -17,7 +17,7 @@ from engine.techniques.ditreducio.table import StrategyTable
 def with_table(
     setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
 ) -> tuple[Setting, tuple[StrategyTable, ...]]:
-    """``setting`` with DiTReducio engaged under the table in ``path``, and that table.
+    """``setting`` with DiTReducio used under the table in ``path``, and that table.
 
     ``knobs`` are those that the user gave. Raises :class:`ProfileError` when the table cannot be used here.
     """
@@ -41,7 +41,7 @@ def with_table(
         raise ProfileError(
             f"The strategy table {path} has {table.layers} layers, but {model.info.title} has {model.info.layers}."
         )
-    return setting.with_technique(Engaged(ditreducio.TECHNIQUE.name, values, table.fingerprint)), (table,)
+    return setting.with_technique(UsedTechnique(ditreducio.TECHNIQUE.name, values, table.fingerprint)), (table,)
 
 
 def read(path: str) -> object:

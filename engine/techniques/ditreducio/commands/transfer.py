@@ -105,7 +105,7 @@ def _plain(options: argparse.Namespace) -> Setting:
 def _of(profile: Profile, path: str, model: SpeechModel) -> tuple[Setting, StrategyTable]:
     """A profile's setting and table, checked against the model."""
     if profile.artefact("table") is None:
-        raise ProfileError(f"{path} has no strategy table; choose a profile that engages DiTReducio.")
+        raise ProfileError(f"{path} has no strategy table; choose a profile that uses DiTReducio.")
     profile.check(model.info, flow_model(model, "A strategy table").compatibility(profile.setting))
     return profile.setting, profile.artefact("table")
 

@@ -39,11 +39,11 @@ class Calibrations:
         return record.table
 
     def _derived(self, model: FlowModel, setting: Setting) -> StrategyTable | None:
-        compatibility, engaged = model.compatibility(setting), setting.engaged(TECHNIQUE.name)
-        assert engaged is not None
-        threshold = engaged.knobs["threshold"]
+        compatibility, used = model.compatibility(setting), setting.technique(TECHNIQUE.name)
+        assert used is not None
+        threshold = used.knobs["threshold"]
         for record in self._records:
-            alike = record.knobs.replace(threshold=threshold) == engaged.knobs and record.seed == setting.seed
+            alike = record.knobs.replace(threshold=threshold) == used.knobs and record.seed == setting.seed
             if not alike or record.table.compatibility.mismatch(compatibility):
                 continue
             derived = record.derive(float(threshold))

@@ -90,9 +90,9 @@ def compute(task: Task) -> Findings:
         found = calibrate_all(task, work, units, _calibrate(task, variant), f"{variant.title.capitalize()}: ", record)
         calibrations.append(found)
         for threshold, table in found.tables.items():
-            engaged = with_table(task, threshold, table).setting
+            used = with_table(task, threshold, table).setting
             title = f"{variant.title.capitalize()} at threshold {threshold:g}"
-            spoken = speak_all(model, sentences, engaged, work, spoken_units, title, (table,))
+            spoken = speak_all(model, sentences, used, work, spoken_units, title, (table,))
             heard = None if judge is None else word_errors(judge, sentences, spoken)
             points.setdefault(variant.title, []).append(
                 AblationPoint(

@@ -122,25 +122,25 @@ def calibrate_all(
 
 def calibrate_on_task(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
     """Calibrates on the task's sentence under DiTReducio's knobs in its setting, but for the threshold."""
-    from engine.setting.setting import Engaged
+    from engine.setting.setting import UsedTechnique
     from engine.techniques import ditreducio
     from engine.techniques.ditreducio.preparation import calibrate_model, knobs_of
 
     knobs = knobs_of(task.setting)
 
     def calibrate(threshold: float, observer: ProgressStage) -> CalibrationRecord:
-        engaged = Engaged(ditreducio.TECHNIQUE.name, knobs.replace(threshold=threshold))
-        return calibrate_model(task.model, [task.utterance], task.setting.with_technique(engaged), observer)
+        used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs.replace(threshold=threshold))
+        return calibrate_model(task.model, [task.utterance], task.setting.with_technique(used), observer)
 
     return calibrate
 
 
 def with_table(task: Task, threshold: float, table: StrategyTable) -> Task:
-    """The task with DiTReducio engaged under ``table``."""
-    from engine.setting.setting import Engaged
+    """The task with DiTReducio used under ``table``."""
+    from engine.setting.setting import UsedTechnique
     from engine.techniques import ditreducio
     from engine.techniques.ditreducio.preparation import knobs_of
 
     knobs = knobs_of(task.setting).replace(threshold=threshold)
-    engaged = Engaged(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
-    return replace(task, setting=task.setting.with_technique(engaged))
+    used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
+    return replace(task, setting=task.setting.with_technique(used))

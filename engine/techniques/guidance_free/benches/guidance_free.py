@@ -33,7 +33,7 @@ from engine.models.catalogue import entry, harvard_sentences, voices
 from engine.models.families.flow import FlowSpeech
 from engine.models.vocoders import load_vocoder
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.guidance_free import NAME as TECHNIQUE
 from engine.techniques.guidance_free import SAME_WEIGHT
 
@@ -73,8 +73,8 @@ def guided(setting: Setting, strength: float) -> Setting:
 
 def guidance_free(setting: Setting, weights: WeightSet) -> Setting:
     """``setting`` with CFG-free weights in place of guidance."""
-    engaged = Engaged(TECHNIQUE, Values(weight=round(weights.weight, 2)), weights.fingerprint)
-    return guided(setting, weights.equivalent_guidance).with_technique(engaged)
+    used = UsedTechnique(TECHNIQUE, Values(weight=round(weights.weight, 2)), weights.fingerprint)
+    return guided(setting, weights.equivalent_guidance).with_technique(used)
 
 
 def paired_difference(one: Sequence[WordErrors], other: Sequence[WordErrors]) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from engine.errors import SettingError
 from engine.models.base import ModelInfo, WeightSet
 from engine.setting.knobs import Knob, Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import guidance_free
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
@@ -56,8 +56,8 @@ def compute(task: Task) -> Findings:
     for one in sets:
         strength = one.equivalent_guidance
         reference = guided(strength, f"Guided at {strength:.2f}")
-        engaged = Engaged(guidance_free.NAME, Values(weight=one.weight), one.fingerprint)
-        entered = setting.with_technique(engaged)
+        used = UsedTechnique(guidance_free.NAME, Values(weight=one.weight), one.fingerprint)
+        entered = setting.with_technique(used)
         spoken = speak_all(model, sentences, entered, work, units, f"CFG-free, w = {one.weight:.2f}")
         distances[CFG_FREE].append(distance(reference, spoken))
         distances[ALONE].append(distance(reference, alone))

@@ -19,7 +19,7 @@ from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY
 from engine.models.base import StudentWeights
 from engine.models.families.language import LanguageSpeech
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import spade
 
 NAME = "spade"
@@ -80,10 +80,10 @@ def _stages(
     model: LanguageSpeech, student: StudentWeights, plain: Setting, recovered: str
 ) -> Iterator[tuple[str, Setting]]:
     layers = ",".join(map(str, student.retained))
-    yield PRUNED, plain.with_technique(Engaged(spade.NAME, Values(recovery=spade.NONE, layers=layers)))
+    yield PRUNED, plain.with_technique(UsedTechnique(spade.NAME, Values(recovery=spade.NONE, layers=layers)))
     earlier = [one for one in model.info.students if one.retained == student.retained and not one.recovered]
     for one in sorted(earlier, key=lambda one: one.minutes):
-        engaged = Engaged(spade.NAME, Values(depth=one.depth, recovery=spade.PARTLY), one.fingerprint)
-        yield f"after {one.minutes:g} minute{'s' * (one.minutes != 1)}", plain.with_technique(engaged)
-    engaged = Engaged(spade.NAME, Values(depth=student.depth), student.fingerprint)
-    yield recovered, plain.with_technique(engaged)
+        used = UsedTechnique(spade.NAME, Values(depth=one.depth, recovery=spade.PARTLY), one.fingerprint)
+        yield f"after {one.minutes:g} minute{'s' * (one.minutes != 1)}", plain.with_technique(used)
+    used = UsedTechnique(spade.NAME, Values(depth=student.depth), student.fingerprint)
+    yield recovered, plain.with_technique(used)

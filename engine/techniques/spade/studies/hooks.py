@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from engine.fields import Fields
 from engine.models.files.layer_importance import FILE
 from engine.setting.knobs import Values, checked
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.hooks import Finding
 from engine.studies.store import Store
 from engine.studies.study import Study
@@ -30,7 +30,7 @@ def settings(fields: Fields, model: str, options: Values) -> Iterator[tuple[Sett
     for layer in range(layers):
         kept = ",".join(str(one) for one in range(layers) if one != layer)
         knobs = checked(TECHNIQUE.knobs, {"recovery": NONE, "layers": kept}, TECHNIQUE.title)
-        yield Setting(model, options, (Engaged(NAME, knobs),)), f"without layer {layer}"
+        yield Setting(model, options, (UsedTechnique(NAME, knobs),)), f"without layer {layer}"
 
 
 def files(store: Store) -> dict[str, str]:

@@ -72,10 +72,10 @@ def _left_out(setting: Setting, layers: int) -> int | None:
     """The layer that ``setting`` leaves out; ``None`` for the whole model, -1 for anything else."""
     if not setting.techniques:
         return None
-    engaged = setting.engaged(NAME)
-    if engaged is None or len(setting.techniques) > 1 or engaged.knobs["recovery"] != NONE:
+    used = setting.technique(NAME)
+    if used is None or len(setting.techniques) > 1 or used.knobs["recovery"] != NONE:
         return -1
-    kept = set(map(int, filter(None, str(engaged.knobs["layers"]).split(","))))
+    kept = set(map(int, filter(None, str(used.knobs["layers"]).split(","))))
     left_out = set(range(layers)) - kept
     return left_out.pop() if len(left_out) == 1 else -1
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from engine.errors import SettingError
 from engine.models.base import run_to_completion
 from engine.setting.knobs import Effect, Knob, Number, defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import spade
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
@@ -89,7 +89,7 @@ def _pruned(plain: Setting, depth: int, layers: int) -> Setting:
     if depth == layers:
         return plain
     chosen = defaults(spade.TECHNIQUE.knobs).replace(depth=depth, recovery=spade.NONE)
-    return plain.with_technique(Engaged(spade.NAME, chosen))
+    return plain.with_technique(UsedTechnique(spade.NAME, chosen))
 
 
 def _bytes(network: LanguageNetwork, depth: int, tokens: int) -> tuple[int, int]:

@@ -30,7 +30,7 @@ from engine.sampling.draft_planning import predicted_speed_up
 from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, Uniforms
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import speculative
 from engine.techniques.speculative import DRAFT_BY_STUDENT
 
@@ -90,9 +90,9 @@ def _ways(
         drafts.append((", student drafts", knobs.replace(draft=DRAFT_BY_STUDENT), ""))
     for which, values, artefact in drafts:
         for tolerance in sorted({0.0, arguments.tolerance}):
-            engaged = Engaged(speculative.NAME, values.replace(tolerance=tolerance), artefact)
-            yield f"{_title(tolerance)}{which}", plain.with_technique(engaged)
-    published = Engaged(speculative.NAME, knobs.replace(tolerance=0.0, verification=speculative.BY_TOKEN))
+            used = UsedTechnique(speculative.NAME, values.replace(tolerance=tolerance), artefact)
+            yield f"{_title(tolerance)}{which}", plain.with_technique(used)
+    published = UsedTechnique(speculative.NAME, knobs.replace(tolerance=0.0, verification=speculative.BY_TOKEN))
     yield f"{_title(0.0)}, token by token", plain.with_technique(published)
 
 

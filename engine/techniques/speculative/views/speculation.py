@@ -16,7 +16,7 @@ from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.decoding import Drafting, drafting
 from engine.models.base import Synthesis, run_to_completion
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values, defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import speculative
 from engine.views.figure import Axis, Curve, Lines
 from engine.views.stages import Stages
@@ -157,7 +157,7 @@ def _speculating(plain: Setting, own: Values, tolerance: float, length: int) -> 
         # The rule that knows tolerances, at 0 as well: else two things would change between 0 and the next.
         verification=speculative.BY_TOKEN,
     )
-    return plain.with_technique(Engaged(speculative.NAME, chosen))
+    return plain.with_technique(UsedTechnique(speculative.NAME, chosen))
 
 
 def paired_speed_up(

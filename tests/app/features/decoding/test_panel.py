@@ -14,13 +14,13 @@ from pytestqt.qtbot import QtBot
 from app.features.decoding.panel import DecodingPanel
 from app.features.decoding.token_strip import outcome_colours
 from app.shell.colours import DARK, LIGHT
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import RESAMPLED, DecodingCycle, DecodingTrace, Take, Trace
 from tests.app.contrast import contrast
 from tests.engine.measure.test_decoding import PLAIN, TRACE
 
 KEY = Qt.Key
-SSD = Setting("lm-mini", techniques=(Engaged("speculative"),))
+SSD = Setting("lm-mini", techniques=(UsedTechnique("speculative"),))
 
 
 def take(name: str, setting: Setting = Setting("lm-mini"), **trace: object) -> Take:
@@ -94,7 +94,7 @@ def test_without_a_baseline_nothing_is_claimed(panel: DecodingPanel) -> None:
 
 def test_what_differs_by_more_than_the_draft_is_no_baseline(panel: DecodingPanel) -> None:
     drafted, plain = take("SSD", SSD, decoding=TRACE), take("Baseline", decoding=PLAIN)
-    student = Engaged("spade")
+    student = UsedTechnique("spade")
     by_student = replace(drafted, setting=SSD.with_technique(student))
     for baseline, shown in (
         (replace(plain, text="Two."), drafted),

@@ -23,14 +23,14 @@ from tests.app.conftest import PATIENCE_MILLISECONDS
 
 @pytest.fixture
 def window(make_window: Callable[..., MainWindow], qtbot: QtBot) -> MainWindow:
-    """The window with the bundled model loaded and CFG-free engaged, which needs no calibration."""
+    """The window with the bundled model loaded and CFG-free used, which needs no calibration."""
     made = make_window(load=load_model)
     made.show()
     qtbot.waitUntil(
         lambda: made.is_built and made.state.selection.ready and not made.jobs.busy, timeout=PATIENCE_MILLISECONDS
     )
-    made.state.selection.engage("ditreducio", False)
-    made.state.selection.engage("guidance_free", True)
+    made.state.selection.switch("ditreducio", False)
+    made.state.selection.switch("guidance_free", True)
     return made
 
 

@@ -92,7 +92,7 @@ def test_a_running_job_rests_while_a_trial_sounds_and_goes_on_after_it(
     ended: list[Outcome] = []
     window.bridge.reports.connect(trials_done.extend)
     window.jobs.ended.connect(lambda job, outcome, _: ended.append(outcome))
-    window.state.selection.engage("ditreducio", True)
+    window.state.selection.switch("ditreducio", True)
     posts.hold_at(PreparationReport)
     window.features["strategy"].state.calibrate_on(
         tuple(Utterance(f"Sentence number {one}.", window.state.selection.voice) for one in range(12))

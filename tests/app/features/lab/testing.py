@@ -15,12 +15,12 @@ from app.features.lab.setup import LIBRARY
 from app.shell.window import MainWindow
 from engine.listening import trials
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Take
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 PLAIN = Setting("f5-mini", seed=7)
-FAST = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.2}), "a" * 16))
+FAST = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.2}), "a" * 16))
 RATE = 24000
 
 

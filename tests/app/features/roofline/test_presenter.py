@@ -31,7 +31,7 @@ def known_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
     presenter, panel = window.features["roofline"], window.panels["roofline"]
     assert panel.measure_buttons["A"].isEnabled()
-    assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is engaged and has no table yet"
+    assert not panel.measure_buttons["B"].isEnabled(), "DiTReducio is used and has no table yet"
     window.state.selection.set_text("One. Two.")
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS) as ended:
         panel.measure_buttons["A"].click()
@@ -42,8 +42,8 @@ def test_a_and_b_are_measured_and_written(window: MainWindow, qtbot: QtBot, tmp_
     assert report.notes[-1] == "Measured on the first of 2 passages."
     assert not report.setting.techniques
 
-    window.state.selection.engage("ditreducio", False)
-    window.state.selection.engage("steps", True)
+    window.state.selection.switch("ditreducio", False)
+    window.state.selection.switch("steps", True)
     window.state.selection.set_knob("steps", "steps", 3)
     trace = tmp_path / "trace.json"
     with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):

@@ -70,16 +70,16 @@ def test_what_cannot_apply_goes_last_with_its_reason(panel: SetupPanel, presente
     assert shown(panel).index("graphs") < shown(panel).index("error_curve"), "as declared, where it helps"
 
 
-def test_a_card_says_whether_it_applies_before_it_is_engaged(panel: SetupPanel, presenter: Presenter) -> None:
+def test_a_card_says_whether_it_applies_before_it_is_used(panel: SetupPanel, presenter: Presenter) -> None:
     cards = panel.techniques.groups
-    presenter.state.selection.engage("ditreducio", False)
+    presenter.state.selection.switch("ditreducio", False)
     assert cards["ditreducio"].state.text().startswith("Calibrate it first")
     assert cards["guidance_free"].state.text().startswith("Train it first")
     assert cards["steps"].state.text() == f"Applies here · {NOT_MEASURED}"
     assert cards["steps"].benefit.text() == "A few well-placed steps instead of many"
     state = calibrated(presenter)
     assert cards["ditreducio"].state.text().startswith("Applies here")
-    state.selection.engage("ditreducio", True)
+    state.selection.switch("ditreducio", True)
     assert cards["error_curve"].state.text().startswith("Not with DiTReducio")
     assert "do without one" in cards["error_curve"].state.toolTip()
     state.selection.set_option("guidance", 0.0)
@@ -91,9 +91,9 @@ def test_a_card_says_whether_it_applies_before_it_is_engaged(panel: SetupPanel, 
 def test_a_measured_gain_is_said_with_what_it_was_measured_with(panel: SetupPanel, presenter: Presenter) -> None:
     load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
     state, card = presenter.state, panel.techniques.groups["steps"]
-    state.selection.engage("ditreducio", False)
+    state.selection.switch("ditreducio", False)
     plain = state.selection.baseline_setting
-    state.selection.engage("steps", True)
+    state.selection.switch("steps", True)
     takes: list[TakeSummary] = [take(state.selection.setting, 0.5, 1), take(plain, 2.0)]
     state.gains.set_takes(takes)
     assert card.state.text() == "Applies here · 4.00× as fast (7 steps)"
@@ -113,9 +113,9 @@ def test_what_was_measured_to_bring_nothing_comes_late_from_the_next_loading_on(
 ) -> None:
     load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
     state = presenter.state
-    state.selection.engage("ditreducio", False)
+    state.selection.switch("ditreducio", False)
     plain, before = state.selection.baseline_setting, shown(panel)
-    state.selection.engage("steps", True)
+    state.selection.switch("steps", True)
     state.gains.set_takes([take(state.selection.setting, 2.0, 1), take(plain, 2.0)])
     assert shown(panel) == before, "nothing moves under the pointer"
     load(presenter, "f5-mini", precisions=("float32", "bfloat16"))
@@ -142,9 +142,9 @@ def test_experiments_are_folded_and_reached_in_as_many_keys(
     first = next(name for name in shown(panel) if name in experiments)
     assert panel.focusWidget() is panel.techniques.groups[first], "opening goes to the first: that saves a Tab"
     qtbot.keyClick(panel.focusWidget(), Qt.Key.Key_Space)
-    assert presenter.state.selection.is_engaged(first)
+    assert presenter.state.selection.is_used(first)
     fold.setChecked(False)
-    assert experiments & set(shown(panel)) == {first}, "what is engaged stays in sight"
+    assert experiments & set(shown(panel)) == {first}, "what is used stays in sight"
     assert panel.techniques.groups[first].state.text().startswith("Experiment")
     assert fold.accessibleName() == f"Experiments: {len(experiments)} techniques, folded"
     load(presenter, "f5-mini")
@@ -156,17 +156,17 @@ def test_titles_call_experiments_so() -> None:
         assert one.experimental == one.title.endswith("(experiment)"), one.name
 
 
-def test_a_click_on_the_head_of_a_card_engages_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+def test_a_click_on_the_head_of_a_card_uses_it(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     card = panel.techniques.groups["steps"]
     panel.grab()
     head = card.benefit.mapTo(card, QPoint(20, 5))
     qtbot.mouseClick(card, Qt.MouseButton.LeftButton, pos=head)
-    assert presenter.state.selection.is_engaged("steps") and card.controls.isVisibleTo(panel)
+    assert presenter.state.selection.is_used("steps") and card.controls.isVisibleTo(panel)
     panel.grab()
     qtbot.mouseClick(card, Qt.MouseButton.LeftButton, pos=card.meaning.mapTo(card, QPoint(20, 5)))
-    assert presenter.state.selection.is_engaged("steps"), "only the head does"
+    assert presenter.state.selection.is_used("steps"), "only the head does"
     qtbot.mouseClick(card, Qt.MouseButton.LeftButton, pos=head)
-    assert not presenter.state.selection.is_engaged("steps")
+    assert not presenter.state.selection.is_used("steps")
 
 
 @pytest.mark.parametrize("model", [entry.id for entry in catalogue.MODELS if entry.bundled])
@@ -175,7 +175,7 @@ def test_cards_fit_and_no_raw_key_is_shown(panel: SetupPanel, presenter: Present
     load(presenter, model)
     panel.techniques.experiments.setChecked(True)
     for one in presenter.state.selection.techniques:
-        presenter.state.selection.engage(one.name, True)
+        presenter.state.selection.switch(one.name, True)
     assert panel.minimumSizeHint().width() <= 360
     keys = {knob.name for knob in presenter.state.selection.sampler_knobs}
     keys |= {knob.name for one in presenter.state.selection.techniques for knob in one.knobs}

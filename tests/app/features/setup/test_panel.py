@@ -98,7 +98,7 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
     state = calibrated(presenter)
     assert f"{state.cost.ops_ratio:.1%}" in panel._cost.text()
     panel.techniques.groups["ditreducio"].setChecked(False)
-    assert "no technique engaged" in panel._cost.text()
+    assert "no technique in use" in panel._cost.text()
 
 
 def test_an_own_recording_needs_a_file_and_its_words(
@@ -206,14 +206,14 @@ def test_what_is_still_being_typed_counts_when_a_job_starts(
 
 
 def test_tab_goes_on_as_the_eye_does(panel: SetupPanel, presenter: Presenter) -> None:
-    """Knobs follow the technique that they are of, also those that are made when it is engaged; the sampler is last."""
-    presenter.state.selection.engage("steps", True)
+    """Knobs follow the technique that they are of, also those that are made when it is used; the sampler is last."""
+    presenter.state.selection.switch("steps", True)
     found = [one.accessibleName() or one.text() for one in reached_by_tab(panel)]
     groups, expected = panel.techniques.groups, [panel.sentences.accessibleName()]
     column = panel.techniques.layout()
     for one in sorted(presenter.state.selection.techniques, key=lambda one: column.indexOf(groups[one.name])):
         expected.append(groups[one.name].accessibleName())
-        if presenter.state.selection.is_engaged(one.name):
+        if presenter.state.selection.is_used(one.name):
             expected += [f"{one.title}: {knob.label}" for knob in one.knobs]
     expected += [f"Sampler: {knob.label}" for knob in presenter.state.selection.sampler_knobs]
     expected += [panel.seed.accessibleName(), panel.seed_lock.text()]

@@ -1,4 +1,4 @@
-"""The techniques in Setup: declared knobs, what they come to, and why they cannot engage, before anything is run."""
+"""The techniques in Setup: declared knobs, what they come to, and why they cannot be used, before anything is run."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ def give_weights(presenter: Presenter) -> None:
     presenter.state.follow(Prepared(9, "guidance_free", Trained("there", "It learnt.", NO_VALUES, 10, 1.0, {}), info))
 
 
-def test_a_technique_takes_one_line_until_it_is_engaged(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
+def test_a_technique_takes_one_line_until_it_is_used(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     for one in presenter.state.selection.techniques:
         group = panel.techniques.groups[one.name]
-        engaged = presenter.state.selection.is_engaged(one.name)
-        assert group.isChecked() is engaged
-        assert group.controls.isVisibleTo(panel) is engaged
+        used = presenter.state.selection.is_used(one.name)
+        assert group.isChecked() is used
+        assert group.controls.isVisibleTo(panel) is used
     group = panel.techniques.groups["steps"]
     group.setFocus()
     qtbot.keyClick(group, Qt.Key.Key_Space)
-    assert presenter.state.selection.is_engaged("steps")
+    assert presenter.state.selection.is_used("steps")
     assert group.controls.isVisibleTo(panel)
 
 
 def test_what_the_knobs_come_to_is_said_as_they_change(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
-    presenter.state.selection.engage("steps", True)
+    presenter.state.selection.switch("steps", True)
     group = panel.techniques.groups["steps"]
     assert group.meaning.text().startswith("7 steps at 0 2 4 6 8 16 24 32 of 32 (EPSS)")
     assert len(group.grid.times) == 8
@@ -73,7 +73,7 @@ def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, p
     state = calibrated(presenter)
     reason = panel.techniques.groups["ditreducio"].reason
     assert state.availability.why_not_accelerate() == ""
-    state.selection.engage("steps", True)
+    state.selection.switch("steps", True)
     assert "number of steps 4, but 7" in reason.text()
     assert reason.isVisibleTo(panel)
     assert state.availability.why_not_accelerate() == reason.text()
@@ -84,13 +84,13 @@ def test_a_table_on_another_grid_is_refused_with_the_reason(panel: SetupPanel, p
 
 def test_steps_alone_are_foreseen_in_the_cost(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
-    state.selection.engage("ditreducio", False)
-    state.selection.engage("steps", True)
+    state.selection.switch("ditreducio", False)
+    state.selection.switch("steps", True)
     state.selection.set_knob("steps", "steps", 2)
     assert state.cost.ops_ratio == pytest.approx(2 / STEPS)
     assert "<b>50.0%</b>" in panel._cost.text()
     give_weights(presenter)
-    state.selection.engage("guidance_free", True)
+    state.selection.switch("guidance_free", True)
     assert state.cost.ops_ratio == pytest.approx(1 / STEPS)
     assert "<b>25.0%</b>" in panel._cost.text()
 
@@ -98,16 +98,16 @@ def test_steps_alone_are_foreseen_in_the_cost(panel: SetupPanel, presenter: Pres
 def test_rivals_say_at_once_that_they_cannot_share(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
     for name in ("error_curve", "first_block", "guidance_interval"):
-        state.selection.engage(name, True)
+        state.selection.switch(name, True)
         assert "do without one" in panel.techniques.groups[name].reason.text()
         assert panel.techniques.groups[name].reason.text() == state.availability.why_not_accelerate()
-        state.selection.engage(name, False)
+        state.selection.switch(name, False)
         assert state.availability.why_not_accelerate() == ""
 
 
 def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, presenter: Presenter) -> None:
     state = calibrated(presenter)
-    state.selection.engage("precision", True)
+    state.selection.switch("precision", True)
     assert any("does not gain from bfloat16" in note for note in state.availability.notes)
     assert not panel.techniques.groups["precision"].reason.isVisibleTo(panel)
     assert state.availability.why_not_accelerate() == "", "float32 speaks instead"
@@ -117,7 +117,7 @@ def test_a_precision_that_brings_nothing_is_foretold(panel: SetupPanel, presente
 
 def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     state, group = presenter.state, panel.techniques.groups["guidance_free"]
-    state.selection.engage("guidance_free", True)
+    state.selection.switch("guidance_free", True)
     assert group.meaning.text().startswith("w = 0.67 equals guidance g = 2.03")
     assert "no CFG-free weights for w = 0.67" in group.reason.text()
     assert group.train.isVisibleTo(panel)
@@ -133,11 +133,11 @@ def test_a_weight_without_weights_offers_to_train_them(panel: SetupPanel, presen
 def test_cfg_free_takes_the_guidance_control_away_and_says_why(panel: SetupPanel, presenter: Presenter) -> None:
     guidance = panel.sampler.editor("guidance")
     assert guidance.isEnabled()
-    presenter.state.selection.engage("guidance_free", True)
+    presenter.state.selection.switch("guidance_free", True)
     assert not guidance.isEnabled()
     assert "guidance in its weights" in guidance.toolTip()
     assert "guidance in its weights" in panel._notes.text()
-    presenter.state.selection.engage("guidance_free", False)
+    presenter.state.selection.switch("guidance_free", False)
     assert guidance.isEnabled()
     assert not panel._notes.isVisibleTo(panel)
 
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_is_cfg_free_itself_takes_no_guidance(panel: SetupPane
     presenter.state.selection.model_changed.emit()
     assert not panel.sampler.editor("guidance").isEnabled()
     assert "w = 0.50" in panel._notes.text()
-    presenter.state.selection.engage("guidance_free", True)
+    presenter.state.selection.switch("guidance_free", True)
     assert "already CFG-free" in panel.techniques.groups["guidance_free"].reason.text()
     assert not panel.techniques.groups["guidance_free"].train.isVisibleTo(panel)
 
@@ -160,7 +160,7 @@ def test_no_guidance_is_called_what_it_is(panel: SetupPanel, presenter: Presente
 
 def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter: Presenter, qtbot: QtBot) -> None:
     state, group = presenter.state, panel.techniques.groups["guidance_free"]
-    state.selection.engage("guidance_free", True)
+    state.selection.switch("guidance_free", True)
     give_weights(presenter)
     assert not group.weights.isVisibleTo(panel), "there is nothing to choose from"
     own = WeightSet("own/w-0.67.safetensors", "2" * 64, 0.67, "distillation")
@@ -171,12 +171,12 @@ def test_of_several_weights_that_fit_one_is_chosen(panel: SetupPanel, presenter:
         "w = 0.67, distillation (w-0.67)",
         "w = 0.67, model-guidance (there)",
     ]
-    assert state.selection.setting.engaged("guidance_free").artefact == ""
+    assert state.selection.setting.technique("guidance_free").artefact == ""
     group.weights.setFocus()
     qtbot.keyClick(group.weights, Qt.Key.Key_Down)
-    assert state.selection.setting.engaged("guidance_free").artefact == TWO_THIRDS.fingerprint
+    assert state.selection.setting.technique("guidance_free").artefact == TWO_THIRDS.fingerprint
     state.selection.set_knob("guidance_free", "weight", 0.5)
-    assert state.selection.setting.engaged("guidance_free").artefact == "", "what does not fit is not engaged"
+    assert state.selection.setting.technique("guidance_free").artefact == "", "what does not fit is not used"
 
 
 def test_whose_technique_it_is_stands_below_the_title(qtbot: QtBot) -> None:

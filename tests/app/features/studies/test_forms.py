@@ -23,7 +23,7 @@ from engine.errors import StudyError
 from engine.models import catalogue
 from engine.models.base import ModelInfo, Voice
 from engine.setting.knobs import Choice, Number, Switch, Text
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.definition import parse
 from engine.studies.space import Range
 from engine.studies.writing import to_toml
@@ -110,7 +110,7 @@ def test_an_option_and_a_technique_of_one_name_can_both_be_varied(turned: bool) 
     lines = (Varied("", "steps", "8, 16"), Varied("steps", "steps", "4", without=True), Varied("steps", "sway", "-1"))
     made = definition(replace(FORM, varied=lines[::-1] if turned else lines))
     study = parse(tomllib.loads(to_toml(made)))
-    found = {(one.setting.options["steps"], one.setting.engaged("steps") is not None) for one in study.candidates}
+    found = {(one.setting.options["steps"], one.setting.technique("steps") is not None) for one in study.candidates}
     assert found == {(8, False), (16, False), (8, True), (16, True)}
 
 
@@ -126,9 +126,9 @@ def test_a_search_is_what_the_engine_reads_and_brings_its_judges() -> None:
     search = parse(tomllib.loads(to_toml(made))).search
     assert (search.trials, search.seed, search.objectives) == (12, 3, ("speed_up",))
     by_name = {one.name: one for one in search.axes}
-    assert set(by_name) == {"first_block.engaged", "first_block.threshold", "steps.steps", "guidance_free.engaged"}
+    assert set(by_name) == {"first_block.used", "first_block.threshold", "steps.steps", "guidance_free.used"}
     assert isinstance(by_name["first_block.threshold"], Range)
-    assert by_name["first_block.engaged"].values == ("off", "on")
+    assert by_name["first_block.used"].values == ("off", "on")
     assert "at most 0.01 above the baseline's" in search.words
 
 
@@ -138,21 +138,21 @@ def test_own_voices_and_the_setting_in_setup_are_taken_along(tmp_path) -> None:
     own = Voice(f"own:{audio}", "me", str(audio), "What I say.")
     setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=11))
     knobs = {knob.name: knob.default for knob in technique("first_block").knobs}
-    selected = setting.with_technique(Engaged("first_block", {**knobs, "threshold": 0.2}))
+    selected = setting.with_technique(UsedTechnique("first_block", {**knobs, "threshold": 0.2}))
     made = definition(replace(FORM, voices=(own,), selected=selected, varied=()))
     assert made["voices"] == [{"audio": str(audio), "transcript": "What I say."}]
     study = parse(tomllib.loads(to_toml(made)))
     (candidate,) = [one for one in study.candidates if one.origin == "list"]
     assert candidate.name == "as in Setup"
     assert candidate.setting.options["steps"] == 11
-    assert candidate.setting.engaged("first_block").knobs["threshold"] == 0.2
+    assert candidate.setting.technique("first_block").knobs["threshold"] == 0.2
 
 
 def test_the_setting_in_setup_keeps_an_option_that_the_study_changes_for_others() -> None:
     setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
     usual = setting.options["steps"]
     knobs = {knob.name: knob.default for knob in technique("first_block").knobs}
-    selected = setting.with_technique(Engaged("first_block", knobs))
+    selected = setting.with_technique(UsedTechnique("first_block", knobs))
     made = definition(replace(FORM, options={"steps": 11}, selected=selected, varied=()))
     (candidate,) = [one for one in parse(tomllib.loads(to_toml(made))).candidates if one.origin == "list"]
     assert candidate.setting.options["steps"] == usual != 11

@@ -138,9 +138,9 @@ def test_a_search_is_set_up_run_and_its_answer_used(
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
-    assert window.state.selection.is_engaged("steps")
-    assert window.state.selection.knobs("steps") == answer.setting.engaged("steps").knobs
-    assert not window.state.selection.is_engaged("ditreducio")
+    assert window.state.selection.is_used("steps")
+    assert window.state.selection.knobs("steps") == answer.setting.technique("steps").knobs
+    assert not window.state.selection.is_used("ditreducio")
     assert "Ctrl+E exports a profile" in window.notices.banner.text
 
 

@@ -162,7 +162,7 @@ def test_a_setting_that_cannot_be_run_is_listed_with_its_sentence(
     panel: StudiesPanel, window: MainWindow, tmp_path: Path, qtbot: QtBot
 ) -> None:
     # The small model has no CFG-free weights.
-    opened(window, write(tmp_path, grid='guidance_free.engaged = ["off", "on"]'), qtbot)
+    opened(window, write(tmp_path, grid='guidance_free.used = ["off", "on"]'), qtbot)
     outcome, _ = ended(window, panel.run_button.click, qtbot)
     assert outcome is Outcome.FINISHED
     assert panel.tabs.tabText(1) == "Failures (1)"

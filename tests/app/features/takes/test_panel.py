@@ -23,11 +23,11 @@ from engine.session.commands import Synthesise
 from engine.setting import editions
 from engine.setting.knobs import Values
 from engine.setting.library import Library, TakeSummary
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Measurements, Metrics, Take
 
 BASELINE = Setting("f5-mini", Values(steps=8), (), 3)
-FAST = BASELINE.with_technique(Engaged("ditreducio", Values(threshold=0.25)))
+FAST = BASELINE.with_technique(UsedTechnique("ditreducio", Values(threshold=0.25)))
 
 
 def take(index: int, setting: Setting = BASELINE, **changes: object) -> Take:
@@ -226,7 +226,7 @@ def _copy(summary: TakeSummary, index: int) -> TakeSummary:
 def test_the_technique_is_named_with_its_symbol() -> None:
     assert technique_text(BASELINE) == "baseline"
     assert technique_text(FAST) == "DiTReducio δ 0.25"
-    of_another_version = BASELINE.with_technique(Engaged("unheard-of", Values(strength=2)))
+    of_another_version = BASELINE.with_technique(UsedTechnique("unheard-of", Values(strength=2)))
     assert technique_text(of_another_version) == "unheard-of", "a take outlives the technique it was made with"
 
 

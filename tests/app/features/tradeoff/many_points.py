@@ -14,14 +14,14 @@ import numpy as np
 from app.features.tradeoff.model.points import STUDY, Point, Sound, in_order
 from engine.measure.estimates import Estimate
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 
 NAMES = ("ditreducio", "steps", "guidance_free", "first_block", "error_curve", "guidance_interval")
 AXES = ("speed_up", "real_time_factor", "ops_ratio")
 
 
 def many(count: int) -> tuple[Point, ...]:
-    """Settings of a study that engage none, one or two techniques, with intervals in both directions."""
+    """Settings of a study that use none, one or two techniques, with intervals in both directions."""
     random = np.random.default_rng(0)
 
     def estimate(value: float, spread: float) -> Estimate:
@@ -39,7 +39,7 @@ def many(count: int) -> tuple[Point, ...]:
             "log_mel_distance": estimate(distance, 0.02),
             "word_error_rate": estimate(distance / 3, 0.01),
         }
-        setting = Setting("f5-mini", Values({"steps": 16}), tuple(Engaged(name) for name in techniques))
+        setting = Setting("f5-mini", Values({"steps": 16}), tuple(UsedTechnique(name) for name in techniques))
         voice = ("anna", "bella")[number % 2]
         sounds = (Sound(f"{number:032x}", "A sentence.", voice, 0),)
         title = f"Setting {number}"

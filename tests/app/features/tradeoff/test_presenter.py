@@ -157,7 +157,7 @@ def test_points_of_a_study_are_compared_without_being_kept(window: MainWindow) -
         state.comparison.take_b.fidelity_to == state.comparison.take_a.id
         and state.comparison.take_b.log_mel_distance is not None
     )
-    assert state.comparison.take_b.setting.engaged("ditreducio").artefact, "with the table that it was made with"
+    assert state.comparison.take_b.setting.technique("ditreducio").artefact, "with the table that it was made with"
     assert state.comparison.take_b.samples.dtype == np.float32 and len(state.comparison.take_b.samples) > 1000
     assert state.comparison.take_b.text == state.comparison.take_a.text == SENTENCES[0]
     assert "Against A:" in panel.details.text
@@ -173,7 +173,7 @@ def test_a_point_is_brought_into_takes(window: MainWindow, qtbot: QtBot) -> None
     window.action["point_keep"].trigger()
     qtbot.waitUntil(lambda: panel.scene.own == 7, timeout=PATIENCE_MILLISECONDS)
     kept = library.load(panel.details.sound.take)
-    assert kept.label and kept.setting.engaged("steps") and len(library) == 3
+    assert kept.label and kept.setting.technique("steps") and len(library) == 3
     assert not panel.details.keep_button.isEnabled()
     assert panel.details.keep_button.toolTip() == "This take is already in Takes."
     assert not window.action["point_keep"].isEnabled()
@@ -221,16 +221,16 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     panel.details.use_button.click()
     assert (
         strategy.table is not None
-        and state.selection.setting.engaged("ditreducio").artefact == strategy.table.fingerprint
+        and state.selection.setting.technique("ditreducio").artefact == strategy.table.fingerprint
     )
     assert not state.availability.why_not_accelerate()
     window.docks.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
     assert panel.plot.marks.letters[key] == "Setup"
     table = strategy.table
-    state.selection.engage("ditreducio", False)
+    state.selection.switch("ditreducio", False)
     assert panel.plot.current.techniques == () and key not in panel.plot.marks.letters
-    state.selection.engage("ditreducio", True)
+    state.selection.switch("ditreducio", True)
     assert panel.plot.current.key == key
     layer = next(row for row in range(table.layers) if any(table.actions[row]))
     step = next(place for place, one in enumerate(table.actions[layer]) if one)
@@ -240,7 +240,7 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     assert panel.plot.marks.letters[key] == "Setup"
     window.docks["tradeoff"].close()
     assert not panel.isVisible()
-    state.selection.engage("ditreducio", False)
+    state.selection.switch("ditreducio", False)
     window.docks.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
     assert panel.plot.current.techniques == () and key not in panel.plot.marks.letters, (

@@ -43,7 +43,7 @@ from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.setting.knobs import Values
 from engine.setting.library import TakeSummary
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Measurements, Metrics
 from engine.studies.published import published
 from engine.studies.results import read
@@ -53,7 +53,7 @@ from tests.app.features.tradeoff.many_points import many
 from tests.engine.studies.small import finished, study
 
 PLAIN = Setting("f5-mini", Values({"steps": 16}), seed=3)
-FAST = PLAIN.with_technique(Engaged("ditreducio", Values({"threshold": 0.1}), "a" * 16))
+FAST = PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1}), "a" * 16))
 
 
 def summary(name: str, setting: Setting, seconds: float, distance: float | None = None, **more: object) -> TakeSummary:
@@ -152,7 +152,7 @@ def test_step_pruning_comes_last_and_unknown_techniques_do_no_harm() -> None:
         "steps",
     )
     assert brief("First-block cache (TeaCache/FBCache-like) τ 0.2") == "First-block cache τ 0.2"
-    strange = Setting("gone", techniques=(Engaged("strange"),))
+    strange = Setting("gone", techniques=(UsedTechnique("strange"),))
     (take,) = take_points([summary("one", strange, 1.0)], Scores())
     assert (take.model, take.title) == ("gone", "strange")
 
@@ -277,7 +277,9 @@ def test_axes_without_a_direction_have_no_front() -> None:
 
 def test_knobs_with_several_values_are_axes_and_settings_that_differ_in_one_are_joined() -> None:
     thresholds = (0.3, 0.1, 0.2)
-    settings = [PLAIN.bare.with_technique(Engaged("ditreducio", Values({"threshold": one}))) for one in thresholds]
+    settings = [
+        PLAIN.bare.with_technique(UsedTechnique("ditreducio", Values({"threshold": one}))) for one in thresholds
+    ]
     other = replace(settings[0], options=Values({"steps": 8}))
     points = [point(str(place), 2.0, 1.0 + place, setting=one) for place, one in enumerate(settings)]
     points += [point("other", 2.0, 5.0, setting=other), point("plain", 2.0, 6.0)]

@@ -84,14 +84,14 @@ def test_weights_that_were_just_made_are_the_ones_that_speak(window: MainWindow,
     filled_in(window, tmp_path)
     shipped, made = (WeightSet(name, name * 64, 0.5, "model-guidance") for name in "12")
     info = replace(window.state.selection.info, weight_sets=(shipped, made))
-    window.state.selection.engage("guidance_free", True)
+    window.state.selection.switch("guidance_free", True)
     request = GuidanceFreeRequest(model="f5-mini", manifest="none.csv", work="none", weight=0.5)
     job = window.jobs.start(Kind.TRAIN, lambda number: Prepare(number, "guidance_free", request))
     made_of_it = Trained("2", "It learnt.", Values(weight=0.5), 9, 1.0, {})
     event = Prepared(job.number, "guidance_free", made_of_it, info)
     window.state.follow(event)
     window.features["training"].follow(event)
-    assert window.state.selection.setting.engaged("guidance_free").artefact == made.fingerprint
+    assert window.state.selection.setting.technique("guidance_free").artefact == made.fingerprint
     window.jobs.cancel_all()
 
 

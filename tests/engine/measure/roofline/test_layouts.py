@@ -33,7 +33,7 @@ from engine.models.megatts3 import graphemes
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import applying_to, ditreducio
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio.table import StrategyTable
@@ -182,9 +182,9 @@ def measured(model: SpeechModel, who: Voice, chosen: Setting, *tables: StrategyT
 
 def with_technique(model: SpeechModel, plain: Setting, one: Technique) -> tuple[Setting, tuple[StrategyTable, ...]]:
     if one.name != ditreducio.TECHNIQUE.name:
-        return plain.with_technique(Engaged(one.name, defaults(one.knobs).replace(**KNOBS.get(one.name, {})))), ()
+        return plain.with_technique(UsedTechnique(one.name, defaults(one.knobs).replace(**KNOBS.get(one.name, {})))), ()
     table = skipping(model, plain)
-    return plain.with_technique(Engaged(one.name, NO_VALUES, table.fingerprint)), (table,)
+    return plain.with_technique(UsedTechnique(one.name, NO_VALUES, table.fingerprint)), (table,)
 
 
 def skipping(model: SpeechModel, plain: Setting) -> StrategyTable:

@@ -20,7 +20,7 @@ from engine.models.catalogue import entry, voice
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from tests.engine import small_language, small_speech, speaking
 from tests.engine.models.omnivoice.small_release import TEXT as OMNIVOICE_TEXT
 from tests.engine.models.omnivoice.small_release import write_release
@@ -63,7 +63,7 @@ def test_a_flow_model_is_taken_apart(known_ceilings, tmp_path):
 def test_the_flat_transformer_of_e2_is_taken_apart(known_ceilings, precision):
     model, setting = small_flow("flat"), small_speech.setting(4)
     if precision != "float32":
-        setting = setting.with_technique(Engaged("precision", Values(precision=precision)))
+        setting = setting.with_technique(UsedTechnique("precision", Values(precision=precision)))
     made = measured(model, setting)
     assert [phase.name for phase in made.phases] == ["conditioning", "evaluation", "decoder"]
     evaluation = made.phases[1]
@@ -85,7 +85,7 @@ def test_the_flat_transformer_of_e2_is_taken_apart(known_ceilings, precision):
 
 
 def test_what_is_skipped_is_not_counted(known_ceilings):
-    always = Engaged("first_block", Values(threshold=1.0))
+    always = UsedTechnique("first_block", Values(threshold=1.0))
     plain = measured(small_flow(), small_speech.setting(6)).phases[1]
     made = measured(small_flow(), small_speech.setting(6).with_technique(always)).phases[1]
     calls = {one.name: one.calls for one in made.components}
@@ -95,7 +95,7 @@ def test_what_is_skipped_is_not_counted(known_ceilings):
 
 
 def test_guided_and_unguided_evaluations_are_apart(known_ceilings):
-    half = Engaged("guidance_interval", Values(steps=2))
+    half = UsedTechnique("guidance_interval", Values(steps=2))
     made = measured(small_flow(), small_speech.setting(6).with_technique(half))
     guided, unguided = made.phases[1:3]
     assert (guided.forwards, unguided.forwards) == (2, 4)
@@ -179,7 +179,7 @@ def test_a_masked_model_is_taken_apart(known_ceilings, tmp_path):
 
 def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
-    half = Engaged("guidance_interval", Values(steps=2))
+    half = UsedTechnique("guidance_interval", Values(steps=2))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
     target = RooflineTarget(model, utterance, setting.with_technique(half))
     made = measure_roofline(target, SilentObserver(), rounds=1)
@@ -191,7 +191,7 @@ def test_guided_steps_of_a_masked_model_are_apart(known_ceilings, tmp_path):
 
 def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
-    kept = setting.with_technique(Engaged("frozen_prefix", Values(every=3)))
+    kept = setting.with_technique(UsedTechnique("frozen_prefix", Values(every=3)))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
     made = measure_roofline(RooflineTarget(model, utterance, kept), SilentObserver(), rounds=1)
     whole, short = made.phases[1:3]
@@ -214,14 +214,14 @@ def test_steps_that_keep_the_text_are_apart_and_cost_less(known_ceilings, tmp_pa
 def test_steps_that_reuse_layers_are_apart_and_cost_less(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path, layers=4)
     knobs = Values(every=3, ends=1)
-    reused = setting.with_technique(Engaged("layer_reuse", knobs))
+    reused = setting.with_technique(UsedTechnique("layer_reuse", knobs))
     utterance = Utterance(OMNIVOICE_TEXT, voice("", "OmniVoice"))
     made = measure_roofline(RooflineTarget(model, utterance, reused), SilentObserver(), rounds=1)
     whole, short = made.phases[1:3]
     assert (whole.title, short.title) == ("Steps", "Steps, layers reused")
     assert (whole.forwards, short.forwards) == (2, 4), "the first and the fourth of six"
     assert len(short.layer_launches) == 2 < len(whole.layer_launches) == model.info.layers
-    strided = reused.with_technique(Engaged("guidance_stride", Values(every=2)))
+    strided = reused.with_technique(UsedTechnique("guidance_stride", Values(every=2)))
     made = measure_roofline(RooflineTarget(model, utterance, strided), SilentObserver(), rounds=1)
     # Both branches at steps 0, 2 and 4, all layers at 0 and 3, and at 4, for which 3 found nothing of the other branch.
     assert {phase.title: phase.forwards for phase in made.phases[1:-1]} == {
@@ -236,7 +236,7 @@ def test_blocks_say_which_of_them_was_measured(known_ceilings, tmp_path):
     model, setting = masked_model(tmp_path)
     knobs = Values(block=16, first_block=16, first_steps=2, later_steps=4, look_ahead=16)
     utterance = Utterance(" ".join([OMNIVOICE_TEXT] * 3), voice("", "OmniVoice"))
-    blocks = setting.with_technique(Engaged("blockwise", knobs)).with_technique(Engaged("frozen_prefix"))
+    blocks = setting.with_technique(UsedTechnique("blockwise", knobs)).with_technique(UsedTechnique("frozen_prefix"))
     made = measure_roofline(RooflineTarget(model, utterance, blocks), SilentObserver(), rounds=1)
     count = len(model.internals(utterance.text, utterance.voice, blocks).blocks)
     steps = 2 + 4 * (count - 1)

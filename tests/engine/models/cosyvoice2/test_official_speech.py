@@ -23,7 +23,7 @@ from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.files.checkpoints import fingerprint
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from tests.engine.models.cosyvoice2.small_release import CODES, QWEN2, language_weights, write_release
 
 MODEL = "CosyVoice2-0.5B"
@@ -189,11 +189,11 @@ def test_drafts_and_students_of_the_release_are_used(folder: Path, voice: Voice,
     model = load_model(MODEL, folder=str(root), device="cpu")
     assert len(model.info.drafts) == len(model.info.students) == 1
     plain = speak(model, voice, "Go on.")
-    speculative = Engaged("speculative", Values(tolerance=0.0))
+    speculative = UsedTechnique("speculative", Values(tolerance=0.0))
     drafted = speak(model, voice, "Go on.", setting().with_technique(speculative))
     assert drafted.measurements.tokens > 0
     assert any(cycle.drafted for cycle in drafted.trace.decoding.cycles)
-    pruned = speak(model, voice, "Go on.", setting().with_technique(Engaged("spade", Values(depth=2))))
+    pruned = speak(model, voice, "Go on.", setting().with_technique(UsedTechnique("spade", Values(depth=2))))
     assert pruned.measurements.ops_ratio < plain.measurements.ops_ratio
 
 

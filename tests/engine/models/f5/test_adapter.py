@@ -19,7 +19,7 @@ from engine.models.base import SpeechModel, Synthesis, Utterance, Voice
 from engine.models.catalogue import entry, voice, voices
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.techniques.ditreducio.observing import Recorder
@@ -51,7 +51,7 @@ def skipping(model: SpeechModel, of: Setting, action: SkipAction = SkipAction.TS
     plain = (SkipAction.NONE,) * len(row)
     rows = tuple(row if layer > 3 else plain for layer in range(model.info.layers))
     table = StrategyTable(model.compatibility(of), rows)
-    return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
+    return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def speak(model: SpeechModel, text: str, of: Setting, *tables: StrategyTable, who: Voice | None = None, observer=None):
@@ -103,8 +103,8 @@ def test_skipping_changes_the_audio_but_not_its_length(model: SpeechModel, actio
 def test_a_table_that_skips_nothing_changes_nothing(model: SpeechModel) -> None:
     _, baseline = speak(model, SENTENCE, setting())
     table = StrategyTable.computing(model.compatibility(setting()), model.info.layers)
-    engaged = setting().with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint))
-    assert np.array_equal(speak(model, SENTENCE, engaged, table)[1].samples, baseline.samples)
+    used = setting().with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint))
+    assert np.array_equal(speak(model, SENTENCE, used, table)[1].samples, baseline.samples)
 
 
 @pytest.mark.parametrize(
@@ -117,22 +117,22 @@ def test_a_table_that_skips_nothing_changes_nothing(model: SpeechModel) -> None:
     ],
 )
 def test_a_table_of_another_grid_is_refused(model: SpeechModel, change: dict, words: str) -> None:
-    engaged, table = skipping(model, setting())
-    other = replace(engaged, options=engaged.options.replace(**change))
+    used, table = skipping(model, setting())
+    other = replace(used, options=used.options.replace(**change))
     with pytest.raises(ProfileError, match=words):
         speak(model, SENTENCE, other, table)
 
 
-def test_an_engaged_technique_without_its_table_is_refused(model: SpeechModel) -> None:
-    engaged, _ = skipping(model, setting())
+def test_an_used_technique_without_its_table_is_refused(model: SpeechModel) -> None:
+    used, _ = skipping(model, setting())
     with pytest.raises(SettingError, match="calibrate first"):
-        speak(model, SENTENCE, engaged)
+        speak(model, SENTENCE, used)
 
 
 def test_midpoint_and_ditreducio_exclude_each_other(model: SpeechModel) -> None:
-    engaged, table = skipping(model, setting())
+    used, table = skipping(model, setting())
     with pytest.raises(SettingError, match="Euler"):
-        speak(model, SENTENCE, replace(engaged, options=engaged.options.replace(solver="midpoint")), table)
+        speak(model, SENTENCE, replace(used, options=used.options.replace(solver="midpoint")), table)
     with pytest.raises(SettingError, match="Euler"):
         calibrate_model(model, [Utterance(SENTENCE, voice())], setting(solver="midpoint"), Recorder())
 
@@ -156,20 +156,20 @@ def test_quick_start_shortens_the_first_passage_only(model: SpeechModel) -> None
 
 
 @pytest.mark.slow
-def test_calibration_gives_a_table_that_engages(model: SpeechModel) -> None:
-    of = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3)))
+def test_calibration_gives_a_table_that_uses(model: SpeechModel) -> None:
+    of = setting().with_technique(UsedTechnique("ditreducio", Values(threshold=0.3)))
     recorder = Recorder()
     record = calibrate_model(model, [Utterance(SENTENCE, voice())], of, recorder)
     assert record.table.count(SkipAction.NONE) < record.table.layers * record.table.steps
     assert [(one.text, one.voice) for one in record.sentences] == [(SENTENCE, voice().id)] and record.seed == 7
     assert tuple(recorder.trials) == record.trials
-    engaged = setting().with_technique(Engaged("ditreducio", Values(threshold=0.3), record.table.fingerprint))
-    assert speak(model, SENTENCE, engaged, record.table)[1].measurements.ops_ratio < 1
+    used = setting().with_technique(UsedTechnique("ditreducio", Values(threshold=0.3), record.table.fingerprint))
+    assert speak(model, SENTENCE, used, record.table)[1].measurements.ops_ratio < 1
 
 
 def test_captured_attention_is_attention(model: SpeechModel) -> None:
-    engaged, table = skipping(model, setting())
-    capture = model.capture_attention(SENTENCE, voice(), engaged, (table,), 5, 3, Recorder())
+    used, table = skipping(model, setting())
+    capture = model.capture_attention(SENTENCE, voice(), used, (table,), 5, 3, Recorder())
     assert capture.maps.shape[0] == 2
     assert capture.maps.shape[1] == capture.maps.shape[2] <= 512
     assert np.allclose(capture.maps.sum(-1), 1, atol=1e-4)

@@ -13,7 +13,7 @@ from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.flow import euler_steps, sampling_grid
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import resolve
 from engine.techniques.error_curve import ErrorCurve, measuring
 from tests.engine import small_speech
@@ -27,8 +27,8 @@ def model() -> F5Speech:
     return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
 
 
-def engaging(name: str, **knobs: object) -> Setting:
-    return setting(STEPS).with_technique(Engaged(name, Values(knobs)))
+def using(name: str, **knobs: object) -> Setting:
+    return setting(STEPS).with_technique(UsedTechnique(name, Values(knobs)))
 
 
 def speak(model: F5Speech, of: Setting) -> Synthesis:
@@ -43,7 +43,7 @@ def curves(model: F5Speech) -> list[ErrorCurve]:
 
 def test_guidance_ends_after_its_steps(model: F5Speech) -> None:
     """Against a loop that guides by hand."""
-    of = engaging("guidance_interval", steps=2)
+    of = using("guidance_interval", steps=2)
     times = sampling_grid(STEPS, "uniform")
     follow = euler_steps(times)
     runs = {}
@@ -78,7 +78,7 @@ def test_guidance_ends_after_its_steps(model: F5Speech) -> None:
 @pytest.mark.parametrize("name", ["error_curve", "first_block"])
 def test_caches_skip_and_say_where(model: F5Speech, name: str) -> None:
     plain = speak(model, setting(STEPS))
-    nothing, much = speak(model, engaging(name, threshold=0.0)), speak(model, engaging(name, threshold=20.0))
+    nothing, much = speak(model, using(name, threshold=0.0)), speak(model, using(name, threshold=20.0))
     assert plain.trace.computed == nothing.trace.computed == ((1.0,) * STEPS,)
     assert nothing.measurements.ops_ratio == 1
     assert torch.allclose(torch.from_numpy(plain.samples), torch.from_numpy(nothing.samples), atol=1e-5)
@@ -88,11 +88,11 @@ def test_caches_skip_and_say_where(model: F5Speech, name: str) -> None:
 
 
 def test_the_curve_is_measured_before_the_clock_and_once_for_each_voice(model: F5Speech) -> None:
-    of = engaging("error_curve", threshold=0.5)
+    of = using("error_curve", threshold=0.5)
     speak(model, of)
     (curve,) = curves(model)
     assert len(curve.attention) == len(curve.feed_forward) == STEPS
-    speak(model, of.with_technique(Engaged("error_curve", Values(threshold=0.1))))
+    speak(model, of.with_technique(UsedTechnique("error_curve", Values(threshold=0.1))))
     assert curves(model) == [curve], "thresholds share it"
     attention, feed_forward = curve.schedule(0.5)
     counts = model._operations(PROMPT_FRAMES + 12, resolve(model.info, of).options)
@@ -115,19 +115,19 @@ def test_measuring_a_curve_can_be_cancelled(model: F5Speech) -> None:
             raise Cancelled
 
     with pytest.raises(Cancelled):
-        model.make_ready(engaging("error_curve", threshold=0.5), Stop(), VOICE)
+        model.make_ready(using("error_curve", threshold=0.5), Stop(), VOICE)
     assert not curves(model)
 
 
 def test_rivals_combine_where_they_may(model: F5Speech) -> None:
-    of = engaging("guidance_interval", steps=2).with_technique(Engaged("error_curve", Values(threshold=20.0)))
+    of = using("guidance_interval", steps=2).with_technique(UsedTechnique("error_curve", Values(threshold=20.0)))
     (shares,) = speak(model, of).trace.computed
     assert shares[0] == 1 and shares[1] < 1 and 0.4 < shares[2] < 1, "other branches have nothing to reuse"
     assert all(one < shares[2] for one in shares[3:])
 
 
 def test_attention_is_looked_at_in_the_branches_that_run(model: F5Speech) -> None:
-    of = engaging("guidance_interval", steps=2)
+    of = using("guidance_interval", steps=2)
     for step, branches in ((1, 2), (2, 1)):
         capture = model.capture_attention(TEXT, VOICE, of, (), 1, step, SilentObserver())
         assert capture.maps.shape[0] == branches

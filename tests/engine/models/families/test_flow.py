@@ -1,4 +1,4 @@
-"""Techniques engaged together on a real model of a few thousand weights: what really runs is what was asked for."""
+"""Techniques used together on a real model of a few thousand weights: what really runs is what was asked for."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.sampling.flow import sampling_grid
 from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine import small_speech
 from tests.engine.small_speech import LAYERS, VOICE, make_backbone, save_cfg_free, setting
 
-FREE = Engaged("guidance_free", Values(weight=0.5))
-PRUNED = Engaged("steps", Values(steps=7))
-NARROW = Engaged("precision", Values(precision="bfloat16"))
+FREE = UsedTechnique("guidance_free", Values(weight=0.5))
+PRUNED = UsedTechnique("steps", Values(steps=7))
+NARROW = UsedTechnique("precision", Values(precision="bfloat16"))
 TEXT = "One. Two."
 
 
@@ -71,7 +71,7 @@ def plain(**options: object) -> Setting:
     return setting(**{"steps": 32, "spacing": "epss", "sway": -1.0, "guidance": 2.0, **options})
 
 
-def engaging(of: Setting, *entries: Engaged) -> Setting:
+def using(of: Setting, *entries: UsedTechnique) -> Setting:
     for one in entries:
         of = of.with_technique(one)
     return of
@@ -82,7 +82,7 @@ def with_table(model: F5Speech, of: Setting) -> tuple[Setting, StrategyTable]:
     compatibility = model.compatibility(of)
     row = tuple(SkipAction.TS if step % 2 else SkipAction.NONE for step in range(compatibility.steps))
     table = StrategyTable(compatibility, ((SkipAction.NONE,) * compatibility.steps, *(row,) * (LAYERS - 1)))
-    return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
+    return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 def speak(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
@@ -90,8 +90,8 @@ def speak(model: F5Speech, of: Setting, *tables: StrategyTable) -> Synthesis:
     return run_to_completion(model.synthesise(TEXT, VOICE, of, tables, SilentObserver()))
 
 
-def test_everything_engages_together(model: F5Speech, seen: Seen) -> None:
-    of, table = with_table(model, engaging(plain(), FREE, PRUNED, NARROW))
+def test_everything_uses_together(model: F5Speech, seen: Seen) -> None:
+    of, table = with_table(model, using(plain(), FREE, PRUNED, NARROW))
     model.make_ready(of, SilentObserver())
     seen.times.clear()
     seen.evaluations.clear()
@@ -108,7 +108,7 @@ def test_everything_engages_together(model: F5Speech, seen: Seen) -> None:
 
 
 def test_the_weights_that_run_are_those_that_were_trained(model: F5Speech, seen: Seen) -> None:
-    speak(model, engaging(plain(steps=2), FREE))
+    speak(model, using(plain(steps=2), FREE))
     trained, own = make_backbone(2), make_backbone(1)
     used = seen.backbones[-1]
     assert torch.equal(used.proj_out.weight, trained.proj_out.weight)
@@ -117,10 +117,10 @@ def test_the_weights_that_run_are_those_that_were_trained(model: F5Speech, seen:
 
 
 def test_each_technique_alone_changes_what_it_says(model: F5Speech, seen: Seen) -> None:
-    def ran(*entries: Engaged) -> list[tuple[int, int, bool, torch.dtype]]:
-        model.make_ready(engaging(plain(steps=3), *entries), SilentObserver())
+    def ran(*entries: UsedTechnique) -> list[tuple[int, int, bool, torch.dtype]]:
+        model.make_ready(using(plain(steps=3), *entries), SilentObserver())
         seen.evaluations.clear()
-        run_to_completion(model.synthesise("One.", VOICE, engaging(plain(steps=3), *entries), (), SilentObserver()))
+        run_to_completion(model.synthesise("One.", VOICE, using(plain(steps=3), *entries), (), SilentObserver()))
         return seen.evaluations
 
     assert ran() == [(step, 2, False, torch.float32) for step in range(3)]
@@ -129,10 +129,10 @@ def test_each_technique_alone_changes_what_it_says(model: F5Speech, seen: Seen) 
     assert ran(PRUNED) == [(step, 2, False, torch.float32) for step in range(7)]
 
 
-def test_the_baseline_is_not_touched_by_what_was_engaged_before(model: F5Speech) -> None:
+def test_the_baseline_is_not_touched_by_what_was_used_before(model: F5Speech) -> None:
     before = speak(model, plain(steps=4)).samples
-    narrow = speak(model, engaging(plain(steps=4), NARROW)).samples
-    free = speak(model, engaging(plain(steps=4), FREE)).samples
+    narrow = speak(model, using(plain(steps=4), NARROW)).samples
+    free = speak(model, using(plain(steps=4), FREE)).samples
     assert np.array_equal(speak(model, plain(steps=4)).samples, before)
     assert not np.array_equal(narrow, before)
     assert not np.array_equal(free, before)
@@ -140,7 +140,7 @@ def test_the_baseline_is_not_touched_by_what_was_engaged_before(model: F5Speech)
 
 
 def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, seen: Seen, tmp_path: Path) -> None:
-    of = engaging(plain(steps=1), FREE)
+    of = using(plain(steps=1), FREE)
     speak(model, of)
     prepared = seen.backbones[-1]
     speak(model, of)
@@ -149,7 +149,7 @@ def test_what_was_prepared_is_kept_but_not_without_bound(model: F5Speech, seen: 
         save_cfg_free(tmp_path / f"{number}.safetensors", 0.6 + number / 20)
     again = small_speech.load("small", str(tmp_path), "", "cpu", lambda text: None, lambda: None)
     for number in range(5):
-        speak(again, engaging(plain(steps=1), Engaged("guidance_free", Values(weight=0.6 + number / 20))))
+        speak(again, using(plain(steps=1), UsedTechnique("guidance_free", Values(weight=0.6 + number / 20))))
     assert len(again._backbones) == 4
 
 
@@ -160,19 +160,19 @@ def test_calibration_is_for_what_runs(model: F5Speech) -> None:
         def similarities(self, similarities: np.ndarray) -> None:
             self.steps = similarities.shape[1]
 
-    of = engaging(plain(), FREE, PRUNED, NARROW, Engaged("ditreducio", Values(threshold=0.5)))
+    of = using(plain(), FREE, PRUNED, NARROW, UsedTechnique("ditreducio", Values(threshold=0.5)))
     observer = Trials()
     record = calibrate_model(model, [Utterance("One.", VOICE)], of, observer)
     assert observer.steps == record.table.steps == 7
     assert record.table.compatibility == model.compatibility(of)
     assert record.table.compatibility.fingerprint == model.info.weight_sets[0].fingerprint
     assert record.table.count(SkipAction.BS) == 0, "one branch has none to skip"
-    engaged = of.with_technique(Engaged("ditreducio", Values(threshold=0.5), record.table.fingerprint))
-    assert speak(model, engaged, record.table).measurements.ops_ratio < 7 / 64
+    used = of.with_technique(UsedTechnique("ditreducio", Values(threshold=0.5), record.table.fingerprint))
+    assert speak(model, used, record.table).measurements.ops_ratio < 7 / 64
 
 
 def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
-    of = engaging(plain(), FREE, PRUNED, NARROW)
+    of = using(plain(), FREE, PRUNED, NARROW)
     capture = model.capture_attention(TEXT, VOICE, of, (), 1, 6, SilentObserver())
     assert capture.maps.shape[0] == 1
     assert capture.maps.dtype == np.float32
@@ -183,25 +183,25 @@ def test_attention_is_captured_in_what_runs(model: F5Speech) -> None:
 def test_takes_say_what_they_are_not(model: F5Speech) -> None:
     assert speak(model, plain(steps=1)).notes == ("Read by the test.",)
     assert "trained to speak without guidance are another matter" in speak(model, plain(steps=1, guidance=0.0)).notes[0]
-    nine = engaging(plain(), Engaged("steps", Values(steps=9)))
+    nine = using(plain(), UsedTechnique("steps", Values(steps=9)))
     assert "evenly spaced" in speak(model, nine).notes[0]
 
 
 def test_weights_that_vanished_are_named(model: F5Speech, tmp_path: Path) -> None:
     (tmp_path / "half.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"half\.safetensors is missing"):
-        speak(model, engaging(plain(steps=1), FREE))
+        speak(model, using(plain(steps=1), FREE))
 
 
 def test_weights_that_have_come_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
     model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
     with pytest.raises(SettingError, match="none yet"):
-        speak(model, engaging(plain(steps=1), FREE))
+        speak(model, using(plain(steps=1), FREE))
     place = tmp_path / "models" / "small" / "cfg_free"
     place.mkdir(parents=True)
     save_cfg_free(place / "trained.safetensors", 0.5)
     info = model.look_for_weights()
     assert [one.weight for one in info.weight_sets] == [0.5]
     assert model.info is info
-    assert speak(model, engaging(plain(steps=1, guidance=1.0), FREE)).notes == ("Read by the test.",)
+    assert speak(model, using(plain(steps=1, guidance=1.0), FREE)).notes == ("Read by the test.",)

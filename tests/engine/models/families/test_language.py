@@ -19,7 +19,7 @@ from engine.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmM
 from engine.models.minis.natural.layout import HOP
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import problem
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
@@ -200,7 +200,7 @@ def _expected(model: LmMiniSpeech, text: str) -> list[int]:
 def test_what_only_flow_models_have_is_refused(model: LmMiniSpeech) -> None:
     with pytest.raises(SettingError, match="Calibrating is for models that go from noise to speech"):
         flow_model(model, "Calibrating")
-    assert "is not for models like" in problem(model.info, setting(Engaged("ditreducio")))
+    assert "is not for models like" in problem(model.info, setting(UsedTechnique("ditreducio")))
 
 
 def test_a_draft_hears_the_end_of_the_recording(model: LmMiniSpeech) -> None:

@@ -1,4 +1,4 @@
-"""Drafts and students of a speech language model, and its own layers pruned: found, refused, engaged."""
+"""Drafts and students of a speech language model, and its own layers pruned: found, refused, used."""
 
 from __future__ import annotations
 
@@ -244,8 +244,8 @@ def test_few_networks_are_kept(model: LmMiniSpeech) -> None:
 def test_a_profile_names_what_was_trained(model: LmMiniSpeech) -> None:
     chosen = setting(drafted(), shallow(depth=2))
     profile = Profile.of(chosen, model.info)
-    assert profile.setting.engaged(speculative.NAME).artefact == model.info.drafts[0].fingerprint
-    assert profile.setting.engaged(spade.NAME).artefact in {one.fingerprint for one in model.info.students}
+    assert profile.setting.technique(speculative.NAME).artefact == model.info.drafts[0].fingerprint
+    assert profile.setting.technique(spade.NAME).artefact in {one.fingerprint for one in model.info.students}
     profile.check(model.info)
     pruned = Profile.of(setting(shallow(depth=2, recovery="none")), model.info)
-    assert pruned.setting.engaged(spade.NAME).artefact == ""
+    assert pruned.setting.technique(spade.NAME).artefact == ""

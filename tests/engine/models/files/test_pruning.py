@@ -8,7 +8,7 @@ import torch
 from engine.errors import SettingError
 from engine.models.files.pruning import layer_of, pruned, require_layers
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import knobs_of, spade, technique
 
 
@@ -40,16 +40,16 @@ def test_layers_that_cannot_be_kept_are_refused(retained: tuple[int, ...]) -> No
 
 
 def test_layers_by_hand_are_put_in_order() -> None:
-    assert knobs_of(Engaged(spade.NAME, Values(layers=" 5, 0,11,5")))["layers"] == "0,5,11"
-    assert knobs_of(Engaged(spade.NAME))["layers"] == ""
+    assert knobs_of(UsedTechnique(spade.NAME, Values(layers=" 5, 0,11,5")))["layers"] == "0,5,11"
+    assert knobs_of(UsedTechnique(spade.NAME))["layers"] == ""
     assert "3 layers, selected by hand, pruned only" in technique(spade.NAME).describe(
-        knobs_of(Engaged(spade.NAME, Values(layers="0,5,11", recovery=spade.NONE)))
+        knobs_of(UsedTechnique(spade.NAME, Values(layers="0,5,11", recovery=spade.NONE)))
     )
-    alone = knobs_of(Engaged(spade.NAME, Values(depth=1)))
+    alone = knobs_of(UsedTechnique(spade.NAME, Values(depth=1)))
     assert technique(spade.NAME).describe(alone) == "1 layer, the most important one, recovered"
 
 
 @pytest.mark.parametrize("layers", ["zero", "1.5", "-1", "0;1"])
 def test_what_lists_no_layers_is_refused(layers: str) -> None:
     with pytest.raises(SettingError, match="separated by commas"):
-        knobs_of(Engaged(spade.NAME, Values(layers=layers)))
+        knobs_of(UsedTechnique(spade.NAME, Values(layers=layers)))

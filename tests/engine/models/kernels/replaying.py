@@ -15,7 +15,7 @@ from engine.models import load_model
 from engine.models.kernels.graphs import GraphCache
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
 
@@ -47,8 +47,8 @@ class Told(SilentObserver):
         self.lines.append(text)
 
 
-def graphs(**knobs: object) -> Engaged:
-    return Engaged("graphs", Values({"bucket": 64, "most": 8} | knobs))
+def graphs(**knobs: object) -> UsedTechnique:
+    return UsedTechnique("graphs", Values({"bucket": 64, "most": 8} | knobs))
 
 
 def flow(record: Callable, variant: str = "") -> small_speech.F5Speech:

@@ -22,13 +22,13 @@ from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import conflict, problem
 from tests.engine import small_speech, speaking
 from tests.engine.models.omnivoice import small_release
 from tests.engine.small_language import write_model
 
-COMPILED = Engaged("compilation", Values(mode="default"))
+COMPILED = UsedTechnique("compilation", Values(mode="default"))
 needs_compiler = pytest.mark.skipif(device.compiler() is None, reason="there is no C++ compiler")
 
 
@@ -195,5 +195,7 @@ def test_language_models_say_why_they_are_not_compiled(tmp_path: Path) -> None:
 
 
 def test_whole_numbers_are_not_compiled() -> None:
-    setting = Setting("f5-mini").with_technique(Engaged("precision", Values(precision="int8"))).with_technique(COMPILED)
+    setting = (
+        Setting("f5-mini").with_technique(UsedTechnique("precision", Values(precision="int8"))).with_technique(COMPILED)
+    )
     assert "cannot be compiled" in conflict(setting, "compilation")

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.models.base import run_to_completion
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from tests.engine import small_speech
 from tests.engine.models.kernels.replaying import Again, Told, flow, graphs
 
@@ -71,7 +71,7 @@ def test_passages_share_recordings():
 
 def test_guided_and_unguided_evaluations_have_recordings_of_their_own():
     record = Again()
-    interval = Engaged("guidance_interval", Values(steps=2))
+    interval = UsedTechnique("guidance_interval", Values(steps=2))
     plain = small_speech.setting(5).with_technique(interval)
     expected = spoken(flow(record), plain)
     found = spoken(flow(record), plain.with_technique(graphs()))
@@ -91,7 +91,7 @@ def test_a_failed_recording_falls_back():
 
 def test_half_precision_is_recorded_too():
     record = Again()
-    half = Engaged("precision", Values(precision="bfloat16"))
+    half = UsedTechnique("precision", Values(precision="bfloat16"))
     plain = small_speech.setting(3).with_technique(half)
     expected = spoken(flow(record), plain)
     found = spoken(flow(record), plain.with_technique(graphs(bucket=1)))

@@ -18,7 +18,7 @@ from engine.models.catalogue import voice
 from engine.models.kernels.graphs import GraphCache, record_cuda
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import conflict, problem
 from engine.techniques.graphs import Graphing
 from tests.engine import small_speech, speaking
@@ -180,12 +180,12 @@ def test_a_device_without_graphs_is_refused():
 @pytest.mark.parametrize("name", ["ditreducio", "error_curve", "first_block"])
 @pytest.mark.parametrize("other", ["graphs", "compilation"])
 def test_partial_evaluations_are_not_recorded(name, other):
-    setting = Setting("f5-mini").with_technique(Engaged(name)).with_technique(Engaged(other))
+    setting = Setting("f5-mini").with_technique(UsedTechnique(name)).with_technique(UsedTechnique(other))
     assert "another part of every evaluation" in conflict(setting, other)
 
 
 def test_graphs_and_compiling_exclude_each_other():
-    setting = Setting("f5-mini").with_technique(graphs()).with_technique(Engaged("compilation"))
+    setting = Setting("f5-mini").with_technique(graphs()).with_technique(UsedTechnique("compilation"))
     assert "do without one of the two" in conflict(setting, "graphs")
 
 

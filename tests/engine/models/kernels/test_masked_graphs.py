@@ -15,7 +15,7 @@ from engine.setting.setting import Setting
 from tests.engine.models.kernels.replaying import Again, graphs, masked
 from tests.engine.models.omnivoice import small_release
 
-BLOCKS = small_release.engaged(
+BLOCKS = small_release.used(
     "blockwise", block=16, first_block=16, first_steps=2, later_steps=3, adaptive=False, look_ahead=16, text_every=1
 )
 
@@ -29,8 +29,8 @@ def say(model, chosen: Setting, text: str = small_release.TEXT):
     "techniques",
     [
         (),
-        (small_release.engaged("guidance_interval", steps=2),),
-        (small_release.engaged("guidance_stride"),),
+        (small_release.used("guidance_interval", steps=2),),
+        (small_release.used("guidance_stride"),),
         (BLOCKS,),
         (replace(BLOCKS, knobs=BLOCKS.knobs.replace(look_ahead=0)),),
     ],

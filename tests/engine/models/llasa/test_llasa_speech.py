@@ -26,7 +26,7 @@ from engine.models.llasa.windows import Window
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.tokens import Nucleus, TokenSampler
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from tests.engine.models.llasa.small_release import (
     CODES,
     student_tensors,
@@ -288,9 +288,11 @@ def test_drafts_and_students_of_this_checkpoint_are_found_and_used(tmp_path: Pat
     model = load_model(MODEL, folder=str(place), device="cpu")
     assert len(model.info.drafts) == len(model.info.students) == len(model.info.foreign) == 1
     plain = setting(temperature=0.0)
-    speculative = plain.with_technique(Engaged("speculative", Values(tolerance=0.0, draft_length=3, adaptive=False)))
+    speculative = plain.with_technique(
+        UsedTechnique("speculative", Values(tolerance=0.0, draft_length=3, adaptive=False))
+    )
     alone, drafted = speak(model, of=plain), speak(model, of=speculative)
     assert tokens_of(drafted) == tokens_of(alone) and len(set(tokens_of(alone))) > 1
     assert any(cycle.drafted for cycle in drafted.trace.decoding.passages[0])
-    shallow = speak(model, of=plain.with_technique(Engaged("spade", Values(depth=2))))
+    shallow = speak(model, of=plain.with_technique(UsedTechnique("spade", Values(depth=2))))
     assert tokens_of(shallow) != tokens_of(alone) and shallow.measurements.ops_ratio < 1

@@ -25,7 +25,7 @@ from engine.models.minis.natural.grouped import GROUP, GROUP_HOP, MARGIN
 from engine.models.minis.natural.layout import HOP
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES, defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio, resolve, technique
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.table import StrategyTable
@@ -75,7 +75,7 @@ def skipping(model: MegaSpeech, of: Setting, action: SkipAction) -> tuple[Settin
     """A setting in which every other step of the upper layers takes ``action``."""
     row = tuple(action if step % 2 else SkipAction.NONE for step in range(STEPS))
     table = StrategyTable(model.compatibility(of), ((SkipAction.NONE,) * STEPS, *[row] * (LAYERS - 1)))
-    return of.with_technique(Engaged("ditreducio", NO_VALUES, table.fingerprint)), table
+    return of.with_technique(UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)), table
 
 
 # --- Speaking ---------------------------------------------------------------------------------------------------------
@@ -168,9 +168,9 @@ def test_a_synthesis_can_be_cancelled_at_any_step(model: MegaSpeech) -> None:
 def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, action: SkipAction) -> None:
     _, baseline = speak(model)
     computing = StrategyTable.computing(model.compatibility(setting()), LAYERS)
-    engaged = Engaged("ditreducio", NO_VALUES, computing.fingerprint)
+    used = UsedTechnique("ditreducio", NO_VALUES, computing.fingerprint)
     # Its noise is replayed: a table that skips nothing gives the very samples of the baseline.
-    _, same = speak(model, of=setting().with_technique(engaged), tables=(computing,))
+    _, same = speak(model, of=setting().with_technique(used), tables=(computing,))
     np.testing.assert_allclose(same.samples, baseline.samples, atol=1e-5)
 
     of, table = skipping(model, setting(), action)
@@ -186,13 +186,15 @@ def test_an_accelerated_take_differs_by_the_technique_only(model: MegaSpeech, ac
 
 
 def test_calibration_follows_the_sampler_and_its_table_speaks(model: MegaSpeech) -> None:
-    of = setting().with_technique(Engaged("ditreducio", defaults(ditreducio.TECHNIQUE.knobs).replace(threshold=0.5)))
+    of = setting().with_technique(
+        UsedTechnique("ditreducio", defaults(ditreducio.TECHNIQUE.knobs).replace(threshold=0.5))
+    )
     record = calibrate_model(model, (Utterance(SENTENCE, voice("", MINI)),), of, Recorder())
     assert (record.table.layers, record.table.steps) == (LAYERS, STEPS)
     assert record.table.skipped_share > 0
     assert set(record.table.compatibility.sampling) >= {"intelligibility", "similarity", "overshoot", "steps"}
-    engaged = setting().with_technique(Engaged("ditreducio", NO_VALUES, record.table.fingerprint))
-    _, said = speak(model, of=engaged, tables=(record.table,))
+    used = setting().with_technique(UsedTechnique("ditreducio", NO_VALUES, record.table.fingerprint))
+    _, said = speak(model, of=used, tables=(record.table,))
     assert said.measurements.ops_ratio < 1
 
 
@@ -212,7 +214,7 @@ def test_other_techniques_work_on_three_branches(model: MegaSpeech, name: str, k
     values = defaults(declared.knobs).replace(**knobs)
     if name == "precision" and values["precision"] not in model.info.precisions:
         pytest.skip(f"this machine offers {', '.join(model.info.precisions)} only")
-    of = setting().with_technique(Engaged(name, values))
+    of = setting().with_technique(UsedTechnique(name, values))
     _, baseline = speak(model)
     _, accelerated = speak(model, of=of)
     assert accelerated.samples.shape == baseline.samples.shape
@@ -224,7 +226,7 @@ def test_other_techniques_work_on_three_branches(model: MegaSpeech, name: str, k
 
 
 def test_cfg_free_weights_are_for_other_models(model: MegaSpeech) -> None:
-    of = setting().with_technique(Engaged("guidance_free", defaults(technique("guidance_free").knobs)))
+    of = setting().with_technique(UsedTechnique("guidance_free", defaults(technique("guidance_free").knobs)))
     with pytest.raises(SettingError, match="guided differently from F5-TTS"):
         speak(model, of=of)
 

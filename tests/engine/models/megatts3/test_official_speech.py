@@ -22,7 +22,7 @@ from engine.models.megatts3.duration_model import DurationModel
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import NO_VALUES
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.engine.models.megatts3.small_grapheme_model import write_folder
 from tests.engine.models.megatts3.small_release import SMALL_DIT, write_release
@@ -120,8 +120,8 @@ def test_three_branches_skip_and_the_noise_is_replayed(model: MegaSpeech, folder
     plain = StrategyTable.computing(model.compatibility(setting()), SMALL_DIT.layers)
 
     def with_table(table: StrategyTable) -> Synthesis:
-        engaged = Engaged("ditreducio", NO_VALUES, table.fingerprint)
-        return speak(model, released, TEXT, setting().with_technique(engaged), table)
+        used = UsedTechnique("ditreducio", NO_VALUES, table.fingerprint)
+        return speak(model, released, TEXT, setting().with_technique(used), table)
 
     np.testing.assert_allclose(with_table(plain).samples, baseline.samples, atol=1e-5)
     skipping = with_table(plain.changed(1, 1, SkipAction.BS).changed(1, 2, SkipAction.TS))

@@ -19,7 +19,7 @@ from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
 from engine.models.omnivoice.adapter import OmniVoiceSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "ar"
 CODES = 64
@@ -74,7 +74,7 @@ def load(root: Path) -> OmniVoiceSpeech:
     return load_model("OmniVoice", folder=str(root), device="cpu")
 
 
-def setting(*techniques: Engaged, seed: int = 0, **options: object) -> Setting:
+def setting(*techniques: UsedTechnique, seed: int = 0, **options: object) -> Setting:
     """Without a voice, in few steps, where nothing else is said."""
     chosen = Setting("OmniVoice", entry("OmniVoice").options_with(**{"clone": False, "steps": 6, **options}), seed=seed)
     for one in techniques:
@@ -82,8 +82,8 @@ def setting(*techniques: Engaged, seed: int = 0, **options: object) -> Setting:
     return chosen
 
 
-def engaged(name: str, **knobs: object) -> Engaged:
-    return Engaged(name, Values(knobs))
+def used(name: str, **knobs: object) -> UsedTechnique:
+    return UsedTechnique(name, Values(knobs))
 
 
 def spoken(

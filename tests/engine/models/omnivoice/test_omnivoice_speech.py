@@ -23,10 +23,10 @@ from engine.models.omnivoice.higgs import WindowedHiggs
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
 from engine.setting.profile import Profile
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.setting.take import DemaskingTrace
 from engine.techniques import problem, resolve, technique
-from tests.engine.models.omnivoice.small_release import LONG, TEXT, engaged, load, setting, spoken, write_release
+from tests.engine.models.omnivoice.small_release import LONG, TEXT, load, setting, spoken, used, write_release
 
 RATE, HOP = 24000, 960
 
@@ -137,7 +137,7 @@ def test_a_voice_is_continued_and_encoded_once(
 
 @pytest.mark.parametrize("ahead", [0, 20])
 def test_blocks_are_heard_as_they_come_and_sound_as_at_once(model: OmniVoiceSpeech, ahead: int) -> None:
-    plan = engaged(
+    plan = used(
         "blockwise",
         block=16,
         first_block=16,
@@ -170,7 +170,7 @@ def test_blocks_are_heard_as_they_come_and_sound_as_at_once(model: OmniVoiceSpee
 
 def test_one_block_in_as_many_steps_is_the_whole_canvas(model: OmniVoiceSpeech) -> None:
     whole = spoken(model, setting())
-    plan = engaged("blockwise", block=250, first_block=250, first_steps=6, later_steps=6, adaptive=False, text_every=1)
+    plan = used("blockwise", block=250, first_block=250, first_steps=6, later_steps=6, adaptive=False, text_every=1)
     blocks = spoken(model, setting(plan))
     first, second = whole.trace.demasking.passages[0], blocks.trace.demasking.passages[0]
     assert np.array_equal(first.codes, second.codes)
@@ -178,7 +178,7 @@ def test_one_block_in_as_many_steps_is_the_whole_canvas(model: OmniVoiceSpeech) 
 
 
 def test_sentences_are_heard_one_after_another(model: OmniVoiceSpeech) -> None:
-    pieces, synthesis = pieces_of(model, LONG, setting(Engaged("sentencewise")))
+    pieces, synthesis = pieces_of(model, LONG, setting(UsedTechnique("sentencewise")))
     assert synthesis.trace.chunk_texts == tuple(f"{one.strip()}." for one in LONG.split(".") if one)
     # Each sentence, and the silence after the last.
     assert len(pieces) == 4
@@ -216,13 +216,13 @@ def test_long_texts_are_cut(model: OmniVoiceSpeech) -> None:
 @pytest.mark.parametrize(
     ("technique", "expected"),
     [
-        (engaged("guidance_interval", steps=2), "bb----"),
-        (engaged("guidance_stride", every=3, between="reuse"), "b==b=="),
-        (engaged("guidance_stride", every=2, between="leave_out"), "b-b-b-"),
+        (used("guidance_interval", steps=2), "bb----"),
+        (used("guidance_stride", every=3, between="reuse"), "b==b=="),
+        (used("guidance_stride", every=2, between="leave_out"), "b-b-b-"),
     ],
 )
 def test_guidance_is_left_out_as_asked(
-    model: OmniVoiceSpeech, technique: Engaged, expected: str, monkeypatch: pytest.MonkeyPatch
+    model: OmniVoiceSpeech, technique: UsedTechnique, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signs = {Guide.BOTH: "b", Guide.REUSED: "=", Guide.ALONE: "-"}
     schedule = resolve(model.info, setting(technique)).guidance
@@ -241,27 +241,27 @@ def test_guidance_is_left_out_as_asked(
 
 
 def test_text_and_reference_are_left_out_as_asked(model: OmniVoiceSpeech) -> None:
-    synthesis = spoken(model, setting(engaged("frozen_prefix", every=3)))
+    synthesis = spoken(model, setting(used("frozen_prefix", every=3)))
     assert synthesis.measurements.ops_ratio < 1
     assert any("not computed at every step" in note for note in synthesis.notes)
-    both = setting(engaged("frozen_prefix"), engaged("blockwise", block=16), engaged("guidance_stride"))
+    both = setting(used("frozen_prefix"), used("blockwise", block=16), used("guidance_stride"))
     assert len(spoken(model, both).samples) > 1000
 
 
 def test_layers_in_the_middle_are_left_out_as_asked(tmp_path: Path) -> None:
     model = load(write_release(tmp_path / "deep", layers=4))
-    synthesis = spoken(model, setting(engaged("layer_reuse", every=3, ends=1)))
+    synthesis = spoken(model, setting(used("layer_reuse", every=3, ends=1)))
     assert synthesis.measurements.ops_ratio < 1
     assert any("middle layers were not computed at every step" in note for note in synthesis.notes)
     with pytest.raises(SettingError, match="has 4 layers, so none is left to reuse where 2 at each"):
-        spoken(model, setting(engaged("layer_reuse", ends=2)))
+        spoken(model, setting(used("layer_reuse", ends=2)))
     with pytest.raises(SettingError, match="do without one of the two"):
-        spoken(model, setting(engaged("layer_reuse", ends=1), engaged("frozen_prefix")))
-    blocks = resolve(model.info, setting(engaged("layer_reuse", ends=1), engaged("blockwise", block=16)))
+        spoken(model, setting(used("layer_reuse", ends=1), used("frozen_prefix")))
+    blocks = resolve(model.info, setting(used("layer_reuse", ends=1), used("blockwise", block=16)))
     assert "layer_reuse" in blocks.run.target
     assert any("computed follows from: Layers reused" in note for note in blocks.notes)
     assert not any("4th step of a block" in note for note in blocks.notes)
-    both = setting(engaged("layer_reuse", ends=1), engaged("blockwise", block=16), engaged("guidance_stride"))
+    both = setting(used("layer_reuse", ends=1), used("blockwise", block=16), used("guidance_stride"))
     assert len(spoken(model, both).samples) > 1000
 
 
@@ -280,23 +280,23 @@ def test_blocks_compute_text_and_reference_at_their_first_step_and_every_nth(
     knobs = {"block": 16, "first_block": 16, "first_steps": 2, "later_steps": 5, "adaptive": False}
     for look_ahead in (0, 16):
         rows.clear()
-        synthesis = spoken(model, setting(engaged("blockwise", **knobs, look_ahead=look_ahead)), LONG)
+        synthesis = spoken(model, setting(used("blockwise", **knobs, look_ahead=look_ahead)), LONG)
         prefix, blocks = rows[0], synthesis.trace.demasking.passages[0].blocks
         assert prefix > 10 and len(blocks) > 2
         steps = [prefix if step % 4 == 0 else 0 for block in blocks for step in range(block.steps)]
         assert rows == steps
         assert any("at the first and every 4th step of a block only" in note for note in synthesis.notes)
-    every = spoken(model, setting(engaged("blockwise", **knobs, text_every=1)), LONG)
+    every = spoken(model, setting(used("blockwise", **knobs, text_every=1)), LONG)
     assert not any("every 4th step" in note for note in every.notes)
     assert every.measurements.ops_ratio > synthesis.measurements.ops_ratio
-    frozen = resolve(model.info, setting(engaged("blockwise"), engaged("frozen_prefix", every=3)))
+    frozen = resolve(model.info, setting(used("blockwise"), used("frozen_prefix", every=3)))
     assert dict(frozen.run.arguments) == {"every": 3}, "the technique for whole canvases decides"
 
 
 def test_graphs_and_compiled_code_compute_text_and_reference_at_every_step(model: OmniVoiceSpeech) -> None:
     info = replace(model.info, lacking=())
     for other in ("graphs", "compilation"):
-        plan = resolve(info, setting(engaged("blockwise"), Engaged(other)))
+        plan = resolve(info, setting(used("blockwise"), UsedTechnique(other)))
         assert plan.run is None
         title = technique(other).title
         assert f"Text and reference were computed at every step: {title} takes whole passes." in plan.notes
@@ -309,7 +309,7 @@ def test_no_guidance_runs_one_branch_and_says_so(model: OmniVoiceSpeech) -> None
 
 
 def test_fewer_steps_leave_the_baseline_its_own(model: OmniVoiceSpeech) -> None:
-    synthesis = spoken(model, setting(engaged("fewer_steps", steps=3)))
+    synthesis = spoken(model, setting(used("fewer_steps", steps=3)))
     assert synthesis.trace.demasking.passages[0].steps == 3
     assert synthesis.measurements.ops_ratio == pytest.approx(0.5)
     assert any("advise 16 steps" in note for note in synthesis.notes)
@@ -317,7 +317,7 @@ def test_fewer_steps_leave_the_baseline_its_own(model: OmniVoiceSpeech) -> None:
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16", "int8"])
 def test_precisions_speak_or_fall_back_and_say_so(model: OmniVoiceSpeech, precision: str) -> None:
-    synthesis = spoken(model, setting(engaged("precision", precision=precision)))
+    synthesis = spoken(model, setting(used("precision", precision=precision)))
     fell_back = any(f"does not gain from {precision}" in note for note in synthesis.notes)
     assert fell_back == (precision not in model.info.precisions)
     assert np.isfinite(synthesis.samples).all()
@@ -339,7 +339,7 @@ def test_the_grid_can_be_heard_at_every_step(model: OmniVoiceSpeech) -> None:
 
 def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:
     observer = Follower()
-    spoken(model, setting(Engaged("sentencewise")), LONG, observer)
+    spoken(model, setting(UsedTechnique("sentencewise")), LONG, observer)
     done = [one.steps_done for one in observer.reports]
     assert done == list(range(1, 19))
     assert observer.reports[-1].steps_in_all == 18
@@ -352,7 +352,7 @@ def test_progress_and_cancelling_between_steps(model: OmniVoiceSpeech) -> None:
 
 def test_progress_of_blocks_reaches_the_end(model: OmniVoiceSpeech) -> None:
     observer = Follower()
-    plan = engaged("blockwise", block=16, first_block=16, first_steps=2, later_steps=4, adaptive=True)
+    plan = used("blockwise", block=16, first_block=16, first_steps=2, later_steps=4, adaptive=True)
     spoken(model, setting(plan), LONG, observer)
     done = [one.steps_done for one in observer.reports]
     assert done == sorted(done)
@@ -470,12 +470,12 @@ def test_damaged_releases_are_named(root: Path, tmp_path: Path, harm: Callable, 
 
 
 def test_a_setting_is_exported_and_read_again(model: OmniVoiceSpeech) -> None:
-    chosen = setting(engaged("blockwise", block=24), engaged("fewer_steps", steps=8), instruct="female")
+    chosen = setting(used("blockwise", block=24), used("fewer_steps", steps=8), instruct="female")
     profile = Profile.of(chosen, model.info)
     read = Profile.from_json(json.loads(json.dumps(profile.to_json())))
     assert read == profile
     read.check(model.info)
-    assert read.setting.engaged("blockwise").knobs["first_steps"] == 4
+    assert read.setting.technique("blockwise").knobs["first_steps"] == 4
     assert read.setting.options["instruct"] == "female"
 
 
@@ -483,5 +483,5 @@ def test_what_only_other_families_have_is_refused(model: OmniVoiceSpeech) -> Non
     with pytest.raises(SettingError, match=r"Calibrating is for models that go from .* fills in masked"):
         flow_model(model, "Calibrating")
     for name in ("ditreducio", "speculative", "spade", "steps", "error_curve"):
-        assert "is not for models like OmniVoice" in problem(model.info, setting(Engaged(name)))
-    assert problem(model.info, setting(Engaged("blockwise"), Engaged("guidance_interval"))) is None
+        assert "is not for models like OmniVoice" in problem(model.info, setting(UsedTechnique(name)))
+    assert problem(model.info, setting(UsedTechnique("blockwise"), UsedTechnique("guidance_interval"))) is None

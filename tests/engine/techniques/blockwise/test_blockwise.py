@@ -24,7 +24,7 @@ from engine.models.minis.omni_mini.decoding import ResidualGridDecoder
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.demasking import Guide
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from tests.engine.small_omni_mini import write_model
 from tests.workload import crossed
 
@@ -104,7 +104,7 @@ def speak(model: OmniMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         machines.append(machine)
         monkeypatch.setattr(model, "clock", machine)
         options = entry("omni-mini").options_with(steps=16, by_sentence=by_sentence)
-        setting = Setting("omni-mini", options).with_technique(Engaged("blockwise", Values(knobs)))
+        setting = Setting("omni-mini", options).with_technique(UsedTechnique("blockwise", Values(knobs)))
         text = TEXT.replace(", ", ". ") if by_sentence else TEXT
         speech = model.synthesise(text, voice("", "omni-mini"), setting, (), observer or SilentObserver())
         pieces = []

@@ -12,7 +12,7 @@ from engine.measure.fidelity import log_mel_distance
 from engine.models.base import Utterance, Voice
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.ditreducio import TECHNIQUE
 from engine.techniques.ditreducio.benches.skipping import sample
 from engine.techniques.ditreducio.calibration import calibrate
@@ -94,7 +94,7 @@ def test_velocities_are_compared_along_both_trajectories() -> None:
 # --- With a model -----------------------------------------------------------------------------------------------------
 def job(steps: int = 4) -> tuple:
     model = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
-    setting = small_speech.setting(steps).with_technique(Engaged("ditreducio", Values(threshold=0.5)))
+    setting = small_speech.setting(steps).with_technique(UsedTechnique("ditreducio", Values(threshold=0.5)))
     other = Voice("other", "Other", "other.wav", "A short prompt.")
     calibrated = [Utterance("One sentence.", small_speech.VOICE)]
     unseen = [Utterance("Another one. Not this.", small_speech.VOICE), Utterance("A third.", other)]
@@ -131,7 +131,7 @@ def test_cancel_takes_effect_within_one_trial() -> None:
 
 def test_a_table_of_another_grid_is_refused() -> None:
     model, table, calibrated, unseen, _ = job()
-    other = small_speech.setting(5).with_technique(Engaged("ditreducio"))
+    other = small_speech.setting(5).with_technique(UsedTechnique("ditreducio"))
     with pytest.raises(ProfileError, match="cannot be measured here: it belongs to number of steps 4"):
         measure_transfer(model, table, calibrated, unseen, other, Recorder())
 
@@ -178,7 +178,7 @@ def test_without_the_tables_own_sentences_nothing_is_advised() -> None:
 
 
 def test_knobs_are_the_techniques() -> None:
-    """The transfer of a table without engaged knobs is measured at the declared defaults."""
+    """The transfer of a table without used knobs is measured at the declared defaults."""
     model, table, calibrated, unseen, _ = job()
     found = measure_transfer(model, table, calibrated, unseen, small_speech.setting(4), Recorder())
     assert found.threshold == defaults(TECHNIQUE.knobs)["threshold"]

@@ -68,8 +68,8 @@ def test_word_errors_without_each_layer_come_with_their_run_aways(model: LmMiniS
 
 
 def test_leaving_out_a_layer_names_the_others() -> None:
-    (engaged,) = without(setting(), 1, LAYERS).techniques
-    assert engaged.knobs["layers"] == "0,2"
+    (used,) = without(setting(), 1, LAYERS).techniques
+    assert used.knobs["layers"] == "0,2"
 
 
 @pytest.mark.parametrize("measures", [(), ("loudness",)])

@@ -8,7 +8,7 @@ from engine.models import load_model
 from engine.models.catalogue import entry, voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import problem, resolve, spade
 
 DEPTH = 6
@@ -22,7 +22,7 @@ def model() -> LmMiniSpeech:
 
 def stage(recovery: str) -> Setting:
     plain = Setting("lm-mini", entry("lm-mini").options_with(), seed=1)
-    return plain.with_technique(Engaged(spade.NAME, Values(depth=DEPTH, recovery=recovery)))
+    return plain.with_technique(UsedTechnique(spade.NAME, Values(depth=DEPTH, recovery=recovery)))
 
 
 @pytest.mark.parametrize("recovery", [spade.NONE, spade.PARTLY, spade.RECOVERED])

@@ -6,14 +6,14 @@ import pytest
 
 from engine.errors import SettingError
 from engine.setting.knobs import defaults
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import knobs_of, technique
 from engine.techniques.speculative import NAME, TECHNIQUE
 
 
 def test_it_is_exact_by_default() -> None:
     assert technique(NAME) is TECHNIQUE and TECHNIQUE.families == ("language",)
-    knobs = knobs_of(Engaged(NAME))
+    knobs = knobs_of(UsedTechnique(NAME))
     assert knobs == defaults(TECHNIQUE.knobs)
     assert (knobs["tolerance"], knobs["draft_length"], knobs["draft"]) == (0.0, 3, "trained")
     assert TECHNIQUE.describe(knobs).endswith("β = 0 is exactly the target's distribution, verified as a whole")
@@ -34,4 +34,4 @@ def test_tolerance_says_what_it_costs() -> None:
 )
 def test_values_out_of_range(knob: str, value: object) -> None:
     with pytest.raises(SettingError):
-        knobs_of(Engaged(NAME, defaults(TECHNIQUE.knobs).replace(**{knob: value})))
+        knobs_of(UsedTechnique(NAME, defaults(TECHNIQUE.knobs).replace(**{knob: value})))

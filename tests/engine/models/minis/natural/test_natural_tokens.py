@@ -32,7 +32,7 @@ from engine.models.minis.natural.said import NaturalVoice
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Engaged, Setting
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import applying_to
 from tests.engine.measure.roofline.known import keep_known_ceilings
 from tests.engine.small_natural import (
@@ -215,7 +215,7 @@ def test_long_texts_are_passages_and_sentences_can_be(lm: LmMiniSpeech, omni: Om
 
 
 def test_blocks_are_heard_before_the_canvas_is_full(omni: OmniMiniSpeech, anna: Voice):
-    blocks = setting(omni, speed=1.0).with_technique(Engaged("blockwise", Values()))
+    blocks = setting(omni, speed=1.0).with_technique(UsedTechnique("blockwise", Values()))
     pieces, take = pieces_of(omni, blocks, anna, "The juice of lemons makes fine punch.")
     (passage,) = take.trace.demasking.passages
     assert len(passage.blocks) > 1 and len(pieces) > 1
@@ -240,7 +240,7 @@ def test_every_technique_speaks(model: Speech, anna: Voice):
     for one in applying_to(model.info.family, model.info.knobs):
         if one.name in ("compilation", "graphs", "speculative", "spade"):
             continue
-        take = spoken(model, plain.with_technique(Engaged(one.name, defaults(one.knobs))), anna)
+        take = spoken(model, plain.with_technique(UsedTechnique(one.name, defaults(one.knobs))), anna)
         assert np.isfinite(take.samples).all() and len(take.samples) > 5_000, one.title
 
 

@@ -65,4 +65,4 @@ def test_the_rivals_are_those_of_the_file() -> None:
         ("first_block", "threshold", 0, 4),
     ]
     assert [(one.technique, one.knob, one.symbol) for one in counted] == [("guidance_interval", "steps", "k")]
-    assert counted[0].engaged(WAY, 5).engaged("guidance_interval").knobs["steps"] == 5
+    assert counted[0].setting(WAY, 5).technique("guidance_interval").knobs["steps"] == 5

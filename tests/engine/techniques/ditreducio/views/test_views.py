@@ -19,7 +19,7 @@ from engine.sampling.actions import SkipAction
 from engine.sampling.flow import integrate
 from engine.sampling.skipping import LayerMemory, LayerPlan, ModuleMemory, ModulePlan
 from engine.setting.knobs import Values, defaults
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques import ditreducio
 from engine.techniques.ditreducio.preparation import calibrate_model
 from engine.techniques.ditreducio.views import ablation, attention_similarity
@@ -155,8 +155,8 @@ def test_shares_by_interval() -> None:
 
 # --- Tables and what they cost ---------------------------------------------------------------------------------------
 def calibrated(model: F5Speech, threshold: float) -> object:
-    engaged = Engaged("ditreducio", Values(threshold=threshold))
-    return calibrate_model(model, [SAID], setting(STEPS).with_technique(engaged), SilentObserver())
+    used = UsedTechnique("ditreducio", Values(threshold=threshold))
+    return calibrate_model(model, [SAID], setting(STEPS).with_technique(used), SilentObserver())
 
 
 def as_values(table: object) -> tuple[tuple[float, ...], ...]:
@@ -185,7 +185,7 @@ def test_a_calibration_at_hand_is_used_where_tables_are_predicted(
 
 def test_a_calibration_of_another_grid_is_not_used(model: F5Speech) -> None:
     other = calibrate_model(
-        model, [SAID], setting(3).with_technique(Engaged("ditreducio", Values(threshold=0.01))), SilentObserver()
+        model, [SAID], setting(3).with_technique(UsedTechnique("ditreducio", Values(threshold=0.01))), SilentObserver()
     )
     figure = compute_view("tables", replace(task(model), knobs=Values(count=1, largest=0.01), records=(other,)))
     assert figure.panels[0].values == as_values(calibrated(model, 0.01).table)
@@ -199,8 +199,8 @@ def test_what_is_timed_is_the_run_under_the_table(model: F5Speech) -> None:
     plain = run_through(direct.calibration_target, Stages(SilentObserver(), 1))
     torch.testing.assert_close(plain, direct.end)
     skipped = run_through(direct.calibration_target, Stages(SilentObserver(), 1), table=table)
-    engaged = setting(STEPS).with_technique(Engaged("ditreducio", NO_KNOBS, table.fingerprint))
-    spoken = run_to_completion(model.synthesise(SAID.text, SAID.voice, engaged, (table,), SilentObserver()))
+    used = setting(STEPS).with_technique(UsedTechnique("ditreducio", NO_KNOBS, table.fingerprint))
+    spoken = run_to_completion(model.synthesise(SAID.text, SAID.voice, used, (table,), SilentObserver()))
     expected = torch.from_numpy(spoken.trace.mel)
     torch.testing.assert_close(skipped[0, direct.calibration_target.prompt_frames :][: len(expected)], expected)
 
@@ -249,11 +249,11 @@ def test_ablation(model: F5Speech) -> None:
     # The full method is what everybody calibrates.
     for index, threshold in enumerate((0.01, 0.02)):
         table = calibrated(model, threshold).table
-        engaged = setting(STEPS).with_technique(
-            Engaged("ditreducio", NO_KNOBS.replace(threshold=threshold), table.fingerprint)
+        used = setting(STEPS).with_technique(
+            UsedTechnique("ditreducio", NO_KNOBS.replace(threshold=threshold), table.fingerprint)
         )
         spoken = [
-            run_to_completion(model.synthesise(one.text, one.voice, engaged, (table,), SilentObserver()))
+            run_to_completion(model.synthesise(one.text, one.voice, used, (table,), SilentObserver()))
             for one in sentences
         ]
         pairs = [(one.trace.mel, other.trace.mel) for one, other in zip(plain, spoken, strict=True)]

@@ -41,9 +41,9 @@ def test_both_settings_start_from_the_same_noise_and_differ_in_their_branches():
     assert two.options["guidance"] == pytest.approx(2, abs=1e-4)
     one = guidance_free(baseline, weights)
     assert (one.seed, one.options) == (two.seed, two.options)
-    (engaged,) = one.techniques
-    assert engaged.artefact == weights.fingerprint
-    assert engaged.knobs["weight"] == 0.67
+    (used,) = one.techniques
+    assert used.artefact == weights.fingerprint
+    assert used.knobs["weight"] == 0.67
 
 
 def test_weights_that_are_not_there_are_said():

@@ -11,7 +11,7 @@ from engine.measure.fidelity import log_mel_distance
 from engine.models.base import run_to_completion
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
-from engine.setting.setting import Engaged
+from engine.setting.setting import UsedTechnique
 from engine.techniques.guidance_free.views import guidance_weight
 from engine.views.computing import compute_view
 from engine.views.quality import judged_utterances
@@ -32,9 +32,9 @@ def test_the_effect_of_w(tmp_path: Path) -> None:
             for one in sentences
         ]
 
-    engaged = setting(STEPS).with_technique(Engaged("guidance_free", Values(weight=0.5)))
+    used = setting(STEPS).with_technique(UsedTechnique("guidance_free", Values(weight=0.5)))
     free = [
-        run_to_completion(model.synthesise(one.text, one.voice, engaged, (), SilentObserver())).trace.mel
+        run_to_completion(model.synthesise(one.text, one.voice, used, (), SilentObserver())).trace.mel
         for one in sentences
     ]
     guided, alone = spoken(guidance=1.0), spoken(guidance=0.0)
