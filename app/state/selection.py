@@ -383,7 +383,7 @@ class Selection(QObject):
         self.seed_locked = bool(saved.get("seed_locked", True))
         if isinstance(saved.get("options"), dict):
             self.options = self._options_like(saved["options"])
-        used = saved.get("used", saved.get("engaged"))  # The second is the first edition's name of it.
+        used = saved.get("used") or saved.get("engaged") or {}  # The second is the first edition's name of it.
         for one in techniques():
             try:
                 self._knobs[one.name] = checked(one.knobs, saved["knobs"][one.name], one.name)

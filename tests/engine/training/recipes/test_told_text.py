@@ -13,8 +13,6 @@ import torch
 
 from engine.errors import CheckpointError
 from engine.front_end.natural.phones import PHONES, phrases
-from engine.models.f5.checkpoint import NATURAL_PHONES
-from engine.paths import resource
 from engine.training.natural_alignment import evened, evened_phrases
 from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
 from engine.training.recipes.told_text import TOLD, Evaluation, ToldFrontEnd, evaluate, loading, main
@@ -80,11 +78,8 @@ def test_each_alignment_is_a_study_over_steps_that_resumes(folder: Path, tmp_pat
 
 
 def test_other_models_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    bundled = resource("models", "f5-mini")
-    if NATURAL_PHONES in (bundled / "model.yaml").read_text(encoding="utf-8"):
-        pytest.skip("the bundled model is one of natural speech")
     with pytest.raises(CheckpointError, match="give the export of voice-f5"):
-        loading("word")("f5-mini", folder=str(bundled), device="cpu")
+        loading("word")("megatts3-mini", device="cpu")
     arguments = ["--folder", str(tmp_path), "--work", str(tmp_path / "work"), "--told", "frame"]
     assert main(arguments) == CheckpointError.exit_code
     assert str(tmp_path) in capsys.readouterr().err
