@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
+from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.numbers import fixed
 from app.shell.banner import Banner
@@ -47,9 +47,10 @@ class Notices(QObject):
     noted = Signal(Level, str)
     """An entry for the log."""
 
-    def __init__(self, window: QMainWindow, jobs: Jobs) -> None:
+    def __init__(self, window: QMainWindow, jobs: Jobs, cancel: QWidget) -> None:
+        """``cancel``: the button at the right end of the bars, which stays in sight."""
         super().__init__(window)
-        self._window, self._jobs = window, jobs
+        self._window, self._jobs, self._cancel = window, jobs, cancel
         self.banner = Banner(window)
         self.banner.hide()
         self._message: _Message | None = None
@@ -66,7 +67,10 @@ class Notices(QObject):
         """Put the banner over the last line of the bars, so that nothing moves when it comes and goes."""
         above = bars_of(self._window, Qt.ToolBarArea.TopToolBarArea)
         below = max((bar.geometry().bottom() + 1 for bar in above if bar.isVisible()), default=0)
-        self.banner.setFixedWidth(max(0, self._window.width() - 2 * _MARGIN))
+        right = self._window.width()
+        if self._cancel.isVisible():
+            right = min(right, self._cancel.mapTo(self._window, QPoint()).x())
+        self.banner.setFixedWidth(max(0, right - 2 * _MARGIN))
         self.banner.move(_MARGIN, max(0, below - self.banner.line_height + _MARGIN))
         self.banner.raise_()
 

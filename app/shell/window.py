@@ -102,7 +102,7 @@ class MainWindow(QMainWindow):
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
         self.regions = Regions(self)
         self.status = StatusLine(self, self.jobs)
-        self.notices = Notices(self, self.jobs)
+        self.notices = Notices(self, self.jobs, self.header.cancel)
         self.features = self._make_presenters(features, data_folder)
         VisibleMnemonics(self)
         self._menus = Menus(
