@@ -81,6 +81,10 @@ class Editing(QObject):
         """As :meth:`Selection.set_seed`."""
         self._do(f"set seed {seed}", lambda: self._selection.set_seed(seed), "seed")
 
+    def set_seed_locked(self, locked: bool) -> None:
+        """As :meth:`Selection.set_seed_locked`."""
+        self._do(f"{'lock' if locked else 'unlock'} seed", lambda: self._selection.set_seed_locked(locked))
+
     def use_setting(self, take: Take | TakeSummary) -> str:
         """As :meth:`Selection.use_setting`."""
         cautions: list[str] = []

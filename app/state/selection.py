@@ -329,6 +329,7 @@ class Selection(QObject):
             ("text",): self.text,
             ("voice",): self.voice,
             ("seed",): self.seed,
+            ("seed_locked",): self.seed_locked,
             **{("option", name): value for name, value in self.options.items()},
             **{("used", name): on for name, on in self._used.items()},
             **{("knob", name, knob): value for name, knobs in self._knobs.items() for knob, value in knobs.items()},
@@ -340,6 +341,7 @@ class Selection(QObject):
         every = {**self.choices, **choices}
         self.text, self.seed, voice = str(every["text",]), int(str(every["seed",])), every["voice",]
         self.voice = voice if isinstance(voice, Voice) else None
+        self.seed_locked = bool(every["seed_locked",])
         self.options = self._options_like({name: every["option", name] for name in self.options})
         for one in techniques():
             self._used[one.name] = bool(every["used", one.name])

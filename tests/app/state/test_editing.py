@@ -37,12 +37,13 @@ def test_every_choice_comes_back_in_turn(selection: Selection, editing: Editing,
         lambda: editing.set_text("Another sentence."),
         lambda: editing.set_text("Another sentence!", typed=True),
         lambda: editing.set_seed(7),
+        lambda: editing.set_seed_locked(False),
     ):
         change()
         seen.append(selection.choices)
     names = [stack.text(index) for index in range(stack.count())]
     assert names[0] == "set steps 9" and names[1] == f"switch on {technique.title}" and names[3] == "choose sentence"
-    assert names[2].startswith("choose voice ") and names[4:] == ["edit text", "set seed 7"]
+    assert names[2].startswith("choose voice ") and names[4:] == ["edit text", "set seed 7", "unlock seed"]
     for before in reversed(seen[:-1]):
         stack.undo()
         assert selection.choices == before

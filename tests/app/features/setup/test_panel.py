@@ -194,6 +194,8 @@ def test_the_seed_and_its_lock(panel: SetupPanel, presenter: Presenter, qtbot: Q
     assert not presenter.state.selection.seed_locked
     presenter.state.synthesis.synthesise_baseline()
     assert panel.seed.value() == presenter.state.selection.seed != 123
+    presenter.state.undo_stack.undo()
+    assert presenter.state.selection.seed_locked and panel.seed_lock.isChecked()
 
 
 def test_what_is_still_being_typed_counts_when_a_job_starts(
