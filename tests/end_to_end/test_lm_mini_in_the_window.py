@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QApplication
@@ -18,6 +17,7 @@ from engine.models.catalogue import voices
 from engine.session.engine_thread import EngineThread
 from engine.session.events import AudioReady
 from tests.app.conftest import close
+from tests.same_sound import assert_same_sound
 from tests.workload import workload
 
 PATIENCE_MILLISECONDS = 240_000
@@ -72,7 +72,7 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
     accelerated = state.comparison.take_b
     # Greedy decoding says the same with a draft and without.
     assert accelerated.trace.decoding.tokens == baseline.trace.decoding.tokens
-    assert np.abs(accelerated.samples - baseline.samples).max() <= 1e-4
+    assert_same_sound(accelerated.samples, baseline.samples)
     assert accelerated.measurements.target_passes < baseline.measurements.target_passes
 
     state.selection.switch("speculative", False)

@@ -85,7 +85,7 @@ class NaturalCoding(Generic[Codec]):
 
 
 class StreamedSpeech:
-    """Makes the codes of one passage heard, at the level of a prompt; exactly the same in pieces and at once."""
+    """Makes the codes of one passage heard, at the level of a prompt; the same sound in pieces and at once."""
 
     def __init__(self, codec: QuantisedMel, decoder: NaturalDecoder, who: NaturalVoice, mel: MelFrontEnd) -> None:
         # The codec's own voice is nobody's: who speaks is added to what it decodes.

@@ -13,7 +13,6 @@ import torch
 from engine.errors import Cancelled, DeviceError, PlainError, SettingError
 from engine.models.base import Piece, StepReport, Synthesis, flow_model, run_to_completion
 from engine.models.catalogue import voice
-from engine.models.families.token_decoder import streaming_difference
 from engine.models.kernels.half_products import available
 from engine.models.minis.lm_mini.adapter import DRAFT_PROMPT_SECONDS, SPARE, LmMiniSpeech
 from engine.models.minis.natural.layout import HOP
@@ -23,6 +22,7 @@ from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import problem
 from tests.engine.small_language import write_model
 from tests.engine.speaking import LONG, drafted, load, script_of, setting, spoken, write_all
+from tests.same_sound import assert_same_sound
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_streamed_audio_is_that_of_all_tokens_at_once(model: LmMiniSpeech) -> No
     synthesis = spoken(model, setting())
     prompt = model._front_end.prompt(voice("", "lm-mini"))
     at_once = model._decoder(prompt, 0, Values()).whole(synthesis.trace.decoding.tokens)
-    assert streaming_difference(synthesis.samples, at_once.samples).largest <= 1e-4
+    assert_same_sound(synthesis.samples, at_once.samples)
 
 
 def test_audio_is_there_before_the_last_token(model: LmMiniSpeech) -> None:

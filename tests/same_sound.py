@@ -1,0 +1,18 @@
+"""Whether two takes are the same sound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.models.families.token_decoder import streaming_difference
+
+LARGEST_DECIBELS = -60
+"""Of the difference, relative to the sound. Not bits: pulses of a voice come where its pitch, added up from the
+beginning, says; and pitch is rounded otherwise where frames come in other pieces."""
+
+
+def assert_same_sound(found: np.ndarray, expected: np.ndarray) -> None:
+    """Fail unless both (n,) sound the same, sample by sample."""
+    difference = streaming_difference(found, expected)
+    assert np.abs(expected).max() > 0, "nothing is heard"
+    assert (difference.samples, difference.level <= LARGEST_DECIBELS) == (0, True), difference
