@@ -57,3 +57,13 @@ def counted(number: int, one: str, many: str) -> str:
 def _grouped(text: str) -> str:
     """A comma between groups would be a decimal sign in other languages; those have a narrow space."""
     return text if _sign == "." else text.replace(",", _NARROW_SPACE).replace(".", _sign)
+
+
+def rough_duration(seconds: float, tenths: bool = True) -> str:
+    """A duration as far as estimates go, in seconds, minutes or hours; ``tenths`` of seconds where there are few, which
+    would only flicker while time runs."""
+    if tenths and seconds < 10.0:
+        return f"{fixed(seconds, 1)} s"
+    if seconds < 100.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 120 * 60 else f"{fixed(seconds / 3600, 1)} h"

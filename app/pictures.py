@@ -36,12 +36,12 @@ def arranged(
     """Bring each workspace into view in each size and scheme, in its default layout; the name of its picture."""
     for width, height in sizes:
         window.resize(width, height)
-        window.docks.default_layout()
+        window.workspaces.default_layout()
         window.notices.clear()
         for scheme in schemes:
             window.theme.apply(scheme)
-            for workspace in window.docks.there:
-                window.docks.switch(workspace)
+            for workspace in window.workspaces.there:
+                window.workspaces.switch(workspace)
                 yield f"{workspace.name}-{width}x{height}-{scheme.value}"
 
 

@@ -45,7 +45,7 @@ class Presenter(QObject):
         self._window = services.window
         self._state = services.state
         self._actions = services.actions
-        self._docks = services.docks
+        self._workspaces = services.workspaces
         self._notices = services.notices
         self._theme = services.theme
 
@@ -122,7 +122,7 @@ class Services:
     window: QMainWindow
     state: AppState
     actions: Actions
-    docks: Workspaces
+    workspaces: Workspaces
     notices: Notices
     status: StatusLine
     theme: Theme

@@ -30,18 +30,18 @@ async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Calla
     """
     folder.mkdir(parents=True, exist_ok=True)
     window.resize(*PICTURE_SIZE)
-    window.docks.default_layout()
+    window.workspaces.default_layout()
     await make_takes(window, steps, say)
     take_a, take_b = window.state.comparison.take_a, window.state.comparison.take_b
     if take_a is None or take_b is None:
         raise PlainError("No takes were made.")
-    window.docks.go_to("listen")
+    window.workspaces.go_to("listen")
     wavs = window.features.find(TakesPresenter).save_wavs(folder)
     profile = folder / "profile.json"
     window.features.find(ExportPresenter).write(profile)
     await listen(window)
     window.notices.say("")
-    window.docks.switch(window.docks.there[0])
+    window.workspaces.switch(window.workspaces.there[0])
     await asyncio.sleep(0.2)
     picture = folder / "window.png"
     window.grab().save(str(picture))

@@ -26,7 +26,12 @@ class Menus:
     """Fills the menu bar of ``window``."""
 
     def __init__(
-        self, window: QMainWindow, actions: Actions, docks: Workspaces, theme: Theme, parts: Iterable[MenuPart] = ()
+        self,
+        window: QMainWindow,
+        actions: Actions,
+        workspaces: Workspaces,
+        theme: Theme,
+        parts: Iterable[MenuPart] = (),
     ) -> None:
         """``parts`` are the entries that features declare, in their order."""
         self._theme = theme
@@ -54,7 +59,7 @@ class Menus:
         )
         _fill(bar.addMenu("&Compare"), (actions.compare, actions.play))
         view = bar.addMenu("&View")
-        self._fill_view(view, actions, docks)
+        self._fill_view(view, actions, workspaces)
         _fill(bar.addMenu("&Help"), (actions.first_steps, actions.keys, None, actions.about))
         for part in parts:
             menu = next((one for one in bar.findChildren(QMenu) if one.title() == part.menu), None)
@@ -78,16 +83,16 @@ class Menus:
         self._device_group = QActionGroup(self._device_menu)
         menu.addAction(actions.reload)
 
-    def _fill_view(self, menu: QMenu, actions: Actions, docks: Workspaces) -> None:
-        for workspace in docks.there:
-            actions.workspace[workspace].triggered.connect(lambda _=False, one=workspace: docks.switch(one))
+    def _fill_view(self, menu: QMenu, actions: Actions, workspaces: Workspaces) -> None:
+        for workspace in workspaces.there:
+            actions.workspace[workspace].triggered.connect(lambda _=False, one=workspace: workspaces.switch(one))
             menu.addAction(actions.workspace[workspace])
         menu.addSeparator()
-        feet = (place for place in docks.bars if place.region is Region.FOOT)
-        for index, place in enumerate((*(place for place, _ in docks), *feet), start=1):
+        feet = (place for place in workspaces.bars if place.region is Region.FOOT)
+        for index, place in enumerate((*(place for place, _ in workspaces), *feet), start=1):
             shortcut = f"Alt+{index}" if index <= 9 else f"Ctrl+Alt+{index - 9}" if index <= 18 else ""
             go = actions.make(f"Go to {place.title}", f"Show the panel {place.title}", shortcut)
-            go.triggered.connect(lambda _=False, one=place.name: docks.go_to(one))
+            go.triggered.connect(lambda _=False, one=place.name: workspaces.go_to(one))
             menu.addAction(go)
         for action in (actions.next_region, actions.previous_region, actions.message):
             menu.addAction(action)
@@ -95,8 +100,8 @@ class Menus:
         # Made here: wrappers of menus that Qt makes do not last (see :mod:`app.state.undo`).
         self._shown = QMenu("Shown &panels", menu)
         menu.addMenu(self._shown)
-        self._docks = docks
-        docks.changed.connect(self._offer_panels)
+        self._workspaces = workspaces
+        workspaces.changed.connect(self._offer_panels)
         self._offer_panels()
         menu.addAction(actions.maximise)
         themes = menu.addMenu("&Theme")
@@ -113,7 +118,7 @@ class Menus:
     def _offer_panels(self) -> None:
         """Panels of the workspace that is shown can be closed and shown again."""
         self._shown.clear()
-        for _, dock in self._docks.shown:
+        for _, dock in self._workspaces.shown:
             self._shown.addAction(dock.toggleViewAction())
 
     def refresh(self, model: str, may_choose: bool) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar
 
+from app.numbers import rough_duration
 from app.state.jobs import Job, Jobs, Outcome
 from app.widgets import build
-from app.widgets.job_progress import brief_duration
 from engine.session.events import EngineStatus, Event, Progress
 
 
@@ -50,7 +50,7 @@ class StatusLine(QObject):
         self._progress.setRange(0, max(1, event.total))
         self._progress.setValue(event.done)
         left = event.seconds_left
-        self._time_left.setText("" if left is None else f"about {brief_duration(left)} left")
+        self._time_left.setText("" if left is None else f"about {rough_duration(left, tenths=False)} left")
         if event.text or self._at_something:
             self._at_something = False
             self.say(event.text or f"{job.kind.value}…")

@@ -95,10 +95,10 @@ class MainWindow(QMainWindow):
         self.jobs = Jobs(self._submit, self)
         self.state = AppState(self.jobs, self)
         self.action = Actions(self, self.state.undo_stack, [one for feature in features for one in feature.actions])
-        self.docks = Workspaces(self, [place for feature in features for place in feature.places])
+        self.workspaces = Workspaces(self, [place for feature in features for place in feature.places])
         self.header = Header(self.state, self.action.cancel)
         add_bar(self, "header", "What speaks", self.header)
-        self.rail = Rail({one: self.action.workspace[one] for one in self.docks.there}, theme.colours)
+        self.rail = Rail({one: self.action.workspace[one] for one in self.workspaces.there}, theme.colours)
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
         self.regions = Regions(self)
         self.status = StatusLine(self, self.jobs)
@@ -106,19 +106,19 @@ class MainWindow(QMainWindow):
         self.features = self._make_presenters(features, data_folder)
         VisibleMnemonics(self)
         self._menus = Menus(
-            self, self.action, self.docks, theme, [one for feature in features for one in feature.menus]
+            self, self.action, self.workspaces, theme, [one for feature in features for one in feature.menus]
         )
         self._connect()
         self._restore()
         self._refresh()
         later = {name: build for presenter in self.features for name, build in presenter.later.items()}
         # Those in front first: Qt loses the place of one whose neighbours' hidden tabs were filled before it.
-        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in self.docks.fronts))
+        self._to_build = deque(sorted(later.items(), key=lambda one: one[0] not in self.workspaces.fronts))
 
     @property
     def panels(self) -> dict[str, QWidget]:
         """The panels that are built, by the name of their place."""
-        return self.docks.panels
+        return self.workspaces.panels
 
     # --- Putting together -------------------------------------------------------------------------------------------
     def _make_presenters(self, features: Sequence[Feature], data_folder: Path) -> Presenters:
@@ -127,7 +127,7 @@ class MainWindow(QMainWindow):
             self,
             self.state,
             self.action,
-            self.docks,
+            self.workspaces,
             self.notices,
             self.status,
             self.theme,
@@ -151,16 +151,16 @@ class MainWindow(QMainWindow):
             bridge.progress.connect(presenter.show_progress)
             bridge.telemetry.connect(presenter.show_telemetry)
             bridge.reports.connect(presenter.show_reports)
-        state.selection.model_changed.connect(lambda: self.docks.suit(state.selection.entry.family))
+        state.selection.model_changed.connect(lambda: self.workspaces.suit(state.selection.entry.family))
         action.failed.connect(notices.warn)
-        action.bind(action.default_layout, self.docks.default_layout)
-        action.unlock.toggled.connect(self.docks.unlock)
+        action.bind(action.default_layout, self.workspaces.default_layout)
+        action.unlock.toggled.connect(self.workspaces.unlock)
         action.bind(action.message, notices.go_to_message)
         action.bind(action.next_region, self._go_on)
         action.bind(action.previous_region, lambda: self._go_on(backwards=True))
-        action.bind(action.maximise, self.docks.maximise)
-        self.docks.changed.connect(self._show_workspace)
-        self.docks.changed.connect(lambda: announce(self, self.docks.current.title))
+        action.bind(action.maximise, self.workspaces.maximise)
+        self.workspaces.changed.connect(self._show_workspace)
+        self.workspaces.changed.connect(lambda: announce(self, self.workspaces.current.title))
         action.bind(action.keys, lambda: pages.show_keys(self, self.declared))
         action.bind(action.first_steps, lambda: pages.show_first_steps(self, self.declared))
         action.bind(action.about, lambda: pages.show_about(self, state.machine.title))
@@ -195,7 +195,7 @@ class MainWindow(QMainWindow):
         layout = self.layout()
         if layout is not None:
             layout.activate()
-        self.docks.restore(settings, self.docks.size)
+        self.workspaces.restore(settings, self.workspaces.size)
         self._show_workspace()
         self.notices.say("")
         self.state.selection.recall(str(settings.value("selection", "")))
@@ -203,7 +203,7 @@ class MainWindow(QMainWindow):
     def _save(self) -> None:
         self.settings.setValue("theme", self.theme.scheme.value)
         self.settings.setValue("geometry", self.saveGeometry())
-        self.docks.save(self.settings)
+        self.workspaces.save(self.settings)
         self.settings.setValue("selection", self.state.selection.remembered())
         self.settings.sync()
 
@@ -223,7 +223,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_workspace(self) -> None:
         """The rail and the header follow the workspace."""
-        current = self.docks.current
+        current = self.workspaces.current
         self.rail.show_current(current)
         self.header.show_figures(current.figures)
         self.setWindowTitle(f"{current.title} · Paretone")
@@ -237,7 +237,7 @@ class MainWindow(QMainWindow):
         """Go to the message that waits, or to the next part of the window."""
         heads = bars_of(self, Qt.ToolBarArea.TopToolBarArea)
         banner = self.notices.banner
-        self.regions.go_on([banner, *heads, self.rail, *self.docks.parts, *self._feet], banner, backwards)
+        self.regions.go_on([banner, *heads, self.rail, *self.workspaces.parts, *self._feet], banner, backwards)
 
     # --- First paint, then the rest ---------------------------------------------------------------------------------
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -248,7 +248,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _after_first_paint(self) -> None:
-        self.docks.enter()
+        self.workspaces.enter()
         self.painted.emit()
         self.start_engine()
         self._build_next()
@@ -272,11 +272,11 @@ class MainWindow(QMainWindow):
             # Asked for first, so that a panel that cannot be built does not take the others with it.
             QTimer.singleShot(0, self._build_next)
             name, build = self._to_build.popleft()
-            self.docks.put(name, build())
+            self.workspaces.put(name, build())
         else:
             self._follow_theme()
-            self.docks.keep_sides()
-            tab_order.follow([self.rail, self.header, *self.docks.reading_order, *self._feet])
+            self.workspaces.keep_sides()
+            tab_order.follow([self.rail, self.header, *self.workspaces.reading_order, *self._feet])
             self.is_built = True
             self.built.emit()
 
@@ -301,7 +301,7 @@ class MainWindow(QMainWindow):
         for presenter in self.features:
             presenter.refresh()
         self.header.refresh()
-        self.docks.look_again()
+        self.workspaces.look_again()
         state, running = self.state, self.jobs.running
         self._menus.refresh(state.selection.model_id, not running or running[0].kind is Kind.LOAD)
         self._menus.show_devices(state.machine.devices, state.selection.device_wanted)
@@ -310,7 +310,7 @@ class MainWindow(QMainWindow):
     def _follow_theme(self) -> None:
         if self.is_closed:
             return
-        for panel in (self.rail, *self.docks.galleries.values(), *self.panels.values()):
+        for panel in (self.rail, *self.workspaces.galleries.values(), *self.panels.values()):
             if isinstance(panel, Coloured):
                 panel.set_colours(self.theme.colours)
         self._refresh()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from app.numbers import fixed
+from app.numbers import rough_duration
 from app.state.artefacts import Artefacts
 from app.state.selection import Selection
 from engine.errors import PlainError
@@ -22,15 +22,6 @@ LONG_SECONDS = 300.0
 """A synthesis of which more is expected is asked about before it begins."""
 LETTERS_A_SECOND = 15.0
 """Letters and spaces of English text per second of speech."""
-
-
-def rough_duration(seconds: float) -> str:
-    """A duration as far as estimates go, in seconds, minutes or hours."""
-    if seconds < 10.0:
-        return f"{fixed(seconds, 1)} s"
-    if seconds < 100.0:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 120 * 60 else f"{fixed(seconds / 3600, 1)} h"
 
 
 class Cost(QObject):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QProgressBar, QWidget
 
+from app.numbers import rough_duration
+
 
 class JobProgress(QProgressBar):
     """Busy until the first figures come."""
@@ -22,10 +24,7 @@ class JobProgress(QProgressBar):
         """``done`` of ``total`` is done."""
         self.setRange(0, total)
         self.setValue(done)
-        left = "" if seconds_left is None or seconds_left < 1 else f", {brief_duration(seconds_left)} left"
+        left = (
+            "" if seconds_left is None or seconds_left < 1 else f", {rough_duration(seconds_left, tenths=False)} left"
+        )
         self.setFormat(f"%p %{left}")
-
-
-def brief_duration(seconds: float) -> str:
-    """In seconds or minutes."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

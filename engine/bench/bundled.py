@@ -10,11 +10,13 @@ from engine.errors import SettingError
 from engine.measure.timing import PairedTimes, paired_ratio
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
-from engine.models.catalogue import entry, voice
+from engine.models.catalogue import entry, harvard_sentences, voice, voices
 from engine.models.families.flow import FlowSpeech
 from engine.setting.setting import Setting
 
 SENTENCE = "The juice of lemons makes fine punch."
+HEARD_VOICES = 2
+"""A sentence in every voice would take as many times as long, and say little more of a technique."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | None) -> None:
@@ -47,6 +49,38 @@ def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: in
     parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--voice", default="", help="shipped voice that is timed (default: the model's first)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: %(default)s)")
+
+
+def add_listening_arguments(parser: argparse.ArgumentParser, sentences: int, least: int = 0) -> None:
+    """What the judge hears of a model: :func:`heard_sentences` in :func:`heard_voices`."""
+    none = "" if least else "; 0: none"
+    parser.set_defaults(least_sentences=least)
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        default=sentences,
+        help=f"how many of the 30 Harvard sentences the judge hears in each voice{none} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--voices",
+        type=int,
+        default=HEARD_VOICES,
+        help="how many of the shipped voices the judge hears (default: %(default)s)",
+    )
+
+
+def heard_sentences(arguments: argparse.Namespace) -> list[str]:
+    """The sentences that the judge hears in each voice. Raises :class:`engine.errors.SettingError`."""
+    if arguments.sentences < arguments.least_sentences:
+        raise SettingError(f"--sentences must be at least {arguments.least_sentences}.")
+    return list(harvard_sentences()[: arguments.sentences])
+
+
+def heard_voices(arguments: argparse.Namespace) -> list[Voice]:
+    """The voices in which the judge hears them. Raises :class:`engine.errors.SettingError`."""
+    if arguments.voices < 1:
+        raise SettingError("--voices must be at least 1.")
+    return list(voices(arguments.model)[: arguments.voices])
 
 
 def loaded(arguments: argparse.Namespace) -> SpeechModel:

@@ -17,7 +17,7 @@ from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, verdicts
 from engine.models.base import Voice
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import entry, harvard_sentences
 from engine.models.families.language import LanguageSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
@@ -32,18 +32,13 @@ WORD_ERRORS = 0.02
 def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
     """The options that these benches have in common."""
     bundled.add_family_arguments(parser, "lm-mini", rounds)
-    parser.add_argument(
-        "--sentences",
-        type=int,
-        default=30,
-        help="how many of the 30 Harvard sentences the judge hears in each voice; 0 for none (default: all)",
-    )
+    bundled.add_listening_arguments(parser, sentences=30)
 
 
 def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
     """The model that the options name, on as many threads as they say. Raises :class:`engine.errors.PlainError`."""
-    if arguments.threads < 1 or arguments.sentences < 0:
-        raise SettingError("--threads must be at least 1, and --sentences at least 0; 0 sentences are not judged.")
+    if arguments.threads < 1:
+        raise SettingError("--threads must be at least 1.")
     model = bundled.loaded_on_threads(arguments)
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} is not a speech language model; choose one of these with --model.")
@@ -147,13 +142,12 @@ def judged(
 ) -> dict[str, list[VoiceVerdict]]:
     """Word errors of ``ways`` per voice, and of the original speech; empty if no sentences are wanted."""
     said: dict[str, list[VoiceVerdict]] = {}
-    if arguments.sentences:
+    if sentences := bundled.heard_sentences(arguments):
         # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
         model_entry = entry(arguments.model)
         vocoder = load_vocoder(model_entry.vocoder_folder) if model_entry.bundled else None
         spoken = [Way(name, setting) for name, setting in ways.items()]
-        sentences = harvard_sentences()[: arguments.sentences]
-        for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, spoken, bundled.say):
+        for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, spoken, bundled.say):
             said.setdefault(verdict.speech, []).append(verdict)
     return said
 

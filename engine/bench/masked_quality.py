@@ -15,8 +15,7 @@ from engine.audio.spectrogram import drawn_or_heard
 from engine.bench import bundled
 from engine.measure.timbre import timbre_distance
 from engine.measure.verdicts import ORIGINAL, VoiceVerdict, Way, judged_means, verdicts
-from engine.models.base import Synthesis
-from engine.models.catalogue import harvard_sentences, voices
+from engine.models.base import Synthesis, Voice
 from engine.models.families.masked import MaskedSpeech
 from engine.setting.setting import Setting
 
@@ -43,9 +42,11 @@ class JudgedSpeech:
     """Columns of a report, the word error rate among them."""
 
 
-def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> dict[str, JudgedSpeech]:
+def judged(
+    model: MaskedSpeech, ways: Mapping[str, Setting], sentences: Sequence[str], voices: Sequence[Voice]
+) -> dict[str, JudgedSpeech]:
     """What was heard of every one of ``ways``, of which the first is what the others are compared with, and of the
-    original speech. The judge listens to ``sentences`` in every voice. Nothing if there are none.
+    original speech. The judge listens to ``sentences`` in each of ``voices``. Nothing if there are none.
 
     Raises :class:`engine.errors.PlainError` if hibari-tts, pocketsphinx or jiwer is missing.
     """
@@ -53,7 +54,7 @@ def judged(model: MaskedSpeech, ways: Mapping[str, Setting], sentences: int) -> 
         return {}
     found: dict[str, _Judged] = {}
     spoken = [Way(title, setting) for title, setting in ways.items()]
-    for verdict in verdicts(harvard_sentences()[:sentences], voices(model.info.id), None, model, spoken, bundled.say):
+    for verdict in verdicts(sentences, voices, None, model, spoken, bundled.say):
         one = found.setdefault(verdict.speech, _Judged())
         one.verdicts.append(verdict)
         one.edits += sum(verdict.errors.edits)

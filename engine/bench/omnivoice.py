@@ -66,9 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--full-rounds", type=int, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
     parser.add_argument("--full-rows", type=int, nargs=3, default=[36, 75, 50], help="text, reference and canvas rows")
     parser.add_argument("--generations", type=int, default=50, help="for the memory; 0: none (default: 50)")
-    parser.add_argument(
-        "--sentences", type=int, default=10, help="judged Harvard sentences in each voice; 0: none (default: 10)"
-    )
+    bundled.add_listening_arguments(parser, sentences=10)
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -115,7 +113,7 @@ def run(arguments: argparse.Namespace) -> Report:
     taken = _taken(model, ways, bundled.speaker(arguments), arguments.rounds)
     counts = _launches(model, ways, bundled.speaker(arguments))
     listened = {name: way.setting for name, way in found_ways.items() if way.judged}
-    said = judged(model, listened, arguments.sentences)
+    said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
     official = taken[OFFICIAL].last
     gains = {
         name: interval([one / two for one, two in zip(official, found.last, strict=True)])

@@ -23,7 +23,7 @@ from engine.measure.machine import describe
 from engine.measure.timing import PairedTimes, interval
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
 from engine.models.base import Utterance, WeightSet, run_to_completion
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import entry
 from engine.models.families.flow import FlowSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
@@ -113,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold", type=float, help=f"threshold of the module-skipping technique (default: {usual})"
     )
-    parser.add_argument("--sentences", type=int, default=10, help="how many of the 30 Harvard sentences (default: 10)")
+    bundled.add_listening_arguments(parser, sentences=10, least=1)
 
 
 def run(arguments: argparse.Namespace) -> Report:
@@ -135,8 +135,8 @@ def run(arguments: argparse.Namespace) -> Report:
     spoken = bundled.timed({one.title: pipeline(one) for one in rungs}, device, arguments, "whole pipeline")
     heard: dict[str, list[VoiceVerdict]] = {}
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
-    sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, rungs, bundled.say):
+    sentences = bundled.heard_sentences(arguments)
+    for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, rungs, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)
     rows: list[dict[str, object]] = [
         {"rung": title, **counted_errors(said)} for title, said in heard.items() if title not in backbone

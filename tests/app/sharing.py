@@ -41,7 +41,7 @@ class Found(NamedTuple):
 def found(window: MainWindow, panels: Collection[str]) -> Found:
     """The window as it is, with all that can be seen in ``panels``."""
     chosen = window.state.selection
-    places = [place.name for place, dock in window.docks if not dock.isHidden()]
+    places = [place.name for place, dock in window.workspaces if not dock.isHidden()]
     return Found(chosen.setting, chosen.text, chosen.speaker.id, places, _widgets(window, panels))
 
 
@@ -66,8 +66,8 @@ def put_back(window: MainWindow, before: Found, panels: Collection[str], qtbot: 
     state.cost._measured.clear()
     state.selection.consider_model(state.selection.model_id)
     state.selection.adopt_setting(before.setting, before.text, before.voice)
-    window.docks.default_layout()
-    window.docks.switch(window.docks.there[0])
+    window.workspaces.default_layout()
+    window.workspaces.switch(window.workspaces.there[0])
     window.notices.clear()
     after = found(window, panels)
     assert after[:-1] == before[:-1]

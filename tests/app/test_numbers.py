@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 import app
 from app import numbers
+from app.numbers import rough_duration
 from app.plotting.chart import Chart
 from app.plotting.frame import TickAxis
 from app.shell.window import MainWindow
@@ -72,9 +73,9 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
     window.action.baseline.trigger()
     qtbot.waitUntil(lambda: window.state.comparison.take_a is not None, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
-    for place, _ in window.docks:
+    for place, _ in window.workspaces:
         if place.name != "log":
-            window.docks.go_to(place.name)
+            window.workspaces.go_to(place.name)
             qtbot.wait(50)
     found = {text for text in _texts(window) if WITH_POINT.search(NAMES.sub("", text))}
     assert not found
@@ -101,3 +102,13 @@ def _cells(table: QTableView) -> Iterator[str]:
     for row in range(model.rowCount()):
         for column in range(model.columnCount()):
             yield str(model.index(row, column).data(Qt.ItemDataRole.DisplayRole) or "")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(2.12, "2.1 s"), (31.6, "32 s"), (1900.0, "32 min"), (9000.0, "2.5 h")])
+def test_durations_are_rough(seconds: float, text: str) -> None:
+    assert rough_duration(seconds) == text
+
+
+def test_time_that_runs_has_no_tenths() -> None:
+    assert rough_duration(2.12, tenths=False) == "2 s"
+    assert rough_duration(9000.0, tenths=False) == "2.5 h"

@@ -16,8 +16,8 @@ def test_every_workspace_is_brought_into_view_once_for_each_size_and_scheme(borr
     for name in arranged(window, [(1100, 720)], [Scheme.DARK, Scheme.LIGHT]):
         names.append(name)
         assert window.size().toTuple() == (1100, 720) and not window.grab().isNull()
-        assert name.startswith(window.docks.current.name) and name.endswith(window.theme.scheme.value)
-    assert len(names) == len(set(names)) == 2 * len(window.docks.there) == 10
+        assert name.startswith(window.workspaces.current.name) and name.endswith(window.theme.scheme.value)
+    assert len(names) == len(set(names)) == 2 * len(window.workspaces.there) == 10
     window.theme.apply(Scheme.SYSTEM)
     window.resize(before)
 

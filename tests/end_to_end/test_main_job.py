@@ -96,7 +96,7 @@ def test_pick_calibrate_synthesise_switch_export(
     assert len(window.features["takes"].library) == 2
 
     # Look at one cell's attention.
-    window.docks.go_to("attention")
+    window.workspaces.go_to("attention")
     qtbot.waitUntil(
         lambda: (
             window.panels["attention"].grid.isVisible()
@@ -112,7 +112,7 @@ def test_pick_calibrate_synthesise_switch_export(
     qtbot.waitUntil(
         lambda: switch.isEnabled() and len(window.features["player"].deck._loaded) == 2, timeout=PATIENCE_MILLISECONDS
     )
-    window.docks.go_to("listen")
+    window.workspaces.go_to("listen")
     heard = window.features["player"].deck.heard
     with qtbot.waitSignal(window.features["player"].deck.changed):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_X)
@@ -149,8 +149,8 @@ def test_pick_calibrate_synthesise_switch_export(
     assert profile.evidence.metrics["ops_ratio"] == accelerated.measurements.ops_ratio
 
     window.notices.say("")
-    window.docks.go_to("strategy")
-    window.docks.go_to("listen")
+    window.workspaces.go_to("strategy")
+    window.workspaces.go_to("listen")
     qtbot.wait(200)
     window.grab().save(picture or str(tmp_path / "window.png"))
     close(window, qtbot)

@@ -153,7 +153,7 @@ def test_the_window_shows_its_points(
     )
     assert "adams_bashforth" in window.panels["setup"].techniques.groups
     window.features["studies"].open(walk.study)
-    window.docks.go_to("tradeoff")
+    window.workspaces.go_to("tradeoff")
     panel = window.panels["tradeoff"]
     qtbot.waitUntil(lambda: panel.pool is not None and panel.pool.own.sum() >= 3, timeout=PATIENCE_MILLISECONDS)
     assert "adams_bashforth" in panel.pool.techniques, "in the legend"

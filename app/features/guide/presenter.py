@@ -13,7 +13,7 @@ class GuidePresenter(Presenter):
         super().__init__(services)
         self._job, self._features = services.job, services.features
         self.guide = Guide([Step(services.actions[one.action], one.title, one.hint) for one in self._job])
-        services.docks.put("steps", self.guide)
+        services.workspaces.put("steps", self.guide)
 
     def refresh(self) -> None:
         state, running = self._state, self._state.jobs.running

@@ -139,7 +139,7 @@ class LabPresenter(Presenter):
 
     def _open(self) -> None:
         if self.lab is not None:
-            self._docks.go_to("lab")
+            self._workspaces.go_to("lab")
 
     # --- What can be compared ----------------------------------------------------------------------------------------
     def offer(self, takes: Sequence[TakeSummary], load: Callable[[str], tuple[np.ndarray, int]]) -> None:
@@ -291,7 +291,7 @@ class LabPresenter(Presenter):
 
     def _set_volume(self, session: ListeningSession) -> None:
         # Nothing else to look at, and room for the sliders.
-        self._docks.go_to("lab")
+        self._workspaces.go_to("lab")
         player = self._player.lend()
         target = next((one.target for one in session.items if np.isfinite(one.target)), SILENT_LUFS)
         built(self.lab).set_volume(target, player, lambda: built(self.lab).begin(session, player))

@@ -34,7 +34,7 @@ class ListenPresenter(Presenter):
         """Ids of the takes A and B that were listened to last."""
         self.listen: ListenPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"listen": self._build_listen}
-        self._actions.compare.triggered.connect(lambda: self._docks.bring_forward("listen"))
+        self._actions.compare.triggered.connect(lambda: self._workspaces.bring_forward("listen"))
         self._player.compared.connect(self._note_compared)
         self._state.comparison.changed.connect(self._show_comparison)
         self._state.jobs.ended.connect(self._job_ended)

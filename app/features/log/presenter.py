@@ -13,4 +13,4 @@ class LogPresenter(Presenter):
         super().__init__(services)
         self.log = LogPanel(services.theme.colours)
         services.notices.noted.connect(self.log.add)
-        services.docks.put("log", self.log)
+        services.workspaces.put("log", self.log)

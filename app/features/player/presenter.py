@@ -38,7 +38,7 @@ class PlayerPresenter(Presenter):
         self.playback.problem_changed.connect(self._tell_audio_problem)
         self.playing = state.playing
         self.playing.changed.connect(self._note_listening)
-        services.docks.put("player", self.control.bar)
+        services.workspaces.put("player", self.control.bar)
         self._actions.bind(self._actions.compare, self._compare)
         self._actions.bind(self._actions.play, self.deck.toggle_play)
         state.comparison.changed.connect(self._show_takes_to_hear)

@@ -19,14 +19,13 @@ from PySide6.QtWidgets import (
 from app.features.setup.model_choice import ModelChoice, NarrowBox
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
-from app.numbers import general, percent
+from app.numbers import general, percent, rough_duration
 from app.shell import file_dialogs
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
 from app.shell.tab_order import insert_after
 from app.shell.theme import set_look
 from app.state.app_state import AppState
-from app.state.cost import rough_duration
 from app.state.selection import SEED_LIMIT
 from app.widgets import build
 from app.widgets.boxes import SpinBox

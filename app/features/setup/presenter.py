@@ -42,7 +42,7 @@ class SetupPresenter(Presenter):
         self.setup.load_wanted.connect(self._load)
         self.setup.download_wanted.connect(self._ask_to_download)
         self.setup.training_wanted.connect(self._train)
-        services.docks.put("setup", self.setup)
+        services.workspaces.put("setup", self.setup)
         actions = services.actions
         actions.about_to_run.connect(self.setup.commit)
         actions.bind(actions.reload, self._reload)

@@ -161,7 +161,7 @@ class StrategyPresenter(Presenter):
     def _job_began(self, job: Job) -> None:
         state = self._state
         if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
-            self._docks.bring_forward("strategy")
+            self._workspaces.bring_forward("strategy")
             steps, threshold = int(state.selection.options_in_force["steps"]), state.selection.knobs(NAME)["threshold"]
             self.strategy.begin_calibration(state.selection.info.layers, steps, float(threshold))
 

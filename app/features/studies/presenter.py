@@ -163,7 +163,7 @@ class StudiesPresenter(Presenter):
 
     @Slot(object)
     def _go_to(self, found: StudySummary) -> None:
-        self._docks.go_to("studies")
+        self._workspaces.go_to("studies")
         if found.folder_problem:
             self._tell_damage(found)
 

@@ -52,7 +52,7 @@ class TakesPresenter(Presenter):
         self._count_gains()
         self.judging = TakeJudging(state.jobs, self)
         self.judging.judged.connect(self._keep_figures)
-        services.docks.put("takes", self.takes)
+        services.workspaces.put("takes", self.takes)
         actions.bind(actions["swap"], self._swap)
         actions.bind(actions["save_wav"], self._ask_where_to_save)
         actions.bind(actions["data_folder"], self._open_data_folder)
@@ -144,7 +144,7 @@ class TakesPresenter(Presenter):
     @Slot(object)
     def _rerun(self, take: TakeSummary) -> None:
         self._actions.attempt(lambda: self._use(take))
-        self._docks.go_to("setup")
+        self._workspaces.go_to("setup")
 
     def _use(self, take: TakeSummary) -> None:
         caution = self._state.editing.use_setting(take)

@@ -45,7 +45,7 @@ class TourPresenter(Presenter):
         self.card.went.connect(self._go)
         self.card.end_wanted.connect(self.end)
         self.card.help_wanted.connect(self._help)
-        services.docks.overlays.append(self.card)
+        services.workspaces.overlays.append(self.card)
         self._actions.bind(self._actions["tour"], self.start)
 
     @property
@@ -87,7 +87,7 @@ class TourPresenter(Presenter):
         if self._before is not None and isValid(self._before) and self._before.isVisible():
             self._before.setFocus(Qt.FocusReason.OtherFocusReason)
         else:
-            self._docks.enter()
+            self._workspaces.enter()
 
     @Slot(int)
     def _go(self, by: int) -> None:
@@ -180,9 +180,9 @@ class TourPresenter(Presenter):
 
     def _bring_forward(self, place: str) -> None:
         """What is to be done next may be in another panel, or jobs may have shown theirs."""
-        if place and place in self._docks.panels:
+        if place and place in self._workspaces.panels:
             before, with_focus = self._before, self._has_focus
-            self._docks.go_to(place)
+            self._workspaces.go_to(place)
             if with_focus:
                 self.card.take_focus()
                 self._before = before

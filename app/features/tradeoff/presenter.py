@@ -321,7 +321,7 @@ class TradeoffPresenter(Presenter):
 
     def open_study(self, folder: Path) -> None:
         """Show the study in ``folder``, with the panel in front."""
-        self._docks.bring_forward("tradeoff")
+        self._workspaces.bring_forward("tradeoff")
         self._asked.add(folder.expanduser().resolve())
         self._studies.add(folder)
 
@@ -358,7 +358,7 @@ class TradeoffPresenter(Presenter):
             self._notices.warn(caution)
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
-        self._docks.go_to("setup")
+        self._workspaces.go_to("setup")
 
     # --- Files -------------------------------------------------------------------------------------------------------
     @Slot(str)

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from app.features.training.curves import TrainingCurves
 from app.features.training.model import Training, TrainingPlan, training, trainings
+from app.numbers import rough_duration
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, TIGHT
 from app.shell.tab_order import insert_after
@@ -29,7 +30,7 @@ from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, DoubleSpinBox
 from app.widgets.install_offer import InstallOffer
 from app.widgets.invitation import Invited
-from app.widgets.job_progress import JobProgress, brief_duration
+from app.widgets.job_progress import JobProgress
 from app.widgets.knob_controls import KnobControls
 from app.widgets.layouts import FormLayout, HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
@@ -249,7 +250,7 @@ class TrainingPanel(QWidget):
         self.curves.add(progress)
         self.progress.setRange(0, 1000)
         self.progress.setValue(round(1000 * progress.share))
-        left = "" if progress.seconds_left is None else f", {brief_duration(progress.seconds_left)} left"
+        left = "" if progress.seconds_left is None else f", {rough_duration(progress.seconds_left, tenths=False)} left"
         self.progress.setFormat(f"Step {progress.step}: {progress.share:.0%}{left}")
         ran = training(self._running)
         first = ran.found[0]

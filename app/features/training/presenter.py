@@ -100,7 +100,7 @@ class TrainingPresenter(Presenter):
                 self._fitted[technique] = self._state.selection.info.fingerprint
             self.training.choose(technique, **knobs)
             self._suggest()
-        self._docks.go_to("training")
+        self._workspaces.go_to("training")
 
     @Slot()
     def _suggest(self) -> None:

@@ -28,7 +28,7 @@ class TransferPresenter(Presenter):
         self._strategy = services.features.find(StrategyPresenter).state
         self.transfer: TransferPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"transfer": self._build_transfer}
-        services.actions.bind(services.actions["calibrate_on"], lambda: services.docks.go_to("transfer"))
+        services.actions.bind(services.actions["calibrate_on"], lambda: services.workspaces.go_to("transfer"))
 
     def refresh(self) -> None:
         if self.transfer is None:

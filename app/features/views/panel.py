@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.numbers import rough_duration
 from app.plotting.canvas import FigureCanvas
 from app.shell.colours import Colours
 from app.shell.tab_order import insert_after
@@ -22,7 +23,7 @@ from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox
 from app.widgets.export_buttons import ExportButtons
 from app.widgets.invitation import Invited
-from app.widgets.job_progress import JobProgress, brief_duration
+from app.widgets.job_progress import JobProgress
 from app.widgets.knob_controls import KnobControls
 from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
@@ -274,4 +275,4 @@ class ViewsPanel(QWidget):
 
 def _making(made: Provenance) -> str:
     # A figure stays when another model is chosen, so it says whose it is.
-    return f"{made.model}, computed in {brief_duration(made.seconds)}."
+    return f"{made.model}, computed in {rough_duration(made.seconds)}."

@@ -73,7 +73,7 @@ class ViewsPresenter(Presenter):
         if self.views is None:
             return
         self.views.choose(name)
-        self._docks.go_to("views")
+        self._workspaces.go_to("views")
         if self.views.figure is None and self.views.compute_button.isEnabled():
             self.views.compute_button.click()
 

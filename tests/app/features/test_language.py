@@ -210,7 +210,7 @@ def test_word_errors_are_measured_by_a_study_and_taken_up(
     monkeypatch.setattr("engine.studies.execution.reference_speech", silence)
     presenter, studies = own_window.features["layers"], own_window.features["studies"]
     (earlier,) = presenter.choice.record.measures
-    own_window.docks.go_to("layers")
+    own_window.workspaces.go_to("layers")
     own_window.activateWindow()
     qtbot.waitUntil(own_window.isActiveWindow)
     presenter.layers.sentences.setValue(1)

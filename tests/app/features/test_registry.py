@@ -103,10 +103,10 @@ def test_a_feature_is_its_folder_and_one_line(qtbot: QtBot, theme: Theme, tmp_pa
     assert presenter.loads == 1 and presenter.takes is window.features["takes"]
     assert window.panels["counter"] is presenter.panel and presenter.panel.text() == "1"
     titles = [action.text() for menu in window.menuBar().findChildren(QWidget) for action in menu.actions()]
-    inspect = window.docks.of(INSPECT)
+    inspect = window.workspaces.of(INSPECT)
     assert "Go to Counter" in titles, "in the menu View"
     assert inspect["counter"] in inspect.host.tabifiedDockWidgets(inspect["views"])
-    assert window.docks.galleries[INSPECT].cards["counter"].text() == "Counter"
+    assert window.workspaces.galleries[INSPECT].cards["counter"].text() == "Counter"
     before = presenter.asked.count("refresh")
     presenter.changed.emit()
     assert presenter.asked.count("refresh") == before + 1

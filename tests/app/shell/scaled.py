@@ -34,18 +34,18 @@ def main(folder: Path) -> None:
     settings = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat)
     window = MainWindow(Theme(application), settings, folder / "data", lambda post: NoEngine())
     window.resize(SCREEN)
-    window.docks.default_layout()
+    window.workspaces.default_layout()
     window.show()
     while not window.is_built:
         application.processEvents()
-    for workspace in window.docks.there:
-        window.docks.switch(workspace)
+    for workspace in window.workspaces.there:
+        window.workspaces.switch(workspace)
         for _ in range(20):
             application.processEvents()
         least = window.minimumSizeHint()
         if window.size() != SCREEN or least.width() > SCREEN.width() or least.height() > SCREEN.height():
             print(f"{workspace.title} needs {least.width()} × {least.height()}")
-        for place, dock in window.docks.shown:
+        for place, dock in window.workspaces.shown:
             inside = dock.widget()
             if isinstance(inside, Shrinkable) and not dock.visibleRegion().isEmpty():
                 beyond = inside.horizontalScrollBar().maximum()

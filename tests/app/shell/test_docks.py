@@ -198,7 +198,7 @@ def _drag(window: QMainWindow, start: QPoint, along: int) -> None:
 def test_extra_room_goes_to_the_centre_and_the_sides_keep_their_widths(
     borrowed_window: MainWindow, qtbot: QtBot
 ) -> None:
-    window, docks = borrowed_window, borrowed_window.docks
+    window, docks = borrowed_window, borrowed_window.workspaces
 
     def widths() -> tuple[int, int]:
         return docks["setup"].width(), docks["meters"].width()

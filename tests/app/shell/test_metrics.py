@@ -51,14 +51,14 @@ def _off_scale(window: MainWindow) -> Iterator[str]:
 
 
 def test_text_and_gaps_of_every_workspace_are_on_the_scale_and_the_grid(borrowed_window: MainWindow) -> None:
-    window, current = borrowed_window, borrowed_window.docks.current
-    for workspace in window.docks.there:
-        window.docks.switch(workspace)
-        for place, _ in window.docks.shown:
-            window.docks.go_to(place.name)
+    window, current = borrowed_window, borrowed_window.workspaces.current
+    for workspace in window.workspaces.there:
+        window.workspaces.switch(workspace)
+        for place, _ in window.workspaces.shown:
+            window.workspaces.go_to(place.name)
         assert not sorted(set(_off_scale(window)))
     assert sum(isinstance(one.layout(), _OURS) for one in window.findChildren(QWidget)) > 40
-    window.docks.switch(current)
+    window.workspaces.switch(current)
 
 
 def test_a_size_and_a_gap_of_their_own_are_found(borrowed_window: MainWindow) -> None:

@@ -126,15 +126,17 @@ def test_no_letter_is_reached_by_two_at_the_same_time(make_window: Callable[...,
     strange = {one.text() for one in labelled(window) if letter(one.text()) in bar}
     assert strange == set(), "have a letter of the menu bar"
     within, between = {}, {}
-    for workspace, place in [(one, place) for one in window.docks.there for place in window.docks.of(one).places]:
-        name, docks = place.name, window.docks.of(workspace)
-        window.docks.switch(workspace)
+    for workspace, place in [
+        (one, place) for one in window.workspaces.there for place in window.workspaces.of(one).places
+    ]:
+        name, docks = place.name, window.workspaces.of(workspace)
+        window.workspaces.switch(workspace)
         for other in docks.places:
             # Guests, too: whatever the user may have shown.
             if other.region is not place.region or other.home is not workspace:
                 docks.show(other.name)
         docks.show(name)
-        window.docks.go_to(name)
+        window.workspaces.go_to(name)
         qtbot.wait(20)
         others = docks.host.tabifiedDockWidgets(docks[name])
         qtbot.waitUntil(lambda others=others: all(one.visibleRegion().isEmpty() for one in others))

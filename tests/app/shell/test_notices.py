@@ -17,17 +17,17 @@ def looked_at() -> tuple[str, ...]:
 
 def test_nothing_moves_when_the_banner_comes_and_goes(borrowed_window: MainWindow) -> None:
     window = borrowed_window
-    places = {name: dock.geometry() for name, dock in ((place.name, dock) for place, dock in window.docks)}
+    places = {name: dock.geometry() for name, dock in ((place.name, dock) for place, dock in window.workspaces)}
     window.notices.say("A sentence.")
     banner = window.notices.banner
     assert banner.isVisible()
     assert banner.geometry().left() >= 0 and banner.geometry().right() < window.width()
     for button in (window.features["guide"].guide.button(0), window.header.cancel):
         assert not banner.geometry().intersects(QRect(button.mapTo(window, QPoint()), button.size()))
-    assert {name: window.docks[name].geometry() for name in places} == places
+    assert {name: window.workspaces[name].geometry() for name in places} == places
     window.notices.say(" ".join(["A long sentence."] * 60))
     assert banner.height() > 2 * banner.line_height
-    assert {name: window.docks[name].geometry() for name in places} == places
+    assert {name: window.workspaces[name].geometry() for name in places} == places
     window.notices.say("")
     assert not banner.isVisible()
 

@@ -77,11 +77,11 @@ def test_a_key_that_can_do_nothing_now_says_why(borrowed_window: MainWindow, qtb
 def test_a_panel_is_entered_where_its_work_is_done(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     borrowed_window.activateWindow()
     qtbot.waitUntil(borrowed_window.isActiveWindow)
-    borrowed_window.docks.go_to("strategy")
+    borrowed_window.workspaces.go_to("strategy")
     panel = borrowed_window.panels["strategy"]
     assert panel.pages.is_empty and QApplication.focusWidget() is panel.pages.empty.buttons[0]
     panel.pages.show_content(True)
-    borrowed_window.docks.go_to("strategy")
+    borrowed_window.workspaces.go_to("strategy")
     assert QApplication.focusWidget() is panel.grid
 
 
@@ -142,21 +142,21 @@ def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
     first = make_window()
     first.show()
     first.theme.apply(Scheme.DARK)
-    first.docks["log"].hide()
+    first.workspaces["log"].hide()
     first.state.selection.set_text("Remember me.")
     close(first, qtbot)
     second = make_window()
     with qtbot.waitExposed(second):
         second.show()
-    assert second.docks["log"].isHidden()
+    assert second.workspaces["log"].isHidden()
     assert second.theme.scheme is Scheme.DARK
     assert second.state.selection.text == "Remember me."
     assert second.panels["setup"].text.toPlainText() == "Remember me."
-    host = second.docks.shown.host
+    host = second.workspaces.shown.host
     assert not host.restoreState(host.saveState(99), 1), "another version's layout is refused"
     second.settings.setValue("layouts/listen", QByteArray(b"not a layout"))
     second._restore()
-    assert not second.docks["log"].isHidden(), "what cannot be restored gives the default layout"
+    assert not second.workspaces["log"].isHidden(), "what cannot be restored gives the default layout"
     close(second, qtbot)
 
 
@@ -216,7 +216,7 @@ def test_no_other_window_is_shown_while_it_is_built(
 
 
 def test_every_panel_follows_the_theme(shared_window: MainWindow) -> None:
-    bars = {place.name for place in shared_window.docks.bars if place.region is Region.HEAD}
+    bars = {place.name for place in shared_window.workspaces.bars if place.region is Region.HEAD}
     assert bars == {"steps"}, "nothing in it is drawn"
     strange = [name for name, panel in shared_window.panels.items() if not isinstance(panel, Coloured)]
     assert set(strange) == bars
@@ -250,8 +250,8 @@ def test_every_action_that_is_kept_was_made_by_python(borrowed_window: MainWindo
 def test_every_panel_can_be_reached_by_its_key(shared_window: MainWindow, qtbot: QtBot) -> None:
     shared_window.activateWindow()
     qtbot.waitUntil(shared_window.isActiveWindow)
-    for place, dock in shared_window.docks:
-        shared_window.docks.go_to(place.name)
+    for place, dock in shared_window.workspaces:
+        shared_window.workspaces.go_to(place.name)
         if place.name == "meters":
             continue  # Nothing in it can be changed.
         assert dock.isAncestorOf(QApplication.focusWidget()), place.name
@@ -263,7 +263,7 @@ def test_tab_goes_through_everything(shared_window: MainWindow) -> None:
     while (following := order[-1].nextInFocusChain()) is not shared_window:
         order.append(following)
     there = set(order)
-    for place, dock in shared_window.docks:
+    for place, dock in shared_window.workspaces:
         own = [one for one in dock.findChildren(QWidget) if one.focusPolicy() & Qt.FocusPolicy.TabFocus]
         lost = [one for one in own if one.window() is shared_window and one not in there]
         assert own and not lost, place.name
@@ -360,17 +360,17 @@ def test_an_audio_device_that_goes_away_while_playing_is_told_and_the_rest_goes_
 def test_nothing_is_cut_off_in_any_workspace(borrowed_window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
     window, before = borrowed_window, borrowed_window.size()
     window.resize(*size)
-    window.docks.default_layout()
+    window.workspaces.default_layout()
 
     def cut_off() -> list[str]:
-        return [place.name for place, dock in window.docks.shown if scrolls_sideways(dock)]
+        return [place.name for place, dock in window.workspaces.shown if scrolls_sideways(dock)]
 
-    for workspace in window.docks.there:
-        window.docks.switch(workspace)
+    for workspace in window.workspaces.there:
+        window.workspaces.switch(workspace)
         qtbot.waitUntil(lambda: window.size().toTuple() == size)
         qtbot.waitUntil(lambda: not cut_off(), timeout=2000)
         assert window.minimumSizeHint().width() <= 1024 and window.minimumSizeHint().height() <= 700
-    window.docks.switch(window.docks.there[0])
+    window.workspaces.switch(window.workspaces.there[0])
     window.resize(before)
 
 

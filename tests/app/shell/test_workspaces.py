@@ -206,37 +206,37 @@ def test_the_real_window_goes_by_its_keys_and_its_rail(borrowed_window: MainWind
     window = borrowed_window
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    for index, workspace in reversed(list(enumerate(window.docks.there, start=1))):
+    for index, workspace in reversed(list(enumerate(window.workspaces.there, start=1))):
         qtbot.keyClick(window, getattr(Qt.Key, f"Key_{index}"), Qt.KeyboardModifier.ControlModifier)
-        assert window.docks.current is workspace and window.windowTitle() == f"{workspace.title} · Paretone"
+        assert window.workspaces.current is workspace and window.windowTitle() == f"{workspace.title} · Paretone"
         assert window.rail.buttons[workspace].isChecked()
-        assert window.docks.shown.host.isAncestorOf(QApplication.focusWidget()), "the focus is in it"
+        assert window.workspaces.shown.host.isAncestorOf(QApplication.focusWidget()), "the focus is in it"
         assert window.header.isVisible() and window.header.factor.isVisible() == workspace.figures
-    window.docks.go_to("studies")
-    window.docks.switch(LISTEN)
+    window.workspaces.go_to("studies")
+    window.workspaces.switch(LISTEN)
     qtbot.mouseClick(window.rail.buttons[EXPLORE], Qt.MouseButton.LeftButton)
-    assert window.docks.current is EXPLORE
-    assert window.docks["studies"].isAncestorOf(QApplication.focusWidget()), "where it was"
+    assert window.workspaces.current is EXPLORE
+    assert window.workspaces["studies"].isAncestorOf(QApplication.focusWidget()), "where it was"
     for button in window.rail.buttons.values():
         assert button.accessibleName().startswith("Workspace ") and "Ctrl+" in button.toolTip()
 
 
 def test_the_trade_off_has_most_of_the_room(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, before = borrowed_window, borrowed_window.size()
-    plot, host = window.docks["tradeoff"], window.docks.of(EXPLORE).host
+    plot, host = window.workspaces["tradeoff"], window.workspaces.of(EXPLORE).host
     for size in ((1440, 900), (1024, 700)):
         window.resize(*size)
-        window.docks.default_layout()
-        window.docks.switch(EXPLORE)
+        window.workspaces.default_layout()
+        window.workspaces.switch(EXPLORE)
         qtbot.waitUntil(lambda: plot.width() * plot.height() >= 0.7 * host.width() * host.height(), timeout=3000)
-        window.docks.switch(LISTEN)
+        window.workspaces.switch(LISTEN)
     window.resize(before)
 
 
 def test_what_applies_to_the_model_alone_is_offered(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window = borrowed_window
-    window.docks.switch(INSPECT)
-    cards = window.docks.galleries[INSPECT].cards
+    window.workspaces.switch(INSPECT)
+    cards = window.workspaces.galleries[INSPECT].cards
 
     def shown() -> set[str]:
         return {name for name, card in cards.items() if not card.isHidden()}

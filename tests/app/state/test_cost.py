@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.state.cost import LETTERS_A_SECOND, LONG_SECONDS, rough_duration
+from app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from engine.session.events import TakeReady
 from engine.setting.take import Measurements
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
@@ -64,8 +64,3 @@ def test_more_than_five_minutes_are_asked_about(presenter: Presenter) -> None:
     assert state.cost.why_ask(setting) == ""
     measured(presenter, "y" * 9000, 1900.0)
     assert state.cost.why_ask(setting) == "Speaking the whole text takes about 32 min on this machine."
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(2.12, "2.1 s"), (31.6, "32 s"), (1900.0, "32 min"), (9000.0, "2.5 h")])
-def test_durations_are_rough(seconds: float, text: str) -> None:
-    assert rough_duration(seconds) == text

@@ -45,7 +45,7 @@ DEFINITION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     masked.add_arguments(parser, rounds=20)
-    parser.add_argument("--sentences", type=int, default=10, help="judged Harvard sentences; 0: none (default: 10)")
+    bundled.add_listening_arguments(parser, sentences=10)
     for knob in TECHNIQUE.knobs:
         if knob.name != "adaptive":
             parser.add_argument(
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> Report:
     heard = _timed(model, ways, voice, arguments.rounds)
     unjudged = {one.title for one in _others() if not one.judged}
     listened = {name: way for name, way in ways.items() if name not in unjudged}
-    said = judged(model, listened, arguments.sentences)
+    said = judged(model, listened, bundled.heard_sentences(arguments), bundled.heard_voices(arguments))
     top = interval([full / first for full, first in zip(heard[WHOLE].last, heard[BLOCKS].first, strict=True)])
     rows = [_row(name, found) for name, found in heard.items()]
     if said:

@@ -20,7 +20,7 @@ from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
 from engine.measure.verdicts import VoiceVerdict, Way, judged_means, verdicts
 from engine.models.base import LANGUAGE, MASKED, SpeechModel, Utterance
-from engine.models.catalogue import entry, harvard_sentences, voice, voices
+from engine.models.catalogue import entry, voice
 from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.minis.omni_mini.adapter import OmniMiniSpeech
 from engine.models.silent_observer import SilentObserver
@@ -42,7 +42,7 @@ DEFINITION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=None)
-    parser.add_argument("--sentences", type=int, default=30, help="how many of the 30 Harvard sentences (default: all)")
+    bundled.add_listening_arguments(parser, sentences=30, least=1)
     parser.add_argument(
         "--thresholds", type=float, nargs="*", default=list(THRESHOLDS), help="thresholds δ (default: three)"
     )
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> Report:
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     tokenizer = model.copied if isinstance(model, LmMiniSpeech | OmniMiniSpeech) else None
     rows, baselines = [], {}
-    sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, ways, bundled.say, tokenizer):
+    sentences = bundled.heard_sentences(arguments)
+    for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, ways, bundled.say, tokenizer):
         if verdict.speech == plain.title:
             baselines[verdict.voice] = verdict
         rows.append(_row(verdict, baselines.get(verdict.voice)))

@@ -23,7 +23,7 @@ from engine.measure.machine import describe
 from engine.measure.timing import PairedTimes
 from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, judged_means, verdicts
 from engine.models.base import Utterance, run_to_completion
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import entry
 from engine.models.families.flow import FlowSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
@@ -112,7 +112,7 @@ def rivals() -> tuple[list[Searched], list[Counted]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=5)
-    parser.add_argument("--sentences", type=int, default=6, help="how many of the 30 Harvard sentences (default: 6)")
+    bundled.add_listening_arguments(parser, sentences=6, least=1)
     parser.add_argument(
         "--targets", type=float, nargs="+", default=list(TARGETS), help="shares of operations (default: three)"
     )
@@ -127,9 +127,9 @@ def run(arguments: argparse.Namespace) -> Report:
     times = _timed(model, plain, contenders, arguments)
     heard: dict[str, list[VoiceVerdict]] = {}
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
-    sentences = harvard_sentences()[: arguments.sentences]
+    sentences = bundled.heard_sentences(arguments)
     ways = [plain, *(one.way for one in contenders)]
-    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, ways, bundled.say):
+    for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, ways, bundled.say):
         heard.setdefault(verdict.speech, []).append(verdict)
     reference = heard[plain.title]
     rows = [_row(title, said, reference, None) for title, said in heard.items() if title not in _titles(contenders)]

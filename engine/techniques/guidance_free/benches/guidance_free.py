@@ -29,7 +29,7 @@ from engine.measure.timing import Interval
 from engine.measure.verdicts import ORIGINAL, VoiceVerdict, Way, counted_errors, verdicts
 from engine.measure.warping import warped_log_mel_distance
 from engine.models.base import WeightSet
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import entry
 from engine.models.families.flow import FlowSpeech
 from engine.models.vocoders import load_vocoder
 from engine.setting.knobs import Values
@@ -50,7 +50,7 @@ DRAWS = 2000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=9)
-    parser.add_argument("--sentences", type=int, default=30, help="how many of the 30 Harvard sentences (default: all)")
+    bundled.add_listening_arguments(parser, sentences=30, least=1)
     parser.add_argument("--weights", type=float, nargs="+", metavar="w", help="which weights (default: all there are)")
 
 
@@ -132,8 +132,8 @@ def _heard(
         ]
     found: dict[str, list[VoiceVerdict]] = {}
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
-    sentences = harvard_sentences()[: arguments.sentences]
-    for verdict in verdicts(sentences, voices(arguments.model), vocoder, model, ways, bundled.say):
+    sentences = bundled.heard_sentences(arguments)
+    for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, ways, bundled.say):
         found.setdefault(verdict.speech, []).append(verdict)
     rows = [_row(title, found[title]) for title in found if title not in {way.title for way in ways}]
     bundled.say("Distances to the original speech …")

@@ -62,7 +62,7 @@ def test_takes_of_an_open_study_are_listed_too(quiet: MainWindow, tmp_path: Path
     shutil.copytree(SMALL_STUDY, study)
     setup = quiet.panels["lab"].setup
     before = setup.ticks.count()
-    quiet.docks["tradeoff"].hide()
+    quiet.workspaces["tradeoff"].hide()
     quiet.state.open_studies.add(study)
     qtbot.waitUntil(lambda: setup.ticks.count() > before, timeout=PATIENCE_MILLISECONDS)
 

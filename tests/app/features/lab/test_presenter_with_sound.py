@@ -59,7 +59,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     assert [one.text() for one in labels if one.isVisible()] == ["A listening test is using the player."]
     assert window.state.playing.now == Heard(Origin.TEST)
     assert "listening test is on" in window.features["guide"].guide.hint
-    assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
+    assert [place.name for place, dock in window.workspaces if dock.isVisible()] == ["lab"]
     ended: list[tuple] = []
     window.jobs.ended.connect(lambda job, outcome, _: ended.append((job.kind, outcome)))
     window.state.loading.load_model("f5-mini")
@@ -79,7 +79,7 @@ def test_the_engine_begins_nothing_during_a_test(window: MainWindow, qtbot: QtBo
     qtbot.waitUntil(lambda: len(ended) == 2, timeout=PATIENCE_MILLISECONDS)
     assert ended[1] == (Kind.LOAD, Outcome.FINISHED)
     assert "listening test" not in window.features["guide"].guide.hint
-    assert not window.docks["setup"].isHidden()
+    assert not window.workspaces["setup"].isHidden()
     assert window.panels["listen"].isEnabled()
     qtbot.waitUntil(lambda: window.state.playing.now.origin is Origin.COMPARED, timeout=PATIENCE_MILLISECONDS)
 
@@ -150,7 +150,7 @@ def test_the_volume_is_set_and_the_test_is_practised_before_anything_counts(wind
     tick_all(window)
     come_to_the_volume(window, qtbot, 2, practice=1)
     lab = window.panels["lab"]
-    assert [place.name for place, dock in window.docks if dock.isVisible()] == ["lab"]
+    assert [place.name for place, dock in window.workspaces if dock.isVisible()] == ["lab"]
     lab.volume.hear(0)
     player = window.features["player"].player
     qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)

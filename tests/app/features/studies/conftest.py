@@ -32,7 +32,7 @@ def window(borrowed_window: MainWindow) -> MainWindow:
 @pytest.fixture
 def panel(window: MainWindow, qtbot: QtBot) -> StudiesPanel:
     """The panel, in front."""
-    window.docks.go_to("studies")
+    window.workspaces.go_to("studies")
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow, timeout=PATIENCE_MILLISECONDS)
     return window.panels["studies"]

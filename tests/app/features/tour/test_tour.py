@@ -113,13 +113,13 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     wait_until_done(tour, qtbot)
     assert state.artefacts.at_hand and panel.threshold > before, "calibrated, then δ was moved"
     qtbot.waitUntil(lambda: framed(tour, panel.histogram))
-    assert window.docks.current is INSPECT
+    assert window.workspaces.current is INSPECT
     go_on()
 
     qtbot.mouseClick(card.help_button, Qt.MouseButton.LeftButton)
     wait_until_done(tour, qtbot)
     assert state.comparison.take_b is not None and window.features["listen"].step_done("compare")
-    assert window.docks.current is LISTEN
+    assert window.workspaces.current is LISTEN
     go_on()
 
     grid = window.panels["strategy"].grid
@@ -128,13 +128,13 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
     wait_until_done(tour, qtbot)
     go_on()
 
-    assert window.docks.current is EXPLORE
+    assert window.workspaces.current is EXPLORE
     qtbot.mouseClick(card.help_button, Qt.MouseButton.LeftButton)
     wait_until_done(tour, qtbot)
     assert window.panels["tradeoff"].plot.current is not None and window.features["studies"].summary is not None
     go_on()
 
-    assert window.docks.current is TEST
+    assert window.workspaces.current is TEST
     assert not card.help_button.isEnabled() and "audio" in card.hint, "there is no sound here"
     assert card.next_button.text() == "Skip"
     go_on()
@@ -150,7 +150,7 @@ def test_every_stop_does_the_real_thing(window: MainWindow, qtbot: QtBot, tmp_pa
 def test_escape_ends_it_at_any_stop_and_the_focus_returns(window: MainWindow, qtbot: QtBot) -> None:
     text = window.panels["setup"].text
     for number in range(8):
-        window.docks.switch(LISTEN)
+        window.workspaces.switch(LISTEN)
         window.activateWindow()
         qtbot.waitUntil(window.isActiveWindow)
         text.setFocus()
@@ -184,7 +184,7 @@ def test_escape_cancels_jobs_only_after_the_tour(window: MainWindow, qtbot: QtBo
 
 
 def test_it_moves_nothing_and_is_reached_by_keys(window: MainWindow, qtbot: QtBot) -> None:
-    window.docks.switch(LISTEN)
+    window.workspaces.switch(LISTEN)
     before = {name: panel.geometry() for name, panel in window.panels.items() if panel.isVisible()}
     tour = begin(window, qtbot)
     assert {name: panel.geometry() for name, panel in window.panels.items() if panel.isVisible()} == before

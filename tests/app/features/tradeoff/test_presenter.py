@@ -78,7 +78,7 @@ def opened(make_window: Callable[..., MainWindow], data: Path, results: Path, qt
 def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
     """The window with the view in front, in which are the study and the library."""
     window.activateWindow()
-    window.docks.go_to("tradeoff")
+    window.workspaces.go_to("tradeoff")
     window.features["tradeoff"].open_study(results)
     # Four settings and two takes; of takes that are baselines, too, the distance is known.
     qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
@@ -224,7 +224,7 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
         and state.selection.setting.technique("ditreducio").artefact == strategy.table.fingerprint
     )
     assert not state.availability.why_not_accelerate()
-    window.docks.go_to("tradeoff")
+    window.workspaces.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
     assert panel.plot.marks.letters[key] == "Setup"
     table = strategy.table
@@ -238,10 +238,10 @@ def test_setup_takes_a_point_and_points_follow_setup_and_strategy(window: MainWi
     assert key not in panel.plot.marks.letters, "with another table it is another setting"
     state.undo_stack.undo()
     assert panel.plot.marks.letters[key] == "Setup"
-    window.docks["tradeoff"].close()
+    window.workspaces["tradeoff"].close()
     assert not panel.isVisible()
     state.selection.switch("ditreducio", False)
-    window.docks.go_to("tradeoff")
+    window.workspaces.go_to("tradeoff")
     qtbot.waitUntil(panel.isVisible)
     assert panel.plot.current.techniques == () and key not in panel.plot.marks.letters, (
         "what changed meanwhile is shown"
@@ -324,7 +324,7 @@ def test_listening_tests_are_a_quality_axis(own_window: MainWindow, qtbot: QtBot
 
 
 def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot, results: Path) -> None:
-    window.docks.go_to("lab")
+    window.workspaces.go_to("lab")
     ticks = window.panels["lab"].setup.ticks
     qtbot.waitUntil(lambda: ticks.count() == 4, timeout=PATIENCE_MILLISECONDS)
     titles = {ticks.item(row).text() for row in range(4)}
@@ -332,9 +332,9 @@ def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot,
     guest = next(iter(window.features["tradeoff"]._known.studies[results].takes))
     samples, rate = window.features["lab"]._loader()(guest)
     assert rate == 24000 and len(samples) > 1000
-    window.docks.go_to("tradeoff")
+    window.workspaces.go_to("tradeoff")
     window.state.open_studies.remove(results)
-    window.docks.go_to("lab")
+    window.workspaces.go_to("lab")
     qtbot.waitUntil(lambda: ticks.count() == 2, timeout=PATIENCE_MILLISECONDS)
 
 
@@ -354,7 +354,7 @@ def test_what_is_damaged_is_told_and_left_to_studies(window: MainWindow, tmp_pat
     panel = window.panels["studies"]
     qtbot.waitUntil(lambda: panel.chooser.findData(str(folder)) >= 0, timeout=PATIENCE_MILLISECONDS)
     assert folder in window.state.open_studies.folders
-    window.docks.go_to("studies")
+    window.workspaces.go_to("studies")
     window.features["studies"].opened.choose(folder)
     panel.aside_button.click()
     assert not (folder / DATABASE).exists()
@@ -427,7 +427,7 @@ def test_what_is_shown_is_there_again_after_a_restart(
     qtbot.waitUntil(lambda: again.is_built, timeout=PATIENCE_MILLISECONDS)
     shown = again.panels["tradeoff"]
     assert shown.options == look
-    again.docks.go_to("tradeoff")
+    again.workspaces.go_to("tradeoff")
     # What was opened here is open again, and among the recent ones of Studies.
     qtbot.waitUntil(lambda: shown.pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
     assert (shown.options, shown.filter) == (look, chosen)

@@ -62,7 +62,7 @@ def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPane
     assert panel.knobs.editor("weight").value() == 0.7
     assert panel.minutes.value() == GUIDANCE_FREE.minutes(borrowed_window.state.selection.info)
     assert panel.work.text().endswith("f5-mini-w-0.70")
-    assert borrowed_window.docks["training"].isAncestorOf(borrowed_window.focusWidget())
+    assert borrowed_window.workspaces["training"].isAncestorOf(borrowed_window.focusWidget())
 
 
 @pytest.mark.slow

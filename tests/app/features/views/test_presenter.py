@@ -33,7 +33,7 @@ def window(borrowed_window: MainWindow) -> MainWindow:
 
 
 def opened(window: MainWindow, name: str) -> ViewsPanel:
-    window.docks.go_to("views")
+    window.workspaces.go_to("views")
     panel = window.panels["views"]
     panel.chooser.setCurrentIndex(panel.chooser.findData(name))
     return panel
