@@ -13,7 +13,6 @@ from pytestqt.qtbot import QtBot
 
 import app
 from app import numbers
-from app.numbers import rough_duration
 from app.plotting.chart import Chart
 from app.plotting.frame import TickAxis
 from app.shell.window import MainWindow
@@ -102,13 +101,3 @@ def _cells(table: QTableView) -> Iterator[str]:
     for row in range(model.rowCount()):
         for column in range(model.columnCount()):
             yield str(model.index(row, column).data(Qt.ItemDataRole.DisplayRole) or "")
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(2.12, "2.1 s"), (31.6, "32 s"), (1900.0, "32 min"), (9000.0, "2.5 h")])
-def test_durations_are_rough(seconds: float, text: str) -> None:
-    assert rough_duration(seconds) == text
-
-
-def test_time_that_runs_has_no_tenths() -> None:
-    assert rough_duration(2.12, tenths=False) == "2 s"
-    assert rough_duration(9000.0, tenths=False) == "2.5 h"

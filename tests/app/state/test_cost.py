@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.numbers import rough_duration
 from app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from engine.session.events import TakeReady
 from engine.setting.take import Measurements
@@ -64,3 +65,13 @@ def test_more_than_five_minutes_are_asked_about(presenter: Presenter) -> None:
     assert state.cost.why_ask(setting) == ""
     measured(presenter, "y" * 9000, 1900.0)
     assert state.cost.why_ask(setting) == "Speaking the whole text takes about 32 min on this machine."
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(2.12, "2.1 s"), (31.6, "32 s"), (1900.0, "32 min"), (9000.0, "2.5 h")])
+def test_durations_are_rough(seconds: float, text: str) -> None:
+    assert rough_duration(seconds) == text
+
+
+def test_time_that_runs_has_no_tenths() -> None:
+    assert rough_duration(2.12, tenths=False) == "2 s"
+    assert rough_duration(9000.0, tenths=False) == "2.5 h"

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from engine import bench, cli
-from engine.bench import masked_quality, official_masked, omnivoice
+from engine.bench import official_masked, omnivoice
 from engine.models import load_model
-from engine.models.catalogue import entry, harvard_sentences, voices
+from engine.models.catalogue import entry, harvard_sentences
 from engine.models.networks.bidirectional import Qwen3Config
 from engine.models.networks.masked_network import MaskedConfig
 from engine.setting.setting import Setting
@@ -72,7 +72,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         for module in ("omnivoice", "omnivoice_exact"):
             patch.setattr(f"engine.bench.{module}.FULL_SIZE", SMALL)
-        patch.setattr(masked_quality, "voices", lambda model: voices(model)[: workload(5, 2)])
         said = workload(harvard_sentences(), SHORT)
         for module in (omnivoice, first_audio):
             patch.setattr(module, "harvard_sentences", lambda: said)

@@ -126,7 +126,7 @@ def test_a_figure_says_whose_it_is_when_another_model_is_chosen(panel: ViewsPane
     panel.show_figure(made)
     panel.set_model(6, "flow")
     assert panel.canvas.figure is made, "another model of the family, and nothing computed with it"
-    assert panel.state == "F5 mini, computed in 2 s."
+    assert panel.state == "F5 mini, computed in 2.0 s."
 
 
 def test_values_are_read_by_keys(panel: ViewsPanel) -> None:

@@ -9,9 +9,8 @@ from engine.bench import bundled
 from engine.errors import PlainError
 from engine.measure.intelligibility import WordErrors
 from engine.models.base import WeightSet
-from engine.models.catalogue import entry, voices
+from engine.models.catalogue import entry
 from engine.setting.setting import Setting
-from engine.techniques.guidance_free.benches import guidance_free as judged
 from engine.techniques.guidance_free.benches.guidance_free import guidance_free, guided, paired_difference
 from tests.judges import only_words  # noqa: F401
 from tests.prompts import short_prompts  # noqa: F401
@@ -55,11 +54,12 @@ def test_weights_that_are_not_there_are_said():
 def test_one_branch_is_faster_and_is_understood(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("pocketsphinx")
     pytest.importorskip("jiwer")
-    monkeypatch.setattr(judged, "voices", lambda model: voices(model)[: workload(5, 2)])
     command = [
         "guidance-free",
         "--sentences",
         "1",
+        "--voices",
+        workload("5", "2"),
         "--rounds",
         "2",
         "--steps",
