@@ -29,10 +29,10 @@ SUMMARY = "Run a study of many settings on many sentences, show its status, expo
 EPILOGUE = (
     "run does the remaining takes of the study in FILE and keeps every finished take in a folder next to it, "
     "FILE without its ending plus .study; Ctrl-C stops it, and the same command resumes. status prints the "
-    "results so far; export writes report.html, results.csv, takes.csv and results.tex; set-aside moves damaged "
-    "results into another folder, so that the study can run again. These three also accept the folder. example runs "
-    "the study in FILE and packs its results, without folders of this machine, next to FILE or in --out: what the "
-    "window's 'Open example' opens is the packed resources/studies/example.toml."
+    "results so far; export writes report.html, curves.svg, results.csv, takes.csv and results.tex; set-aside moves "
+    "damaged results into another folder, so that the study can run again. These three also accept the folder. "
+    "example runs the study in FILE and packs its results, without folders of this machine, next to FILE or in --out: "
+    "what the window's 'Open example' opens is the packed resources/studies/example.toml."
 )
 ACTIONS = ("run", "status", "export", SET_ASIDE, EXAMPLE)
 

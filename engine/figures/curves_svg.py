@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -19,11 +20,43 @@ _NEAREST = 26
 """Distance of the numbers along the X axis."""
 _LETTER = 6.5
 """Width of a letter of them."""
+_HEAD = 34
+"""Height of the title of a row of plots."""
 
 
 def draw(shown: Curves) -> str:
     """An ``<svg>`` element of ``shown``; ``""`` without curves."""
-    return _Plot(shown).svg() if shown.curves else ""
+    if not shown.curves:
+        return ""
+    named = f"{escape(shown.y.title)} over {escape(shown.x.title)}"
+    return _svg(WIDTH, HEIGHT, f' role="img" aria-label="{named}"', _Plot(shown).parts())
+
+
+def sheet(rows: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[Curves]]]) -> str:
+    """One picture of many plots: for each row its title, the titles of its curves with their colours, and its plots, of
+    which those without curves leave their place free. It is drawn dark on white, since it stands by itself."""
+    columns = max(len(plots) for _, _, plots in rows)
+    width, height = columns * WIDTH, len(rows) * (HEIGHT + _HEAD)
+    parts = [f'<rect width="{width}" height="{height}" fill="white"/>']
+    for number, (title, curves, plots) in enumerate(rows):
+        top = number * (HEIGHT + _HEAD)
+        parts.append(label(LEFT, top + 24, title, size=16))
+        x = LEFT + _LETTER * 1.6 * len(title)
+        for colour, name in curves:
+            parts.append(f'<g fill="{colour}">{label(x, top + 24, f"■ {name}")}</g>')
+            x += _LETTER * (len(name) + 6)
+        for column, one in enumerate(plots):
+            if one.curves:
+                parts += [f'<g transform="translate({column * WIDTH} {top + _HEAD})">', *_Plot(one).parts(), "</g>"]
+    return _svg(width, height, ' color="#222222"', parts)
+
+
+def _svg(width: int, height: int, attributes: str, parts: Sequence[str]) -> str:
+    opening = (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}"{attributes} '
+        'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">'
+    )
+    return "\n".join([opening, *parts, "</svg>"])
 
 
 class _Plot:
@@ -32,20 +65,15 @@ class _Plot:
         self.across, self.up = shown.scales()
         self.right, self.bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
 
-    def svg(self) -> str:
+    def parts(self) -> list[str]:
         shown = self.shown
-        parts = [
-            f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" '
-            f'aria-label="{escape(shown.y.title)} over {escape(shown.x.title)}" '
-            'xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="12" fill="currentColor">',
+        return [
             label(LEFT, 14, shown.y.title),
             label(self.right, 14, _BETTER.get(shown.y.better, ""), "end", 11),
             *self._axes(),
             *(part for one in shown.levels for part in self._level(one)),
             *(part for one in shown.curves for part in self._curve(one)),
-            "</svg>",
         ]
-        return "\n".join(parts)
 
     def _x(self, value: float) -> float:
         return LEFT + float(self.across.share(np.array(value))) * (self.right - LEFT)

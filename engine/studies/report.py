@@ -9,6 +9,7 @@ from engine import files
 from engine.errors import StudyError
 from engine.studies.agreement import Listened
 from engine.studies.hooks import hooks
+from engine.studies.report_curves import curves_sheet
 from engine.studies.report_page import to_html
 from engine.studies.report_tables import takes_csv, to_csv, to_latex
 from engine.studies.results import Results
@@ -17,6 +18,7 @@ from engine.studies.store import Store
 
 def write_report(results: Results, place: Path, listened: Sequence[Listened] = ()) -> tuple[Path, ...]:
     """Write ``report.html``, ``results.csv``, ``takes.csv`` and ``results.tex`` into the folder ``place``; their paths.
+    ``curves.svg`` comes with them if settings differ in one knob only.
     Techniques may add files of their own, such as the importance of layers of a study that leaves them out.
     ``listened`` is what listening tests found of settings.
 
@@ -30,6 +32,8 @@ def write_report(results: Results, place: Path, listened: Sequence[Listened] = (
         "takes.csv": takes_csv(results),
         "results.tex": to_latex(results),
     }
+    if sheet := curves_sheet(results):
+        made["curves.svg"] = sheet
     with Store(results.folder, read_only=True) as store:
         for _, more in hooks("files"):
             made |= more(store)

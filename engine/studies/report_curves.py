@@ -18,6 +18,8 @@ from engine.studies.wording import REFERENCE, setting_title
 
 FIGURES = ("real_time_factor", "speed_up", "first_audio_seconds", *(one.name for one in JUDGED), "log_mel_distance")
 """Those that are drawn over each knob, as far as they were measured."""
+IN_SHEET = ("speed_up", *(one.name for one in JUDGED))
+"""Those of the picture of all knobs."""
 MOST = 6
 """Most curves in one plot."""
 
@@ -37,22 +39,42 @@ def curves_page(results: Results) -> list[str]:
     return [*parts, f"<p><small>{escape(note)}</small></p>"]
 
 
+def curves_sheet(results: Results) -> str:
+    """All of them in one SVG picture, a row for each knob; ``""`` if there are none."""
+    rows = []
+    for of in curves(results):
+        glyphs = _glyphs(of)
+        plots = [_plot(of, metric(name), glyphs, results) for name in IN_SHEET]
+        if any(one.curves for one in plots):
+            titles = [(_colour(glyphs, number), one.title) for number, one in enumerate(of.curves[:MOST]) if one.title]
+            rows.append((of.title, titles, plots))
+    return curves_svg.sheet(rows) if rows else ""
+
+
 def _over(of: KnobCurves, results: Results) -> list[str]:
     shown = of.curves[:MOST]
-    glyphs = Glyphs([str(number) for number in range(len(shown))], SERIES_ON_ANY, "currentColor")
+    glyphs = _glyphs(of)
     plots = [curves_svg.draw(_plot(of, metric(name), glyphs, results)) for name in FIGURES]
     if not any(plots):
         return []
     parts = [f"<h3>{escape(of.title)}</h3>", f"<p><small>{escape(of.knob.meaning)}</small></p>"]
     if any(one.title for one in shown):
         entries = (
-            f'<span style="color:{glyphs.glyph((str(number),)).colours[0]}">■</span> {escape(one.title)}'
+            f'<span style="color:{_colour(glyphs, number)}">■</span> {escape(one.title)}'
             for number, one in enumerate(shown)
         )
         parts.append(f"<p>{' &emsp; '.join(entries)}</p>")
     if len(of.curves) > MOST:
         parts.append(f"<p><small>The longest {MOST} of {len(of.curves)} curves.</small></p>")
     return [*parts, '<div class="small">', *filter(None, plots), "</div>"]
+
+
+def _glyphs(of: KnobCurves) -> Glyphs:
+    return Glyphs([str(number) for number in range(len(of.curves[:MOST]))], SERIES_ON_ANY, "currentColor")
+
+
+def _colour(glyphs: Glyphs, number: int) -> str:
+    return glyphs.glyph((str(number),)).colours[0]
 
 
 def _plot(of: KnobCurves, one: Metric, glyphs: Glyphs, results: Results) -> Curves:

@@ -20,7 +20,7 @@ from engine.setting.knobs import defaults
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.curves import curves
 from engine.studies.definition import read
-from engine.studies.report_curves import MOST, curves_page
+from engine.studies.report_curves import IN_SHEET, MOST, curves_page, curves_sheet
 from engine.studies.results import Results, SettingResult
 from engine.studies.space import axes_of
 from engine.techniques import technique
@@ -125,6 +125,22 @@ def test_a_plot_has_only_so_many_curves() -> None:
     grid = [used(other, "steps", steps=steps) for other in others for steps in (4, 5, 7)]
     page = "\n".join(curves_page(results(*grid)))
     assert f"The longest {MOST} of {MOST + 1} curves." in page
+
+
+def test_all_curves_are_one_picture_with_a_row_for_each_knob() -> None:
+    steps = [used(PLAIN, "steps", steps=steps) for steps in (1, 4, 16)]
+    guided = [used(one, "guidance_interval", steps=2) for one in steps]
+    plain = [replace(PLAIN, options=PLAIN.options.replace(guidance=value)) for value in (0.0, 1.0, 2.0)]
+    root = ElementTree.fromstring(curves_sheet(results(*steps, *guided, *plain)))
+    texts = [one.text or "" for one in root.iter(f"{SVG}text")]
+    assert [text for text in texts if text.startswith("■")], "curves that differ in another technique are named"
+    rows = {
+        int(one.get("transform", "").split()[1].rstrip(")")) for one in root.iter(f"{SVG}g") if one.get("transform")
+    }
+    assert len(rows) == 2, "a row for the steps and one for guidance"
+    width = float(root.get("width", 0))
+    assert width == len(IN_SHEET) * curves_svg.WIDTH and root.get("color") == "#222222"
+    assert curves_sheet(results(PLAIN)) == ""
 
 
 def test_wide_ranges_are_logarithmic_and_nothing_is_drawn_of_nothing() -> None:
