@@ -211,9 +211,13 @@ class Deck(QObject):
         self._leave_takes()
         self._load_pending = True
         self._envelope = Envelope(rate)
-        self._waited_before = self.player.starvations, self.player.starved_seconds
+        self.expect_stream()
         self.player.begin_stream(rate)
         self.changed.emit()
+
+    def expect_stream(self) -> None:
+        """A take will stream: the waits of earlier ones are no longer of interest."""
+        self._waited_before = self.player.starvations, self.player.starved_seconds
 
     def append(self, samples: np.ndarray) -> None:
         """More of the stream."""

@@ -91,6 +91,7 @@ class Chart(CursorCanvas):
         room = QRectF(self.rect())
         self._note.setFont(self.font())
         self._note.setDefaultTextColor(QColor(self.colours.muted))
+        self._note.setTextWidth(-1)  # Else what it would like is what it had before.
         self._note.setTextWidth(min(self._note.document().idealWidth(), room.width()))
         self._note.setPos(room.center() - self._note.boundingRect().center())
 

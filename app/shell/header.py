@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QAction, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from app.numbers import fixed
 from app.shell.metrics import GAP, NEAR
 from app.state.app_state import AppState
 from app.state.differences import technique_text
-from app.state.jobs import Job, Outcome
+from app.state.jobs import Job
 from app.widgets import build
 from app.widgets.layouts import HBoxLayout
 from app.widgets.screen_readers import GROUP
 from engine.models import catalogue
+from engine.session.commands import Synthesise
 from engine.session.events import Telemetry
+from engine.setting.setting import Setting
 from engine.setting.take import Take
 
 _RTF = "Real-time factor: seconds of computing per second of speech; below 1 is faster than real time"
 
 
-class _Elided(QLabel):
-    """A label that shortens its text rather than widens the window."""
+class _Part(build.Yielding):
+    """Of what speaks: as wide as its text where there is room."""
 
     def __init__(self, look: str) -> None:
         super().__init__()
@@ -31,12 +35,6 @@ class _Elided(QLabel):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(self.fontMetrics().height() * 2, super().minimumSizeHint().height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        with QPainter(self) as painter:
-            text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
-            painter.setPen(self.palette().color(self.foregroundRole()))
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 
 class Header(QWidget):
@@ -47,10 +45,12 @@ class Header(QWidget):
     def __init__(self, state: AppState, cancel: QAction, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
-        self._measured = ""
-        """The last take's real-time factor, as text."""
+        self._measured: tuple[float, Setting, str] | None = None
+        """The last take's real-time factor, what it was made with, and what it is called."""
+        self._estimate: tuple[float, Setting] | None = None
+        """That of the synthesis that runs."""
         self.setAccessibleName("What speaks")
-        self.model, self.voice, self.setting = _Elided("title"), _Elided("muted"), _Elided("muted")
+        self.model, self.voice, self.setting = _Part("title"), _Part("muted"), _Part("muted")
         self.device = build.label("starting", "chip", name="Device: unknown")
         self.factor = build.label("RTF –", "title", tip=_RTF)
         self.cancel = QToolButton()
@@ -91,6 +91,7 @@ class Header(QWidget):
         self.device.setText(device)
         self.device.setAccessibleName(f"Device: {device}")
         self.device.setToolTip(f"The model runs on {device}.\n{self._state.machine.title}")
+        self._show_factor()
 
     def show_figures(self, on: bool) -> None:
         """Show the real-time factor, or nothing that could sway a listener."""
@@ -98,21 +99,40 @@ class Header(QWidget):
 
     def show_telemetry(self, event: Telemetry) -> None:
         """Show the running estimate of a synthesis."""
-        if event.real_time_factor is not None and self._state.jobs.find(event.job) is not None:
-            self._show_factor(fixed(event.real_time_factor, 2), "running estimate")
+        job = self._state.jobs.find(event.job)
+        if event.real_time_factor is not None and job is not None and isinstance(job.command, Synthesise):
+            self._estimate = event.real_time_factor, job.command.setting
+            self._show_factor()
 
     @Slot(object)
     def _show_take(self, take: Take) -> None:
-        self._measured = fixed(take.measurements.real_time_factor, 2)
-        self._show_factor(self._measured, take.label or "last take")
+        self._measured = take.measurements.real_time_factor, take.setting, take.label or "last take"
+        self._estimate = None
+        self._show_factor()
 
-    @Slot(object, object, str)
-    def _job_ended(self, job: Job, outcome: Outcome) -> None:
+    @Slot(object)
+    def _job_ended(self, job: Job) -> None:
         """An estimate of what was not made is no figure of anything."""
-        if outcome is not Outcome.FINISHED:
-            self._show_factor(self._measured or "–", "last take" if self._measured else "")
+        if isinstance(job.command, Synthesise):
+            self._estimate = None
+            self._show_factor()
 
-    def _show_factor(self, text: str, of: str) -> None:
-        self.factor.setText(f"RTF {text}")
-        self.factor.setToolTip(f"{_RTF}\n{of[:1].upper() + of[1:]}" if of else _RTF)
-        self.factor.setAccessibleName(f"RTF {text}, {of}" if of else "RTF: nothing measured yet")
+    def _show_factor(self) -> None:
+        """Show the last real-time factor if it is the shown model's; of which setting, if not of the shown one."""
+        chosen = self._state.selection
+        shown = (*self._estimate, "running estimate") if self._estimate is not None else self._measured
+        if shown is None or chosen.candidate or shown[1].model != chosen.model_id:
+            self.factor.setText("RTF –")
+            self.factor.setToolTip(_RTF)
+            self.factor.setAccessibleName("RTF: nothing measured yet")
+            return
+        factor, setting, what = shown
+        made, text = replace(setting, seed=0), f"RTF {fixed(factor, 2)}"
+        if made == replace(chosen.setting, seed=0):
+            self.factor.setText(text)
+        elif made == replace(chosen.baseline_setting, seed=0):
+            self.factor.setText(f"{text} (baseline)")
+        else:
+            self.factor.setText(f"{text} (earlier setting)")
+        self.factor.setToolTip(f"{_RTF}\n{what[:1].upper() + what[1:]}")
+        self.factor.setAccessibleName(f"{self.factor.text()}, {what}")

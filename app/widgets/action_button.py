@@ -3,14 +3,27 @@ is not."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Slot
+from PySide6.QtCore import QEvent, QObject, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.widgets import build
 
 
-class ActionButton(QPushButton):
+class _Following(QPushButton):
+    """Is enabled and disabled by something else."""
+
+    instead: QWidget | None = None
+    """Where the focus goes when the button that has it is disabled, rather than to whatever comes next."""
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        if self.isEnabled() or self.instead is None or not self.instead.isVisible():
+            return super().focusNextPrevChild(forward)
+        self.instead.setFocus(Qt.FocusReason.OtherFocusReason)
+        return True
+
+
+class ActionButton(_Following):
     """Looks like other buttons, which those of Qt that follow actions do not."""
 
     def __init__(self, action: QAction, text: str = "", look: str = "", parent: QWidget | None = None) -> None:
@@ -40,7 +53,7 @@ class ActionButton(QPushButton):
         build.allow(self, self._reason or ("" if action.isEnabled() else action.toolTip()), tip)
 
 
-class TwinButton(QPushButton):
+class TwinButton(_Following):
     """Does what ``other`` does, in another place."""
 
     def __init__(self, other: QPushButton, text: str = "", look: str = "", parent: QWidget | None = None) -> None:

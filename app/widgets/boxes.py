@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale, QPoint, Qt, Signal
-from PySide6.QtGui import QShowEvent, QValidator, QWheelEvent
+from PySide6.QtGui import QKeyEvent, QShowEvent, QValidator, QWheelEvent
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGroupBox, QLabel, QSlider, QSpinBox, QToolTip, QWidget
 
 from app.numbers import general, localised
@@ -48,6 +48,14 @@ class ComboBox(_Unwheeled, QComboBox):
     """
 
     _label: QLabel | None = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Qt searches by letters even with Ctrl, which are the window's keys."""
+        commands = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.MetaModifier
+        if event.modifiers() & commands and event.text():
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import Qt, SignalInstance
-from PySide6.QtGui import QAction, QTextDocumentFragment
+from PySide6.QtGui import QAction, QPainter, QPaintEvent, QTextDocumentFragment
 from PySide6.QtWidgets import (
     QBoxLayout,
     QComboBox,
@@ -39,6 +39,17 @@ class Label(QLabel):
         self.setText("")
 
 
+class Yielding(Label):
+    """A label that ends with an ellipsis where its plain text has no room."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        room = self.contentsRect()
+        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        with QPainter(self) as painter:
+            painter.setPen(self.palette().color(self.foregroundRole()))
+            painter.drawText(room, self.alignment().value | Qt.TextFlag.TextSingleLine.value, shown)
+
+
 def label(
     text: str = "",
     look: str = "",
@@ -51,8 +62,8 @@ def label(
     yielding: bool = False,
 ) -> Label:
     """``look``: see :func:`app.shell.style.style_sheet`; ``name``: for screen readers; ``selectable``: by the mouse,
-    for copying; ``yielding``: cut off rather than widens its panel."""
-    made = Label(wordWrap=wrapped)
+    for copying; ``yielding``: cut off, if it is plain with an ellipsis, rather than widens its panel."""
+    made = Yielding() if yielding and not rich else Label(wordWrap=wrapped)
     if look:
         made.setProperty("look", look)
     if rich:

@@ -57,6 +57,7 @@ class EmptyState(QWidget):
         """A button that does what ``does`` it elsewhere."""
         look = "" if any(one.property("look") == "primary" for one in self.buttons) else "primary"
         made = TwinButton(does, text, look) if isinstance(does, QPushButton) else ActionButton(does, text, look)
+        made.instead = self.words
         self.add(made)
         return made
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import html
 from collections.abc import Collection
 
-from PySide6.QtCore import QEvent, Qt, Signal, SignalInstance
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, SignalInstance
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QLabel,
@@ -95,6 +96,7 @@ class PlayerPanel(QWidget):
         set_look(self._gains, "muted")
         self._lay_out()
         self.setFocusProxy(self._play)
+        self._title.installEventFilter(self)
         self.set_colours(colours)
         self.show_heard(self._now, ())
 
@@ -210,6 +212,19 @@ class PlayerPanel(QWidget):
         """Whether a device is being looked for."""
         self._retry.setEnabled(not probing)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The title is shown as far as there is room."""
+        if watched is self._title and event.type() is QEvent.Type.Resize:
+            self._show_title()
+        return False
+
+    @property
+    def _title_metrics(self) -> QFontMetrics:
+        """Those of the bold part of the title."""
+        bold = QFont(self._title.font())
+        bold.setBold(True)
+        return QFontMetrics(bold)
+
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
             self.silence_wanted.emit()
@@ -230,10 +245,14 @@ class PlayerPanel(QWidget):
         now = self._now
         if now.origin is Origin.TEST:
             return
-        title, detail = html.escape(now.title or _NOTHING), html.escape(now.detail)
+        # Qt cuts rich text off within a letter.
+        room = self._title.width() - self._title_metrics.horizontalAdvance(f"{now.title}    ")
+        shown = self._title.fontMetrics().elidedText(now.detail, Qt.TextElideMode.ElideRight, max(0, room))
+        title, detail = html.escape(now.title or _NOTHING), html.escape(shown)
         muted = f'<span style="color:{self._colours.muted}">'
         text = f"<b>{title}</b> &nbsp; {muted}{detail}</span>" if now.title else f"{muted}{title}</span>"
         if text != self._title.text():
             self._title.setText(text)
-            self._title.setToolTip("\n".join(filter(None, (now.title, now.detail))))
-            self._title.setAccessibleDescription(self._title.toolTip())
+        whole = "\n".join(filter(None, (now.title, now.detail)))
+        self._title.setToolTip(whole)
+        self._title.setAccessibleDescription(whole)

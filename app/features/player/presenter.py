@@ -42,6 +42,7 @@ class PlayerPresenter(Presenter):
         self._actions.bind(self._actions.compare, self._compare)
         self._actions.bind(self._actions.play, self.deck.toggle_play)
         state.comparison.changed.connect(self._show_takes_to_hear)
+        state.jobs.began.connect(self._job_began)
         state.jobs.ended.connect(self._job_ended)
         self._show_takes_to_hear()
 
@@ -157,6 +158,11 @@ class PlayerPresenter(Presenter):
         if isinstance(command, Synthesise):
             title, text = setting_title(command.setting, what), command.text
         self.playback.begin_stream(event.sample_rate, title, text, side)
+
+    @Slot(object)
+    def _job_began(self, job: Job) -> None:
+        if job.kind in STREAM_SIDES:
+            self.deck.expect_stream()
 
     @Slot(object, object)
     def _job_ended(self, job: Job, _outcome: Outcome) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.shell.theme import Scheme
@@ -59,6 +59,29 @@ def test_take_a_is_made_where_it_will_appear(borrowed_window: MainWindow, qtbot:
     qtbot.waitUntil(lambda: window.state.comparison.take_a is not None, timeout=PATIENCE_MILLISECONDS)
     qtbot.waitUntil(lambda: not of_a.isVisible() and of_b.isVisible(), timeout=PATIENCE_MILLISECONDS)
     assert not takes.is_empty
+
+
+def test_the_focus_stays_where_the_view_was_filled(qtbot: QtBot) -> None:
+    content, outside = QPushButton("Inside"), QPushButton("Outside")
+    pages, window = Invited(content, "Nothing yet."), QWidget()
+    filling = QPushButton("Fill it")
+    button = pages.offer(filling)
+    column = QVBoxLayout(window)
+    column.addWidget(outside)
+    column.addWidget(pages)
+    qtbot.addWidget(window)
+    window.show()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    outside.setFocus()
+    pages.show_content(True)
+    assert outside.hasFocus(), "it is not taken from elsewhere"
+    pages.show_content(False)
+    button.setFocus()
+    filling.setEnabled(False)
+    assert pages.invitation.hasFocus(), "what is pressed is disabled while it is done"
+    pages.show_content(True)
+    assert content.hasFocus()
 
 
 def test_views_are_filled_by_their_buttons(window: MainWindow, qtbot: QtBot) -> None:

@@ -54,6 +54,17 @@ def made(kind: type[Chart]) -> Chart:
     return chart
 
 
+def test_a_note_has_one_line_where_there_is_room(qtbot: QtBot) -> None:
+    chart = made(AcceptancePlot)
+    qtbot.addWidget(chart)
+    chart.resize(120, 200)
+    chart.show_positions([])
+    narrow = chart._note.boundingRect().height()
+    chart.resize(600, 200)
+    chart.set_note("No drafts: switch SSD on")
+    assert chart._note.boundingRect().height() < 2 * chart.fontMetrics().height() <= narrow
+
+
 @pytest.mark.parametrize("kind", [Plain, RooflinePlot, Waterfall, LayerBars, AcceptancePlot, RunningPlot])
 def test_every_chart_can_be_read_as_a_table(qtbot: QtBot, kind: type[Chart]) -> None:
     chart = made(kind)

@@ -28,6 +28,7 @@ from pytestqt.qtbot import QtBot
 from shiboken6 import createdByPython
 
 from app.__main__ import catch_exceptions
+from app.numbers import fixed
 from app.shell.places import Region
 from app.shell.theme import Scheme
 from app.shell.window import MainWindow
@@ -90,6 +91,26 @@ def test_takes_are_kept_and_shown(borrowed_window: MainWindow, qtbot: QtBot) -> 
     assert len(borrowed_window.features["takes"].library) == 1
     assert borrowed_window.panels["takes"].table.model().rowCount() == 1
     assert borrowed_window.panels["takes"].table.model().index(0, 1).data() == "A"
+
+
+def test_the_factor_in_the_header_is_that_of_what_is_shown(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    chosen, factor = window.state.selection, window.header.factor
+    assert chosen.setting.techniques, "what is chosen is not the baseline"
+    run(window, window.action.baseline, qtbot)
+    measured = window.state.comparison.take_a.measurements.real_time_factor
+    assert factor.text() == f"RTF {fixed(measured, 2)} (baseline)"
+    assert factor.accessibleName() == f"{factor.text()}, Baseline"
+    chosen.consider_model("lm-mini")
+    assert factor.text() == "RTF –", "it is another model's"
+    chosen.consider_model(chosen.model_id)
+    steps = chosen.options_in_force["steps"]
+    chosen.set_option("steps", steps + 1)
+    assert factor.text() == f"RTF {fixed(measured, 2)} (earlier setting)"
+    chosen.set_option("steps", steps)
+    for one in chosen.setting.techniques:
+        chosen.switch(one.technique, on=False)
+    assert factor.text() == f"RTF {fixed(measured, 2)}", "what is chosen is the baseline"
 
 
 def test_a_failed_job_is_told_in_the_banner_and_the_window_goes_on(borrowed_window: MainWindow, qtbot: QtBot) -> None:

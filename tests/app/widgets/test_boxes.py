@@ -56,6 +56,18 @@ def boxes(qtbot: QtBot) -> dict[str, QWidget]:
     return made
 
 
+def test_keys_with_control_are_the_windows(boxes: dict[str, QWidget], qtbot: QtBot) -> None:
+    content = boxes["combo"].parentWidget()
+    passed: list[QWidget] = []
+    content.keyPressEvent = lambda event: passed.append(one) if event.key() == Qt.Key.Key_T else None
+    for one in boxes.values():
+        one.setFocus()
+        qtbot.keyClick(one, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
+    assert passed == [*boxes.values()], "a window says why it cannot do what they stand for"
+    qtbot.keyClick(boxes["combo"], Qt.Key.Key_T)
+    assert boxes["combo"].currentText() == "three", "a letter still chooses"
+
+
 def values(boxes: dict[str, QWidget]) -> list[float]:
     return [boxes["combo"].currentIndex(), boxes["spin"].value(), boxes["double"].value(), boxes["slider"].value()]
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction, QStandardItem, QStandardItemModel
+from PySide6.QtGui import QAction, QStandardItem, QStandardItemModel, QTextDocumentFragment
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -220,6 +220,18 @@ def test_the_bar_says_what_is_heard_and_from_where(panel: Host, speech: np.ndarr
     assert named(panel, "Hear take A").isChecked()
 
 
+def test_what_is_heard_ends_with_an_ellipsis_where_there_is_no_room(panel: Host, speech: np.ndarray, qtbot) -> None:
+    title = named(panel, "What is heard")
+    long = "A sentence that goes on and on, " * 20
+    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7", long, "another"))
+    shown = QTextDocumentFragment.fromHtml(title.text()).toPlainText()
+    assert shown.startswith("Study · point 7") and shown.endswith("…")
+    assert title.fontMetrics().horizontalAdvance(shown) <= title.width()
+    assert long.strip() in title.toolTip() and long.strip() in title.accessibleDescription(), "it is told whole"
+    panel.bar.resize(panel.bar.width() + 150, panel.bar.height())
+    qtbot.waitUntil(lambda: len(QTextDocumentFragment.fromHtml(title.text()).toPlainText()) > len(shown))
+
+
 def test_a_sound_stays_until_something_else_is_wanted(panel: Host, speech: np.ndarray) -> None:
     deck, sound = panel.deck, Sound(speech[:RATE], RATE, "Study · point 7", key="point")
     deck.hear_sound(sound)
@@ -269,6 +281,8 @@ def test_waits_are_those_of_the_last_stream(empty: Host, speech: np.ndarray) -> 
         deck.end_stream()
         assert deck.player.starvations == 2 * number
         assert deck.waits == (2, pytest.approx(0.3, abs=0.04))
+    deck.expect_stream()
+    assert deck.waits == (0, 0.0), "of the one that is awaited, nothing was heard yet"
 
 
 def test_the_waveform_grows_with_a_stream_and_takes_clicks_and_drags(empty: Host, speech: np.ndarray, qtbot) -> None:
