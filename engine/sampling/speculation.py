@@ -12,7 +12,7 @@ from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.speculative import BEGAN, DRAFTED, Mark, speculate
 from engine.sampling.token_scorer import TokenScorer
 from engine.sampling.tokens import TokenSampler
-from engine.sampling.verification import by_block, by_token
+from engine.sampling.verification import Rule, by_token
 
 PROMPT = "prompt"
 """Mark: the models begin to read their prompts."""
@@ -24,21 +24,17 @@ def speculation(
     request: Request,
     sampler: TokenSampler,
     uniforms: Callable[[], float],
-    tolerance: float = 0.0,
+    rule: Rule | None = None,
     draft_length: int | AdaptiveLength = 3,
     check: Check = lambda: None,
     draft_request: Request | None = None,
-    *,
-    block: bool = False,
 ) -> Decoding:
-    """:func:`engine.sampling.speculative.speculate` from the prompts on, with times. A draft is verified token by token
-    with ``tolerance``, or as a ``block``, without tolerance. ``draft_request`` is the draft's request if its prompt
-    differs; all else is from ``request``. Raises what ``check`` raises."""
+    """:func:`engine.sampling.speculative.speculate` from the prompts on, with times. Without a ``rule``, a draft is
+    verified token by token, without tolerance. ``draft_request`` is the draft's request if its prompt differs; all else
+    is from ``request``. Raises what ``check`` raises."""
     if (draft.codes, draft.rows) != (target.codes, target.rows):
         raise ValueError(f"A draft of {draft.rows} ids cannot draft for a target of {target.rows}.")
-    if block and tolerance:
-        raise ValueError(f"Verification as a whole needs a tolerance of 0, not {tolerance:g}.")
-    rule = by_block if block else by_token(tolerance, target.codes)
+    accept = by_token(0.0, target.codes) if rule is None else rule
     adaptive = draft_length if isinstance(draft_length, AdaptiveLength) else None
 
     def length() -> int:
@@ -51,7 +47,7 @@ def speculation(
             after_prompt(target, request, request.maximum),
             after_prompt(draft, draft_request or request, request.maximum),
         )
-        return speculate(*readers, request, sampler, uniforms, rule, length, check, mark)
+        return speculate(*readers, request, sampler, uniforms, accept, length, check, mark)
 
     return timed(decoding, adaptive)
 

@@ -3,9 +3,9 @@
 Token by token, a token x stays with probability min(1, q(x) / p(x)) + β, where p and q are the distributions that
 draft and target really draw from; the first that does not is drawn again from what q has more than p. Without
 tolerance, β = 0, tokens are distributed exactly as the target's own (Leviathan et al., arXiv 2211.17192, algorithm 1);
-β > 0 is speech speculative decoding (SSD, Lin et al., arXiv 2505.15380, algorithm 1). Ids that end speech, and ids that
-the target would not draw at all, never profit from β: the paper leaves this open, and a tolerated stop id would cut
-speech short.
+β > 0 is speech speculative decoding (SSD, Lin et al., arXiv 2505.15380, algorithm 1). As published, β applies to every
+id. Guarded, which is ours, ids that end speech and ids that the target would not draw at all never profit from it: a
+tolerated stop id cuts speech short.
 
 As a whole (block verification, Sun et al., arXiv 2403.10444, algorithm 2), a token that the target likes better than
 the draft does makes up for one that it likes less: tokens are distributed exactly as the target's own, too, and on
@@ -54,15 +54,15 @@ def residual(draft: Tensor, target: Tensor, weight: float = 1.0) -> Tensor:
     return torch.where(more.sum() > 0, more, target)
 
 
-def by_token(tolerance: float, codes: int) -> Rule:
-    """Token by token; ids from ``codes`` on, which end speech, do not profit from ``tolerance``. One random number per
-    checked token."""
+def by_token(tolerance: float, codes: int, *, guarded: bool = True) -> Rule:
+    """Token by token, one random number per checked token. ``guarded``: ids from ``codes`` on, which end speech, and
+    ids that the target would not draw do not profit from ``tolerance``; without, all do, as published."""
 
     def verify(
         drafted: Sequence[int], proposals: Sequence[Tensor], checks: Tensor, uniforms: Callable[[], float]
     ) -> Verification:
         p, q = _of(drafted, proposals, checks)
-        exempt = torch.tensor([token >= codes for token in drafted], dtype=torch.bool) | (q <= 0)
+        exempt = torch.tensor([token >= codes for token in drafted], dtype=torch.bool) | (q <= 0) if guarded else None
         found = acceptance(p, q, tolerance, exempt).clamp(max=1.0).tolist()
         accepted = next((place for place, one in enumerate(found) if uniforms() >= one), len(drafted))
         return _verdict(accepted, found, proposals, checks)

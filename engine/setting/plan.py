@@ -196,6 +196,9 @@ class LanguagePlan(Plan):
     sampler: Part | None = None
     """Changes how tokens are drawn: called for each passage as ``function(own, **arguments)`` with the model's own
     :class:`engine.sampling.tokens.TokenSampler`; returns another."""
+    acceptance: Part | None = None
+    """Changes which drafted tokens stay: called for each passage as ``function(codes, rows, device, **arguments)`` with
+    the number of ids that are spoken and of all ids; returns an :data:`engine.sampling.verification.Rule`."""
     decoding: Part | None = None
     """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
     :class:`engine.models.families.decoding.DecodingLoop`; returns a :data:`engine.sampling.autoregressive.Decoding`."""

@@ -13,7 +13,7 @@ from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Cycle, Request
 from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, RepetitionAware, Uniforms
-from engine.sampling.verification import acceptance, residual
+from engine.sampling.verification import acceptance, by_token, residual
 from tests.parity.fixtures import SHIPPED, Fixture, assert_close, cases, fixtures
 from tests.parity.test_parity_cosyvoice2_lm import models, official_request, token_model
 from tests.parity.test_parity_cosyvoice2_prompt import model_of, tensors
@@ -64,6 +64,27 @@ def test_parity_ssd_mathematics(fixture: Fixture, tolerance: str) -> None:
     assert_close(distance, fixture[f"beta{tolerance}.tv_output_vs_target"], PROBABILITY, "distance")
 
 
+@pytest.mark.parametrize(("fixture", "tolerance"), cases(SSD, tolerances))
+def test_parity_ssd_as_published_every_id_profits(fixture: Fixture, tolerance: str) -> None:
+    """The rule itself, for every id that the draft may draw; guarded, ids that the target would not draw fall."""
+    p, q = fixture["p"], fixture["q"]
+    outside = 0
+    for place, shares in enumerate(p):
+        wanted = fixture[f"beta{tolerance}.accept_prob"][place].clamp(max=1)
+        for token in shares.nonzero().flatten().tolist():
+            found = [
+                by_token(float(tolerance), len(shares), guarded=guarded)(
+                    [token], [shares], q[place : place + 2], lambda: 1.0
+                ).acceptance[0]
+                for guarded in (False, True)
+            ]
+            assert found[0] == pytest.approx(float(wanted[token]), abs=PROBABILITY)
+            within = bool(q[place, token] > 0)
+            assert found[1] == pytest.approx(found[0] if within else 0.0, abs=PROBABILITY)
+            outside += not within
+    assert outside > 0, "some ids of the fixture are outside what the target would draw"
+
+
 def assert_follows(cycles: list[Cycle], traced: list[dict]) -> None:
     for number, (cycle, expected) in enumerate(zip(cycles, traced, strict=False)):
         assert list(cycle.drafted) == expected["draft"], f"cycle {number}"
@@ -97,15 +118,15 @@ def test_parity_ssd_greedy_is_the_target(fixture: Fixture, kind: str) -> None:
 
 
 @models
+@pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "published"])
 @pytest.mark.parametrize(("fixture", "tolerance"), cases(SSD, traced_tolerances))
-def test_parity_ssd_traces(fixture: Fixture, kind: str, tolerance: str) -> None:
+def test_parity_ssd_traces(fixture: Fixture, kind: str, tolerance: str, guarded: bool) -> None:
     target, draft, request = language_model(fixture, kind, "trace")
     said, rules = fixture.description[f"trace_beta{tolerance}"], fixture.description["trace_rules"]
     request = replace(request, minimum=rules["min_len"], maximum=4 * said["n_tokens"])
     uniforms = iter(fixture["trace.uniforms"].tolist()).__next__
-    decoding = speculation(
-        target, draft, request, RepetitionAware(), uniforms, float(tolerance), draft_length=rules["K"]
-    )
+    rule = by_token(float(tolerance), target.codes, guarded=guarded)
+    decoding = speculation(target, draft, request, RepetitionAware(), uniforms, rule, rules["K"])
     cycles = until(decoding, said["n_tokens"])
     assert_follows(cycles, said["trace"])
     assert len(cycles) == said["cycles"]

@@ -10,6 +10,8 @@ from typing import Any
 from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Check, Request
 from engine.sampling.tokens import TokenSampler
+from engine.sampling.verification import Rule
+from engine.setting.plan import Part
 
 
 @dataclass(frozen=True)
@@ -29,3 +31,12 @@ class DecodingLoop:
     check: Check
     memory: dict[str, Any]
     """State that techniques keep with the loaded model between syntheses, each under the name of its module."""
+    acceptance: Part | None = None
+    """The plan's own way of accepting drafted tokens; ``None``: the decoding technique's."""
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule of :attr:`acceptance`."""
+        if self.acceptance is None:
+            return None
+        return self.acceptance.make(self.target.codes, self.target.rows, self.target.device)

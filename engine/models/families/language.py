@@ -48,6 +48,7 @@ from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.tokens import TokenSampler, Uniforms
+from engine.setting.artefact import Artefact
 from engine.setting.knobs import Values
 from engine.setting.plan import LanguagePlan
 from engine.setting.setting import Setting
@@ -153,7 +154,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        self._networks.of(resolve(self.info, setting), observer.status)
+        self._networks.of(resolve(self.info, setting, prepared=False), observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
 
@@ -175,19 +176,29 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return measured, notes if streaming is None else (*notes, streaming.sentence)
 
     def decodings(
-        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None] = lambda: None,
+        artefacts: Sequence[Artefact] = (),
     ) -> Iterator[tuple[Request, Decoding]]:
         """The backbone's work alone, passage by passage: what is continued, and the loop that does, not yet begun."""
-        script = self._script(text, voice, setting, resolve(self.info, setting), check)
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         for passage in script.passages:
             requests = self._requests(script, passage)
             yield requests[0], self._decoding(script, passage, requests, check)
 
     def internals(
-        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        check: Callable[[], None] = lambda: None,
+        artefacts: Sequence[Artefact] = (),
     ) -> LanguageInternals:
         """The first passage, to be measured by component. Raises :class:`PlainError`."""
-        script = self._script(text, voice, setting, resolve(self.info, setting), check)
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
         passage = script.passages[0]
         requests = self._requests(script, passage)
         return LanguageInternals(
@@ -315,7 +326,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         if plan.decoding is None:
             return decode(target, request, sampler, uniforms, check)
         return plan.decoding.make(
-            DecodingLoop(target, draft, request, draft_request, sampler, uniforms, check, self._memory)
+            DecodingLoop(target, draft, request, draft_request, sampler, uniforms, check, self._memory, plan.acceptance)
         )
 
     def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:

@@ -11,6 +11,8 @@ from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Wei
 
 NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
+GUARDED, PUBLISHED = "guarded", "published"
+"""Values of the knob ``tolerated``: which ids profit from the tolerance."""
 TRAINED_DRAFT, DRAFT_BY_STUDENT = "trained", "student"
 """Values of the knob ``draft``: which kind of weights proposes tokens, a draft or a shallower student."""
 
@@ -24,6 +26,7 @@ def resolve(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan
         draft_length=int(knobs["draft_length"]),
         adaptive=bool(knobs["adaptive"]),
         block=tolerance == 0 and knobs["verification"] == BY_BLOCK,
+        guarded=knobs["tolerated"] == GUARDED,
     )
     plan = replace(plan, decoding=decoding)
     return replace(plan, draft=_draft(context, knobs, plan)) if context.loaded else plan
@@ -73,6 +76,8 @@ def describe(knobs: Values) -> str:
     exact = "exactly the target's distribution" if tolerance == 0 else "relaxed: speech may drift from the target's"
     if tolerance == 0 and knobs["verification"] == BY_BLOCK:
         exact += ", verified as a whole"
+    if tolerance and knobs["tolerated"] == PUBLISHED:
+        exact += "; it applies to every id, as published"
     length = "an adaptive number of tokens" if knobs["adaptive"] else f"{knobs['draft_length']} tokens"
     return f"drafts {length} at a time; β = {tolerance:g} is {exact}"
 
@@ -108,13 +113,21 @@ TECHNIQUE = Technique(
             "tolerance",
             "Tolerance",
             "Added to the acceptance probability of a drafted token. At 0 the speech has exactly the same distribution "
-            "as without drafting; the paper's 0.4 accepts more and lets the speech drift. Ids that end speech, and ids "
-            "with probability 0, do not profit.",
+            "as without drafting; the paper's 0.4 accepts more and lets the speech drift.",
             default=0.0,
             symbol="β",
             minimum=0.0,
             maximum=1.0,
             step=0.05,
+        ),
+        Choice(
+            "tolerated",
+            "Tolerance applies to",
+            "Ids that may profit from the tolerance. As published, all do, even ids that the model would not draw and "
+            "ids that end speech, which can cut it short. Guarded, these two never do.",
+            default=GUARDED,
+            values=(GUARDED, PUBLISHED),
+            titles=("Ids that the model may draw", "Every id (as published)"),
         ),
         Number(
             "draft_length",

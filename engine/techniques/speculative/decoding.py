@@ -11,29 +11,30 @@ from engine.models.families.token_model import TokenModel
 from engine.sampling.autoregressive import Decoding
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.speculation import speculation
+from engine.sampling.verification import Rule, by_block, by_token
 
 MOST_LENGTHS = 8
 """Ways of drafting whose lengths continue adapting from their last state."""
 
 
-def speculative(loop: DecodingLoop, tolerance: float, draft_length: int, adaptive: bool, block: bool) -> Decoding:
-    """See :attr:`engine.setting.plan.LanguagePlan.decoding`. A draft is verified as a ``block``, or token by token with
-    ``tolerance``; an ``adaptive`` length begins at ``draft_length``."""
+def speculative(
+    loop: DecodingLoop, tolerance: float, draft_length: int, adaptive: bool, block: bool, guarded: bool = True
+) -> Decoding:
+    """See :attr:`engine.setting.plan.LanguagePlan.decoding`. A draft is verified by the loop's own rule, if it has one,
+    else as :func:`rule_of` says; an ``adaptive`` length begins at ``draft_length``."""
     if loop.draft is None:
         raise SettingError("There is no draft model; choose one.")
-    length = _adaptive(loop, loop.draft, draft_length, (tolerance, block)) if adaptive else draft_length
+    way = (tolerance, block, guarded, loop.acceptance)
+    length = _adaptive(loop, loop.draft, draft_length, way) if adaptive else draft_length
+    rule = loop.rule or rule_of(loop.target.codes, tolerance, block=block, guarded=guarded)
     return speculation(
-        loop.target,
-        loop.draft,
-        loop.request,
-        loop.sampler,
-        loop.uniforms,
-        tolerance,
-        length,
-        loop.check,
-        loop.draft_request,
-        block=block,
+        loop.target, loop.draft, loop.request, loop.sampler, loop.uniforms, rule, length, loop.check, loop.draft_request
     )
+
+
+def rule_of(codes: int, tolerance: float, *, block: bool, guarded: bool = True) -> Rule:
+    """As a ``block``, which has no tolerance, or token by token with ``tolerance``, ``guarded`` or as published."""
+    return by_block if block else by_token(tolerance, codes, guarded=guarded)
 
 
 def _adaptive(loop: DecodingLoop, draft: TokenModel, start: int, way: tuple) -> AdaptiveLength:

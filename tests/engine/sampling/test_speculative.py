@@ -23,6 +23,7 @@ from engine.sampling.autoregressive import Cycle, Decoding, Request, decode, mas
 from engine.sampling.draft_length import AdaptiveLength
 from engine.sampling.speculation import speculation
 from engine.sampling.tokens import Greedy, Nucleus, RepetitionAware, TokenSampler, Uniforms
+from engine.sampling.verification import Rule, by_block, by_token
 from tests.engine.models.small_causal import small_model
 from tests.engine.sampling.test_autoregressive import ALWAYS, NEVER, request_of, tokens_of
 from tests.workload import crossed
@@ -39,6 +40,11 @@ SAMPLED = [
 
 
 BLOCK = pytest.mark.parametrize("block", [False, True], ids=["by token", "by block"])
+
+
+def rule_of(target: TokenModel, block: bool) -> Rule:
+    """Without tolerance."""
+    return by_block if block else by_token(0.0, target.codes)
 
 
 def pair(stop_score: float = NEVER) -> tuple[TokenModel, TokenModel]:
@@ -91,7 +97,7 @@ def distance(places: Sequence[float]) -> float:
 def test_without_tolerance_tokens_are_the_targets(sampled: tuple[TokenSampler, int], block: bool) -> None:
     (sampler, length), (target, draft) = sampled, pair()
     request = request_of(target, maximum=MANY)
-    cycles = list(speculation(target, draft, request, sampler, Uniforms(11), draft_length=length, block=block))
+    cycles = list(speculation(target, draft, request, sampler, Uniforms(11), rule_of(target, block), length))
     # All three outcomes are among them, or nothing would be tested.
     assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
     assert 0 < sum(cycle.accepted for cycle in cycles) < sum(len(cycle.drafted) for cycle in cycles)
@@ -124,7 +130,7 @@ def test_stops_are_the_targets_too(block: bool) -> None:
     draft, sampler = model.kept([0, 1, 3]), Nucleus()
     request, places, ends = request_of(model, minimum=2, maximum=9), [], 0
     for seed in range(60):
-        cycles = list(speculation(model, draft, request, sampler, Uniforms(1000 + seed), block=block))
+        cycles = list(speculation(model, draft, request, sampler, Uniforms(1000 + seed), rule_of(model, block)))
         places += places_of(model, draft, request, sampler, cycles, seed=seed)
         ends += cycles[-1].stopped
         assert len(tokens_of(cycles)) >= 2 and not any(cycle.stopped for cycle in cycles[:-1])
@@ -135,7 +141,7 @@ def test_stops_are_the_targets_too(block: bool) -> None:
 def test_the_test_would_see_tolerance() -> None:
     target, draft = pair()
     request = request_of(target, maximum=MANY)
-    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), tolerance=0.4))
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(11), by_token(0.4, target.codes)))
     assert distance(places_of(target, draft, request, Nucleus(), cycles)) > 2 * CRITICAL
 
 
@@ -145,7 +151,7 @@ def test_greedy_decoding_is_repeated_token_for_token(length: int | str, block: b
     request = request_of(target, maximum=120)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
     chosen = AdaptiveLength() if length == "adaptive" else length
-    cycles = list(speculation(target, draft, request, Greedy(), Uniforms(0), draft_length=chosen, block=block))
+    cycles = list(speculation(target, draft, request, Greedy(), Uniforms(0), rule_of(target, block), chosen))
     assert tokens_of(cycles) == expected
     assert len(cycles) < len(expected)
 
@@ -156,7 +162,8 @@ def test_what_the_target_would_never_draw_is_not_tolerated(tolerance: float) -> 
     target, draft = pair()
     request = request_of(target, maximum=60)
     expected = tokens_of(list(decode(target, request, Greedy(), Uniforms(0))))
-    assert tokens_of(list(speculation(target, draft, request, Greedy(), Uniforms(0), tolerance))) == expected
+    rule = by_token(tolerance, target.codes)
+    assert tokens_of(list(speculation(target, draft, request, Greedy(), Uniforms(0), rule))) == expected
 
 
 def test_stops_are_not_tolerated() -> None:
@@ -164,10 +171,19 @@ def test_stops_are_not_tolerated() -> None:
     target = small_model(stop_score=-8.0).optimised()
     draft = small_model(stop_score=ALWAYS).optimised()
     request = request_of(target, maximum=40)
-    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(3), tolerance=1.0))
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(3), by_token(1.0, target.codes)))
     assert len(tokens_of(cycles)) == 40 and not any(cycle.stopped for cycle in cycles)
     # A drafted stop ends drafting.
     assert all(len(cycle.drafted) == 1 and cycle.accepted == 0 for cycle in cycles[:-1])
+
+
+def test_as_published_stops_are_tolerated() -> None:
+    """And cut speech short: what guards the tolerance guards against."""
+    target = small_model(stop_score=-8.0).optimised()
+    draft = small_model(stop_score=ALWAYS).optimised()
+    rule = by_token(1.0, target.codes, guarded=False)
+    (cycle,) = speculation(target, draft, request_of(target, maximum=40), Nucleus(), Uniforms(3), rule)
+    assert cycle.stopped and cycle.outcome == "accepted" and not cycle.tokens
 
 
 def test_a_drafted_stop_can_be_accepted() -> None:
@@ -182,7 +198,8 @@ def test_a_drafted_stop_can_be_accepted() -> None:
 def test_full_tolerance_speaks_as_the_draft() -> None:
     target, draft = pair()
     request = request_of(target, maximum=30)
-    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(0), tolerance=1.0))
+    rule = by_token(1.0, target.codes)
+    cycles = list(speculation(target, draft, request, Nucleus(), Uniforms(0), rule))
     assert all(cycle.accepted == len(cycle.drafted) for cycle in cycles)
     assert all(probability == 1 for cycle in cycles for probability in cycle.acceptance)
 
@@ -191,7 +208,7 @@ def test_full_tolerance_speaks_as_the_draft() -> None:
 def test_cycles_say_what_happened(block: bool) -> None:
     target, draft = pair()
     request = request_of(target, maximum=60)
-    for cycle in speculation(target, draft, request, Nucleus(), Uniforms(2), draft_length=4, block=block):
+    for cycle in speculation(target, draft, request, Nucleus(), Uniforms(2), rule_of(target, block), 4):
         assert cycle.tokens[: cycle.accepted] == cycle.drafted[: cycle.accepted]
         if cycle.outcome == "resampled":
             assert len(cycle.acceptance) == cycle.accepted + 1 == len(cycle.tokens)
@@ -245,12 +262,6 @@ def test_a_draft_of_other_ids_is_refused() -> None:
         next(speculation(target, small_model(stops=1), request_of(target), Nucleus(), Uniforms(0)))
 
 
-def test_a_block_has_no_tolerance() -> None:
-    target, draft = pair()
-    with pytest.raises(ValueError, match=r"needs a tolerance of 0, not 0\.4"):
-        next(speculation(target, draft, request_of(target), Nucleus(), Uniforms(0), tolerance=0.4, block=True))
-
-
 class Reads(TorchDispatchMode):
     """Counts how often a single number is read from a tensor: on a graphics card, everything waits for each."""
 
@@ -275,7 +286,7 @@ def test_of_every_token_only_its_id_is_read(sampler: TokenSampler, block: bool) 
         tokens = tokens_of(list(decode(target, request, sampler, Uniforms(4))))
     assert plain.count == len(tokens) == 60
     with Reads() as fast:
-        cycles = list(speculation(target, draft, request, sampler, Uniforms(4), draft_length=2, block=block))
+        cycles = list(speculation(target, draft, request, sampler, Uniforms(4), rule_of(target, block), 2))
     assert {"resampled", "bonus"} <= {cycle.outcome for cycle in cycles}
     # Each drafted one, and the one that the target adds.
     assert fast.count == sum(len(cycle.drafted) + 1 for cycle in cycles)

@@ -33,6 +33,7 @@ from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import speculative
 from engine.techniques.speculative import DRAFT_BY_STUDENT
+from engine.techniques.speculative.decoding import rule_of
 
 NAME = "ssd"
 PLAIN = "autoregressive"
@@ -119,9 +120,9 @@ def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> t
             request,
             Greedy(),
             Uniforms(0),
-            draft_length=length,
+            rule_of(target.tokens.codes, 0.0, block=way["block"]),
+            length,
             draft_request=works.draft_request,
-            block=way["block"],
         )
         one, two = ([token for cycle in decoding for token in cycle.tokens] for decoding in (plain, drafted))
         equal += sum(mine == theirs for mine, theirs in zip(one, two, strict=False))

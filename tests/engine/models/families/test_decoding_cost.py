@@ -43,7 +43,7 @@ def test_operations_are_those_of_the_passes(tmp_path: Path, seed: int) -> None:
     sampler = model._token_sampler(script.passages[0], script.prompt, script.options)
     counted: list[float] = []
     running = (counting(one, counted) for one in (target, draft))
-    cycles = list(speculation(*running, request, sampler, Uniforms(seed), 0.0, 3, draft_request=shorter))
+    cycles = list(speculation(*running, request, sampler, Uniforms(seed), draft_request=shorter))
     prompt, tokens = request.embedded.shape[1], sum(len(cycle.tokens) for cycle in cycles)
     assert {cycle.outcome for cycle in cycles} >= {"resampled", "bonus"}
     spent = spent_operations(target, draft, prompt, cycles, shorter.embedded.shape[1])

@@ -29,6 +29,14 @@ def test_tolerance_says_what_it_costs() -> None:
     )
 
 
+def test_the_published_tolerance_is_a_labelled_choice() -> None:
+    knobs = defaults(TECHNIQUE.knobs).replace(tolerance=0.4)
+    assert knobs["tolerated"] == "guarded"
+    assert TECHNIQUE.describe(knobs.replace(tolerated="published")).endswith("it applies to every id, as published")
+    exact = knobs.replace(tolerance=0.0)
+    assert TECHNIQUE.describe(exact.replace(tolerated="published")) == TECHNIQUE.describe(exact)
+
+
 @pytest.mark.parametrize(
     ("knob", "value"), [("tolerance", 1.5), ("draft_length", 0), ("draft", "none"), ("verification", "")]
 )
