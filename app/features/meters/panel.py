@@ -20,7 +20,7 @@ from app.plotting.layers import Shape
 from app.shell.colours import Colours
 from app.shell.entries import TERM, Term
 from app.shell.metrics import BROAD
-from app.state.differences import STREAMING_MEANING, streaming_text
+from app.state.differences import STREAMING_MEANING, model_title, streaming_text
 from app.widgets import build
 from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.screen_readers import CHART, GROUP
@@ -324,7 +324,8 @@ class MetersPanel(QScrollArea):
     def show_take(self, take: Take, heard: Waits = (0, 0.0)) -> None:
         """Show the final figures of a finished take; ``heard``: waits of its playback."""
         measured = take.measurements
-        self._show_factor(measured.real_time_factor, f"measured: {take.label or 'last take'}", RTF_MEANING)
+        what = f"{model_title(take.setting.model)}, {take.label or 'last take'}"
+        self._show_factor(measured.real_time_factor, f"measured: {what}", RTF_MEANING)
         self._figures["first"].show_value(f"{fixed(measured.first_audio_seconds, 2)} s")
         self._figures["gap"].show_value(f"{fixed(measured.largest_gap_seconds, 2)} s")
         self._figures["pause"].show_value(_waits(measured.pause_seconds, heard))

@@ -236,6 +236,10 @@ class SetupPanel(QWidget):
         self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.availability.notes)))))
         self._notes.setVisible(bool(self._notes.text()))
         set_look(self._notes, "warning" if state.availability.notes else "muted")
+        if state.selection.candidate:
+            wanted = catalogue.entry(state.selection.candidate).title
+            self._cost.setText(f"<b>Cost</b> is shown once {wanted} is loaded.")
+            return
         if state.selection.entry.family == LANGUAGE:
             self._cost.setText(f"<b>Cost</b> {_token_cost(state)}{_expected(state)}")
             return

@@ -73,7 +73,7 @@ def test_an_estimate_and_a_measured_factor_are_told_apart(qtbot: QtBot) -> None:
     assert (meters._factor.text(), meters._factor_note.text()) == ("1.40", "running estimate")
     assert "estimate from the steps done" in meters._factor.toolTip()
     meters.show_take(take(2.0))
-    assert (meters._factor.text(), meters._factor_note.text()) == ("1.00", "measured: last take")
+    assert (meters._factor.text(), meters._factor_note.text()) == ("1.00", "measured: F5 mini, last take")
     assert "estimate" not in meters._factor.toolTip()
 
 
