@@ -61,4 +61,5 @@ class Greeting(QObject):
         self._settings.setValue(_KEY, True)
         selection.set_text(catalogue.greeting())
         window.state.synthesis.synthesise_baseline()
-        window.notices.say(WORDS, "info")
+        if not window.notices.waits:
+            window.notices.say(WORDS, "info")

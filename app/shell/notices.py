@@ -89,6 +89,11 @@ class Notices(QObject):
         elif self._message is not None and not self._message.stays:
             self.banner.dismiss()
 
+    @property
+    def waits(self) -> bool:
+        """Whether a message is shown that stays until the user has seen to it."""
+        return self._message is not None and self._message.stays
+
     def clear(self) -> None:
         """Hide the banner, whatever it says."""
         self._covered.clear()

@@ -188,6 +188,7 @@ class TakesPresenter(Presenter):
         self._opened = moved(self._opened, folder / "takes")
         self.takes.set_library(self.library)
         caution = choose_folder(folder)
+        self._notices.clear()  # What was said of the other folder is no longer so.
         self._notices.say(
             f"Takes are kept in {folder} from now on. "
             + (caution or "Calibrations and the layout of the window are kept there from the next start on."),

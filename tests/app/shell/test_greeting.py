@@ -46,6 +46,17 @@ def test_the_first_start_speaks_and_no_other_does(borrowed_window: MainWindow, q
     assert not Greeting.is_first(other), "a window was closed before"
 
 
+def test_a_message_about_data_at_risk_is_not_covered(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window = borrowed_window
+    window.notices.ask("Nothing can be kept here.", ("Choose another folder…",), lambda _: None)
+    greeting = Greeting(window, fresh(tmp_path))
+    with qtbot.waitSignal(window.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+        window.built.emit()
+    assert window.notices.banner.text == "Nothing can be kept here."
+    window.notices.clear()
+    greeting.deleteLater()
+
+
 def test_what_the_user_begins_comes_first(borrowed_window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
     window = borrowed_window
     for act in (
