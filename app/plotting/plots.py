@@ -91,8 +91,9 @@ class PanelLayers:
             drawn.append(Series(curve.name, np.array(curve.x), np.array(curve.y), colour, 2.0, style, mark))
             ends = zip(curve.x, curve.low, curve.high, strict=False)
             intervals += [IntervalMark(*one, colour) for one in ends if all(map(math.isfinite, one))]
-        across, up = Scale.of(np.array([x for curve in panel.curves for x in curve.x])), Scale.of(_heights(panel))
-        if _heights(panel).min() >= 0:
+        across = Scale.of(np.array([x for curve in panel.curves for x in curve.x]), panel.x.logarithmic)
+        up = Scale.of(_heights(panel), panel.y.logarithmic)
+        if _heights(panel).min() >= 0 and not up.logarithmic:
             # What cannot be negative shall not look as if it could; marks at zero keep some room.
             up = Scale(max(up.low, -0.06 * (_heights(panel).max() or 1.0)), up.high)
         self._beams.intervals, self._beams.beam = intervals, _WIDEST_BEAM
@@ -174,16 +175,17 @@ def whole_numbers(least: float, greatest: float, most: int) -> list[float]:
 
 def emptiest_corner(panel: Lines) -> tuple[int, int]:
     """The corner that the curves leave free, the upper right one where several are; as :attr:`Legend.corner`."""
-    heights = _heights(panel)
+    heights = panel.y.even(_heights(panel))
     least, high = heights.min(), heights.max() - heights.min() or 1.0
-    places = [x for curve in panel.curves for x in curve.x]
-    left, wide = min(places), (max(places) - min(places)) or 1.0
+    places = panel.x.even(np.array([x for curve in panel.curves for x in curve.x]))
+    left, wide = places.min(), (places.max() - places.min()) or 1.0
     across, up = [], []
     for one in panel.curves:
-        along = np.linspace(min(one.x), max(one.x), _LEGEND_POINTS)
-        order = np.argsort(one.x)
+        xs, ys = panel.x.even(np.array(one.x)), panel.y.even(np.array(one.y))
+        along = np.linspace(xs.min(), xs.max(), _LEGEND_POINTS)
+        order = np.argsort(xs)
         across.append((along - left) / wide)
-        up.append((np.interp(along, np.array(one.x)[order], np.array(one.y)[order]) - least) / high)
+        up.append((np.interp(along, xs[order], ys[order]) - least) / high)
     x, y = np.concatenate(across), np.concatenate(up)
 
     def taken(corner: tuple[int, int]) -> int:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from app.numbers import general
 from engine.views.figure import Axis, Bars, BarSeries, Curve, HeatMap, Lines, Panel
 
@@ -70,14 +72,16 @@ def words(panel: Panel, row: int, column: int) -> str:
 
 
 def nearest(panel: Panel, x: float, y: float, width: float, height: float) -> tuple[int, int]:
-    """The point nearest to a place; ``width`` and ``height`` are what is visible, so that both axes count alike."""
+    """The point nearest to a place; ``width`` and ``height`` are what is visible, so that both axes count alike. All
+    are in what the axes are even in: figures, or their logarithms."""
     rows, columns = shape(panel)
     points = (
         (row, column) for row in range(rows) for column in range(columns) if within(panel, row, column)[1] == column
     )
 
     def far(point: tuple[int, int]) -> float:
-        across, up = position(panel, *point)
+        places = zip((panel.x, panel.y), position(panel, *point), strict=True)
+        across, up = (float(axis.even(np.array(figure))) for axis, figure in places)
         # Anywhere in a bar's column is at the bar.
         vertical = 0.0 if isinstance(panel, Bars) else (up - y) / height
         distance = ((across - x) / width) ** 2 + vertical**2

@@ -70,8 +70,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
 
 
 def _calibrated() -> list[Technique]:
-    """The techniques that are calibrated."""
-    return [one for one in techniques() if one.prepared_by == "calibration"]
+    """The techniques that are calibrated, and have views that do so."""
+    return [one for one in techniques() if one.prepared_by == "calibration" and one.views]
 
 
 def _shown(figure: Figure, table: Path | None) -> list[str]:

@@ -316,6 +316,17 @@ class FlowModel(SpeechModel, Protocol):
 def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
     """``model``, known to be of the flow family, which ``purpose`` (such as ``Calibrating``) needs. Raises
     :class:`SettingError` if it is of another family."""
+    def last_state(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        """The new speech of the first passage where the sampler ends, (frames, bands) float32, before it is decoded.
+        ``check`` is called after every step and may raise to cancel. Raises :class:`PlainError`."""
+
     if model.info.family != FLOW:
         raise SettingError(
             f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "

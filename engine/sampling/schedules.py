@@ -68,6 +68,11 @@ def uniform_times(steps: int) -> np.ndarray:
     return np.where(index < (steps + 1) // 2, step * index, 1 - step * (steps - index)).astype(np.float32)
 
 
+def first_halved(times: np.ndarray) -> np.ndarray:
+    """``times`` with the middle of the first step put in, for a first step of two evaluations."""
+    return np.insert(times, 1, times[0] + np.float32(0.5) * (times[1] - times[0]))
+
+
 def evaluation_times(times: np.ndarray, solver: str) -> np.ndarray:
     """The times at which a solver evaluates the velocity, in order: one a step for Euler, two for midpoint."""
     if solver == "euler":

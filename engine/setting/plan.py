@@ -151,6 +151,10 @@ class FlowPlan(Plan):
     """Weights that replace the model's own."""
     branches: int = 1
     reference_branches: int = 1
+    times: tuple[float, ...] | None = None
+    """Placed times from 0 (noise) to 1 (speech), steps + 1 of them, in place of the grid of the options."""
+    halves_first: bool = False
+    """Whether the first step of the grid is divided in the middle, for a solver that takes two evaluations there."""
     stepper: Part | None = None
     """Changes the sampler's step: called for each passage as ``function(times, follow, **arguments) -> follow`` with
     the grid (steps + 1 values) and the model's own step, :data:`engine.sampling.flow.Follow`. One evaluation a step."""
@@ -166,6 +170,13 @@ class FlowPlan(Plan):
     def computes_in_part(self) -> bool:
         return self.evaluator is not None
 
+    @property
+    def evaluations(self) -> int:
+        """Number of evaluations of a passage."""
+        from engine.sampling.schedules import evaluations
+
+        return evaluations(self.options) + self.halves_first
+
     def ops_ratio(self, operations: OperationCounts) -> float | None:
         """Backbone operations over those of the same setting without techniques, foreseen from what one evaluation
         costs, for any number of branches; ``None`` if only a run can tell."""
@@ -177,10 +188,10 @@ class FlowPlan(Plan):
         full = replace(operations, branches=self.reference_branches)
         ratio = self.evaluated_share(spent) if self.evaluated_share else 1.0
         steps = self.options["steps"]
-        if self.guidance.shortened(steps):
-            guided = self.guidance.steps / steps
+        if self.guidance.steps is not None and self.guidance.shortened(steps):
+            guided = (self.guidance.steps + self.halves_first) / (steps + self.halves_first)
             ratio *= guided + (1 - guided) * replace(operations, branches=1).evaluation / spent.evaluation
-        return ratio * evaluations(self.options) * spent.evaluation / (evaluations(self.reference) * full.evaluation)
+        return ratio * self.evaluations * spent.evaluation / (evaluations(self.reference) * full.evaluation)
 
 
 @dataclass(frozen=True)

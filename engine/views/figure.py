@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
 from engine.models.base import Utterance
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import Setting
@@ -27,11 +29,17 @@ class Axis:
 
     title: str
     unit: str = ""
+    logarithmic: bool = False
+    """Whether curves are drawn by the logarithms of their values, all of which are positive."""
 
     @property
     def label(self) -> str:
         """Title and unit."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def even(self, values: np.ndarray) -> np.ndarray:
+        """``values`` in what the axis is even in: themselves, or their decimal logarithms."""
+        return np.log10(values) if self.logarithmic else values
 
 
 @dataclass(frozen=True)

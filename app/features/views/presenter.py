@@ -87,7 +87,7 @@ class ViewsPresenter(Presenter):
         setting = state.selection.baseline_setting
         records = tuple(record for source in state.artefacts.sources for record in source.records)
         for one in state.selection.techniques:
-            if state.artefacts.source(one.name) is not None:
+            if one.views and state.artefacts.source(one.name) is not None:
                 setting = setting.with_technique(UsedTechnique(one.name, state.selection.knobs(one.name)))
         utterance = state.selection.utterance
         built(self.views).begin(name)

@@ -257,8 +257,9 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         """The evaluations of a passage, by their branches."""
         options, guidance = script.options, script.plan.guidance
         phases = [Phase(0, run, options, self._operations(passage.frames, options))]
-        if guidance.steps is not None and guidance.shortened(script.steps):
-            first = len(self._evaluation_times(script.times[: guidance.steps + 1], options))
+        if guidance.steps is not None and guidance.shortened(options["steps"]):
+            guided = guidance.steps + script.plan.halves_first
+            first = len(self._evaluation_times(script.times[: guided + 1], options))
             times, alone = self._evaluation_times(script.times, options), self.info.guidance.off(options)
             alone_run = self._begin(script.backbone, passage, script.prompt, times, alone)
             phases.append(Phase(first, alone_run, alone, self._operations(passage.frames, alone)))
@@ -293,6 +294,22 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     @torch.inference_mode()
     def internals(
         self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], check: Callable[[], None]
+    @torch.inference_mode()
+    def last_state(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+        passage = script.passages[0]
+        run, sampler = self._started(script, passage)
+        evaluations = self._evaluations(script, passage, run)
+        state = self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
+        return state[0, script.prompt.frames :].float().cpu().numpy()
+
     ) -> FlowInternals:
         """The first passage, to be measured by component. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)

@@ -13,6 +13,7 @@ from engine.models.families.passages import FlowPrompt, FramedPassage
 from engine.models.families.speech import Script
 from engine.sampling.evaluating import Evaluator
 from engine.sampling.flow import sampling_grid
+from engine.sampling.schedules import first_halved
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan
 
@@ -42,11 +43,17 @@ class FlowScript(Script):
 
     @cached_property
     def times(self) -> np.ndarray:
-        return grid_of(self.options)
+        return times_of(self.plan)
 
     @property
     def steps(self) -> int:
         return len(self.times) - 1
+
+
+def times_of(plan: FlowPlan) -> np.ndarray:
+    """Times of the grid of ``plan``, float32, one more than steps: placed, or those of its options."""
+    times = grid_of(plan.options) if plan.times is None else np.array(plan.times, np.float32)
+    return first_halved(times) if plan.halves_first else times
 
 
 def grid_of(options: Values) -> np.ndarray:

@@ -19,6 +19,12 @@ LINES = Lines(
     Axis("Distance"),
     (Curve("full", (50.0, 80.0), (0.3, 0.1), notes=("δ = 0.2", "δ = 0.1")), Curve("floor", (50.0,), (0.05,))),
 )
+ORDERS = Lines(
+    "Error",
+    Axis("Steps", logarithmic=True),
+    Axis("Error", logarithmic=True),
+    (Curve("Euler", (4.0, 8.0, 16.0), (1e-1, 1e-2, 1e-3)), Curve("Heun", (8.0, 16.0), (1e-4, 1e-6))),
+)
 BARS = Bars(
     "Time", Axis("Table"), Axis("Latency", "ms"), ("none", "δ = 1"),
     (BarSeries("a", (4.0, 2.0), (3.0, 1.0), (5.0, 3.0)), BarSeries("b", (1.0, 0.5))),
@@ -51,6 +57,12 @@ def test_the_nearest_point_to_a_point_is_itself(panel: object) -> None:
             if within(panel, row, column) == (row, column):
                 x, y = position(panel, row, column)
                 assert nearest(panel, x + 0.01, y, 10, 1) == (row, column)
+
+
+def test_on_logarithmic_axes_places_are_logarithms() -> None:
+    for row, column in ((0, 0), (0, 2), (1, 1)):
+        x, y = (math.log10(one) for one in position(ORDERS, row, column))
+        assert nearest(ORDERS, x + 0.01, y - 0.2, 1, 5) == (row, column)
 
 
 def test_bars_stand_side_by_side() -> None:

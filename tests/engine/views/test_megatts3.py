@@ -23,6 +23,7 @@ QUICK = {
     "module-latencies": {"count": 1, "rounds": 3},
     "ablation": {"count": 1, "sentences": 1},
     "tables": {"count": 2},
+    "order-of-convergence": {"doublings": 1},
 }
 PANELS = {
     "temporal-redundancy": 4,
@@ -30,6 +31,7 @@ PANELS = {
     "attention-similarity": 3,
     "module-latencies": 1,
     "tables": 2,
+    "order-of-convergence": 1,
 }
 """Panels per figure; the ablation has one more if word error rates can be measured."""
 

@@ -1,0 +1,108 @@
+"""The multistep technique: its plan, its sentences, speech with it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from engine.errors import SettingError
+from engine.models.base import run_to_completion
+from engine.models.f5.config import OPTIONS as F5_OPTIONS
+from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from engine.models.silent_observer import SilentObserver
+from engine.sampling.operations import OperationCounts
+from engine.setting.knobs import Values, checked
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.setting.take import Measurements
+from engine.techniques import conflict, multistep, resolve
+from engine.techniques.multistep import TECHNIQUE
+from tests.engine.small_speech import VOICE, load, setting
+
+
+def stepping(steps: int = 4, *others: UsedTechnique, **knobs: object) -> Setting:
+    chosen = setting(steps).with_technique(UsedTechnique("multistep", Values(knobs)))
+    return dataclasses.replace(chosen, techniques=(*chosen.techniques, *others))
+
+
+def model():
+    return load("small", "", "", "cpu", lambda text: None, lambda: None)
+
+
+def spoken(speech, chosen: Setting) -> tuple[np.ndarray, Measurements]:
+    found = run_to_completion(speech.synthesise("One.", VOICE, chosen, (), SilentObserver()))
+    return found.samples, found.measurements
+
+
+@pytest.mark.parametrize("method", ["ab2", "unipc", "stork2"])
+def test_flow_models_speak_with_it_with_as_many_evaluations_as_steps(method: str) -> None:
+    speech = model()
+    plain, few = spoken(speech, setting(4))
+    found, measured = spoken(speech, stepping(method=method))
+    assert measured.evaluations == few.evaluations == 4
+    assert measured.ops_ratio == pytest.approx(1.0)
+    assert np.isfinite(found).all() and not np.array_equal(found, plain)
+
+
+def test_a_midpoint_start_takes_one_evaluation_more() -> None:
+    speech = model()
+    chosen = stepping(start="midpoint")
+    _, measured = spoken(speech, chosen)
+    assert measured.evaluations == 5
+    assert measured.ops_ratio == pytest.approx(5 / 4)
+    plan = resolve(speech.info, chosen)
+    assert plan.evaluations == 5
+    assert plan.ops_ratio(OperationCounts(1.0, 1.0, 1.0, 3, 2)) == pytest.approx(5 / 4)
+
+
+def test_guided_steps_are_counted_on_the_grid() -> None:
+    """Of four steps two are guided; the midpoint start adds an evaluation to the first of them."""
+    speech = model()
+    interval = UsedTechnique("guidance_interval", Values(steps=2))
+    chosen = stepping(4, interval, start="midpoint")
+    _, measured = spoken(speech, chosen)
+    assert measured.evaluations == 5
+    counts = speech.operations("One.", VOICE, chosen)
+    assert measured.ops_ratio == pytest.approx(resolve(speech.info, chosen).ops_ratio(counts), rel=0.02)
+    assert any("extrapolates wrongly" in note for note in resolve(speech.info, chosen).notes)
+
+
+def test_one_step_of_it_is_eulers() -> None:
+    speech = model()
+    assert np.array_equal(spoken(speech, stepping(1))[0], spoken(speech, setting(1))[0])
+    assert any("it is Euler's" in note for note in resolve(speech.info, stepping(1)).notes)
+
+
+def test_another_solver_is_refused() -> None:
+    chosen = Setting("f5-mini", Values(solver="midpoint"), (UsedTechnique("multistep"),))
+    assert "choose the Euler solver" in str(conflict(chosen, "multistep"))
+    with pytest.raises(SettingError, match="do without Multistep solver"):
+        resolve(model().info, stepping(4, UsedTechnique("ditreducio")))
+
+
+def test_noise_of_every_step_is_remarked_on() -> None:
+    knobs = checked(TECHNIQUE.knobs, {}, "it")
+    said = multistep.remarks(checked(MEGA_OPTIONS, {}, "a model"), knobs)
+    assert any("every step adds noise" in one for one in said)
+    assert multistep.remarks(checked(F5_OPTIONS, {}, "a model"), knobs) == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "Adams–Bashforth 2 after a first step by Heun"),
+        ({"method": "unipc"}, "a predictor–corrector"),
+        ({"method": "stork2", "start": "midpoint"}, "STORK-2 after a first step by Midpoint"),
+    ],
+)
+def test_it_is_described(values: dict, words: str) -> None:
+    assert TECHNIQUE.describe(checked(TECHNIQUE.knobs, values, "it")) == words
+
+
+def test_a_profile_keeps_it() -> None:
+    info = dataclasses.replace(model().info, id="f5-mini")
+    chosen = Setting("f5-mini", Values(steps=6), (UsedTechnique("multistep", Values(method="unipc")),))
+    profile = Profile.of(chosen, info)
+    assert Profile.from_json(profile.to_json()) == profile
