@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -20,17 +23,43 @@ FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.VERSION}"
 @cache
 def python() -> Path:
     """The environment's Python. Skips the test when the package registry cannot be reached, and only then."""
-    FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(FOLDER.with_suffix(".lock")):  # Tests run in several processes: one makes it, the others wait.
+    return _made(FOLDER, lambda: official.environment(_say, FOLDER))
+
+
+@cache
+def packages(name: str, *requirements: str) -> Path:
+    """A folder with more packages for that Python, without what they require."""
+    folder, wanted = FOLDER.with_name(name), "\n".join(requirements)
+    ready = folder / "requirements.txt"
+    python()
+
+    def made() -> Path:
+        if not ready.is_file() or ready.read_text(encoding="utf-8") != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            official.install(FOLDER, ["--no-deps", "--target", str(folder), *requirements], _say)
+            ready.write_text(wanted, encoding="utf-8")
+        return folder
+
+    return _made(folder, made)
+
+
+def run(module: str, *arguments: str, path: Path | None = None) -> dict:
+    """JSON that ``module`` prints when the environment's Python runs it, with the packages in ``path``."""
+    command = [str(python()), "-m", module, *arguments]
+    environment = os.environ if path is None else {**os.environ, "PYTHONPATH": str(path)}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _made(folder: Path, make: Callable[[], Path]) -> Path:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_suffix(".lock")):  # Tests run in several processes: one makes it, the others wait.
         try:
-            return official.environment(lambda line: print(line, file=sys.stderr), FOLDER)
+            return make()
         except official.RegistryUnreachable as error:
             pytest.skip(str(error))
 
 
-def run(module: str, *arguments: str) -> dict:
-    """JSON that ``module`` prints when the environment's Python runs it."""
-    command = [str(python()), "-m", module, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -137,8 +137,8 @@ def _install(folder: Path, say: Callable[[str], None]) -> None:
     pins = folder / "shared.txt"
     pins.write_text("\n".join(f"{name}=={version(name)}" for name in SHARED), encoding="utf-8")
     # The package alone, for its own requirements name everything that it can do; then what its models need.
-    _pip(folder, ["--no-deps", PACKAGE], say)
-    _pip(folder, ["--constraint", str(pins), *DEPENDENCIES], say)
+    install(folder, ["--no-deps", PACKAGE], say)
+    install(folder, ["--constraint", str(pins), *DEPENDENCIES], say)
     if not _imports(folder, "torchaudio"):
         # The registry's torchaudio is compiled for CUDA and fails with a torch without it. What the models use of it is
         # Python, and it starts without its libraries when they are not there.
@@ -149,7 +149,9 @@ def _install(folder: Path, say: Callable[[str], None]) -> None:
         raise PlainError(f"The official F5-TTS was installed into {folder}, but its models cannot be imported.")
 
 
-def _pip(folder: Path, arguments: Sequence[str], say: Callable[[str], None]) -> None:
+def install(folder: Path, arguments: Sequence[str], say: Callable[[str], None]) -> None:
+    """Have pip install into the environment in ``folder``. Raises :class:`RegistryUnreachable`, or
+    :class:`PlainError` with pip's reason."""
     # What is imported is compiled then; the most is never.
     command = [sys.executable, "-m", "pip", "--python", str(python_of(folder)), "install", "--no-warn-conflicts"]
     command.append("--no-compile")

@@ -120,8 +120,8 @@ class Read(Fields):
             raise SettingError(f"{self.prefix}{name} must be a title; names in braces that it may contain: {names}.")
         return title
 
-    def entry(self, known: Collection[str]) -> Entry:
-        """A technique with its knobs."""
+    def entry(self, known: Collection[str], rest: bool = False) -> Entry:
+        """A technique with its knobs; with ``rest``, the table may have other fields, which are read elsewhere."""
         of, knobs, computed = self.technique(), Values(self.table("knobs")), Values(self.table("computed"))
         try:
             checked(of.knobs, knobs, of.title)
@@ -134,7 +134,8 @@ class Read(Fields):
                     f"{self.prefix}computed.{knob} must be a knob of {of.title}, and its value one of "
                     f"{', '.join(sorted(known)) or 'none'}, not {name!r}."
                 )
-        self.require_known()
+        if not rest:
+            self.require_known()
         return Entry(of, knobs, computed)
 
     def addition(self, known: Collection[str], on: Collection[str] = ()) -> Addition:

@@ -68,10 +68,12 @@ class Rival:
     technique: str
     knob: str
     title: str
+    others: Values
+    """Values of its other knobs, where they are not the defaults."""
 
     def setting(self, baseline: Setting, value: float) -> Setting:
         """``baseline`` with the rival at this value of the knob."""
-        return baseline.with_technique(UsedTechnique(self.technique, Values({self.knob: value})))
+        return baseline.with_technique(UsedTechnique(self.technique, self.others.replace(**{self.knob: value})))
 
 
 @dataclass(frozen=True)
@@ -96,14 +98,16 @@ def rivals() -> tuple[list[Searched], list[Counted]]:
     file = read(NAME)
     searched, counted = [], []
     for one in file.tables("searched"):
-        of = one.technique()
+        entry = one.entry((), rest=True)
+        of = entry.technique
         knob, title = one.knob(of).name, one.title(())
-        searched.append(Searched(of.name, knob, title, one.given("low"), one.given("high")))
+        searched.append(Searched(of.name, knob, title, entry.knobs, one.given("low"), one.given("high")))
         one.require_known()
     for one in file.tables("counted"):
-        of = one.technique()
-        knob, titles = one.knob(of).name, (one.title(()), one.title((), "short"), one.title((), "symbol"))
-        counted.append(Counted(of.name, knob, *titles))
+        entry = one.entry((), rest=True)
+        of = entry.technique
+        titles = one.title(()), one.title((), "short"), one.title((), "symbol")
+        counted.append(Counted(of.name, one.knob(of).name, titles[0], entry.knobs, *titles[1:]))
         one.require_known()
     file.require_known()
     return searched, counted

@@ -177,7 +177,7 @@ def test_a_device_without_graphs_is_refused():
     assert "CUDA graphs need an NVIDIA graphics card" in (problem(model.info, setting) or "")
 
 
-@pytest.mark.parametrize("name", ["ditreducio", "error_curve", "first_block"])
+@pytest.mark.parametrize("name", ["ditreducio", "error_curve", "first_block", "dual_block_cache"])
 @pytest.mark.parametrize("other", ["graphs", "compilation"])
 def test_partial_evaluations_are_not_recorded(name, other):
     setting = Setting("f5-mini").with_technique(UsedTechnique(name)).with_technique(UsedTechnique(other))

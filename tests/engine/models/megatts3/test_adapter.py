@@ -206,6 +206,7 @@ def test_calibration_follows_the_sampler_and_its_table_speaks(model: MegaSpeech)
         ("guidance_interval", {"steps": 2}),
         ("error_curve", {"threshold": 5.0}),
         ("first_block", {"threshold": 5.0}),
+        ("dual_block_cache", {"residual_diff_threshold": 1.0, "max_warmup_steps": 1}),
     ],
 )
 def test_other_techniques_work_on_three_branches(model: MegaSpeech, name: str, knobs: dict[str, object]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from engine.techniques.first_block.cache import FirstBlockCache
 from tests.engine.sampling.evaluated import DIT, FRAMES, LAYERS, begun, states
@@ -35,6 +37,15 @@ def test_what_hardly_changes_is_replaced_by_the_last_residual(monkeypatch: pytes
     assert found == [list(range(LAYERS)), [0]]
     skipped = counts.branches * (counts.fixed + counts.attention + counts.feed_forward)
     assert [cache.operations(step, counts) for step in range(2)] == [counts.evaluation, skipped]
+
+
+def test_operations_are_those_that_torch_counts() -> None:
+    run, cache, counts = begun(), FirstBlockCache(DIT, 1e9), DIT.operations(FRAMES, True)
+    for step, state in enumerate(states()[:2]):
+        # The counter does not know the fused attention kernels of a CPU.
+        with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+            cache.velocities(state, step, run)
+        assert cache.operations(step, counts) == pytest.approx(counter.get_total_flops(), rel=1e-6)
 
 
 def test_the_skipped_velocity_is_by_definition() -> None:

@@ -63,6 +63,11 @@ def test_the_rivals_are_those_of_the_file() -> None:
     assert [(one.technique, one.knob, one.low, one.high) for one in searched] == [
         ("error_curve", "threshold", 0, 4),
         ("first_block", "threshold", 0, 4),
+        ("dual_block_cache", "residual_diff_threshold", 0, 1),
+        ("dual_block_cache", "residual_diff_threshold", 0, 1),
     ]
+    knobs = [one.setting(WAY, 0.3).technique(one.technique).knobs for one in searched[2:]]
+    assert [(one["residual_diff_threshold"], one["max_warmup_steps"]) for one in knobs] == [(0.3, 2)] * 2
+    assert [one.get("taylorseer_order", 0) for one in knobs] == [0, 1]
     assert [(one.technique, one.knob, one.symbol) for one in counted] == [("guidance_interval", "steps", "k")]
     assert counted[0].setting(WAY, 5).technique("guidance_interval").knobs["steps"] == 5

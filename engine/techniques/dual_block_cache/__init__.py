@@ -1,0 +1,168 @@
+"""Dual block cache: the caching of vLLM-Omni, SGLang, diffusers and TensorRT-LLM, with the names and the rule of
+cache-dit.
+
+``rule`` decides, ``cache`` evaluates. Decisions and outputs are those of the ``cache-dit`` package on the official F5
+class, which a test holds it to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.errors import SettingError
+from engine.setting.knobs import Choice, Knob, Number, Text, Values
+from engine.setting.plan import FlowPlan, Part
+from engine.techniques.base import Context, Paper, Technique
+from engine.techniques.dual_block_cache.rule import POLICIES, STATIC, Rule
+
+NAME = "dual_block_cache"
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """Its cache makes the evaluations."""
+    rule, layers = Rule.of(knobs), context.info.layers
+    if layers and rule.always >= layers:
+        raise SettingError(
+            f"{context.info.title} has {layers} layers, of which Fn_compute_blocks and Bn_compute_blocks have "
+            f"{rule.always} computed at every step: none is left to reuse. Choose fewer."
+        )
+    mask = rule.steps_computation_mask
+    if mask and rule.steps_computation_policy == STATIC and not mask[0]:
+        raise SettingError("The steps computation mask must begin with 1: nothing is cached at the first step.")
+    cache = Part.of("engine.techniques.dual_block_cache.cache:evaluators", rule=rule)
+    plan = replace(plan, evaluator=cache)
+    if mask and len(mask) < plan.options["steps"]:
+        return plan.noted(
+            f"The steps computation mask has {len(mask)} of {plan.options['steps']} steps; later ones may be reused."
+        )
+    return plan
+
+
+def describe(knobs: Values) -> str:
+    """The rule in cache-dit's own short form."""
+    rule = Rule.of(knobs)
+    words = [
+        f"F{rule.Fn_compute_blocks}B{rule.Bn_compute_blocks}",
+        f"threshold {rule.residual_diff_threshold:g}",
+        f"warm-up {rule.max_warmup_steps}",
+    ]
+    if rule.max_continuous_cached_steps >= 0:
+        words.append(f"continuous {rule.max_continuous_cached_steps}")
+    if rule.steps_computation_mask:
+        words.append(f"{rule.steps_computation_policy} mask")
+    if rule.taylorseer_order:
+        words.append(f"Taylor order {rule.taylorseer_order}")
+    return ", ".join(words)
+
+
+def _count(name: str, title: str, meaning: str, default: int, minimum: int, symbol: str = "") -> Number:
+    return Number(name, title, meaning, default=default, symbol=symbol, minimum=minimum, maximum=1000, whole=True)
+
+
+_DEFAULT = Rule()
+KNOBS: tuple[Knob, ...] = (
+    _count(
+        "Fn_compute_blocks",
+        "First blocks computed",
+        "Fn_compute_blocks: every step computes these; what they add decides whether the middle blocks are reused.",
+        _DEFAULT.Fn_compute_blocks,
+        1,
+        "Fn",
+    ),
+    _count(
+        "Bn_compute_blocks",
+        "Last blocks computed",
+        "Bn_compute_blocks: every step computes these after the middle blocks, reused or not.",
+        _DEFAULT.Bn_compute_blocks,
+        0,
+        "Bn",
+    ),
+    Number(
+        "residual_diff_threshold",
+        "Residual threshold",
+        "residual_diff_threshold: reuse while what the first blocks add differs by less than this share from the last "
+        "computed step. 0 never reuses, 1 always.",
+        default=_DEFAULT.residual_diff_threshold,
+        symbol="r",
+        minimum=0.0,
+        maximum=1.0,
+        step=0.01,
+    ),
+    _count(
+        "max_warmup_steps",
+        "Warm-up steps",
+        "max_warmup_steps: the first steps, which are computed.",
+        _DEFAULT.max_warmup_steps,
+        0,
+    ),
+    _count(
+        "warmup_interval",
+        "Warm-up interval",
+        "warmup_interval: of the warm-up, only every n-th step must be computed.",
+        _DEFAULT.warmup_interval,
+        1,
+    ),
+    _count(
+        "max_cached_steps",
+        "Reused steps at most",
+        "max_cached_steps: reuse no more steps than this. −1: no limit.",
+        _DEFAULT.max_cached_steps,
+        -1,
+    ),
+    _count(
+        "max_continuous_cached_steps",
+        "Reused in a row at most",
+        "max_continuous_cached_steps: compute after this many reused steps. −1: no limit.",
+        _DEFAULT.max_continuous_cached_steps,
+        -1,
+    ),
+    Number(
+        "max_accumulated_residual_diff_threshold",
+        "Summed changes at most",
+        "max_accumulated_residual_diff_threshold: reuse nothing more once all measured changes add up to this. "
+        "0: no limit.",
+        default=_DEFAULT.max_accumulated_residual_diff_threshold,
+        minimum=0.0,
+        maximum=1000.0,
+        step=0.1,
+    ),
+    Text(
+        "steps_computation_mask",
+        "Steps mask",
+        "steps_computation_mask: one digit per step, 1 must compute, 0 may reuse. Leave empty for none.",
+        default="",
+        longest=1000,
+    ),
+    Choice(
+        "steps_computation_policy",
+        "Steps at 0 in the mask",
+        "steps_computation_policy: the threshold decides about them (dynamic), or all are reused (static).",
+        default=_DEFAULT.steps_computation_policy,
+        values=POLICIES,
+        titles=("Decided by the threshold (dynamic)", "Always reused (static)"),
+    ),
+    Number(
+        "taylorseer_order",
+        "Taylor order",
+        "taylorseer_order: extrapolate what the middle blocks add by a Taylor series of this order, as cache-dit's "
+        "TaylorSeer calibrator does. 0 reuses the last value.",
+        default=_DEFAULT.taylorseer_order,
+        minimum=0,
+        maximum=4,
+        whole=True,
+    ),
+)
+
+TECHNIQUE = Technique(
+    name=NAME,
+    title="Dual block cache (cache-dit)",
+    summary="Reuses the middle blocks while the first ones hardly change; the cache of vLLM-Omni and SGLang.",
+    benefit="The cache that serving engines use",
+    paper=Paper("DBCache and TaylorSeer in cache-dit 1.5.3", "github.com/vipshop/cache-dit, arXiv 2503.06923"),
+    families=("flow",),
+    slot="skipping",
+    place=75,
+    knobs=KNOBS,
+    resolve=resolve,
+    describe=describe,
+)
