@@ -23,8 +23,8 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     rule, layers = Rule.of(knobs), context.info.layers
     if layers and rule.always >= layers:
         raise SettingError(
-            f"{context.info.title} has {layers} layers, of which Fn_compute_blocks and Bn_compute_blocks have "
-            f"{rule.always} computed at every step: none is left to reuse. Choose fewer."
+            f"{context.info.title} has {layers} layers, of which Fn and Bn compute blocks have {rule.always} computed "
+            "at every step: none is left to reuse. Choose fewer."
         )
     mask = rule.steps_computation_mask
     if mask and rule.steps_computation_policy == STATIC and not mask[0]:
@@ -55,32 +55,30 @@ def describe(knobs: Values) -> str:
     return ", ".join(words)
 
 
-def _count(name: str, title: str, meaning: str, default: int, minimum: int, symbol: str = "") -> Number:
-    return Number(name, title, meaning, default=default, symbol=symbol, minimum=minimum, maximum=1000, whole=True)
+def _count(name: str, title: str, meaning: str, default: int, minimum: int) -> Number:
+    return Number(name, title, meaning, default=default, minimum=minimum, maximum=1000, whole=True)
 
 
 _DEFAULT = Rule()
 KNOBS: tuple[Knob, ...] = (
     _count(
         "Fn_compute_blocks",
-        "First blocks computed",
-        "Fn_compute_blocks: every step computes these; what they add decides whether the middle blocks are reused.",
+        "Fn compute blocks",
+        "Number of first blocks, computed at every step; what they add decides whether the middle blocks are reused.",
         _DEFAULT.Fn_compute_blocks,
         1,
-        "Fn",
     ),
     _count(
         "Bn_compute_blocks",
-        "Last blocks computed",
-        "Bn_compute_blocks: every step computes these after the middle blocks, reused or not.",
+        "Bn compute blocks",
+        "Number of last blocks, computed at every step after the middle blocks, reused or not.",
         _DEFAULT.Bn_compute_blocks,
         0,
-        "Bn",
     ),
     Number(
         "residual_diff_threshold",
-        "Residual threshold",
-        "residual_diff_threshold: reuse while what the first blocks add differs by less than this share from the last "
+        "Residual diff threshold",
+        "Reuse while what the first blocks add differs by less than this share from the last "
         "computed step. 0 never reuses, 1 always.",
         default=_DEFAULT.residual_diff_threshold,
         symbol="r",
@@ -90,37 +88,36 @@ KNOBS: tuple[Knob, ...] = (
     ),
     _count(
         "max_warmup_steps",
-        "Warm-up steps",
-        "max_warmup_steps: the first steps, which are computed.",
+        "Max warmup steps",
+        "Number of first steps, which are computed.",
         _DEFAULT.max_warmup_steps,
         0,
     ),
     _count(
         "warmup_interval",
-        "Warm-up interval",
-        "warmup_interval: of the warm-up, only every n-th step must be computed.",
+        "Warmup interval",
+        "Of the warm-up, only every n-th step must be computed.",
         _DEFAULT.warmup_interval,
         1,
     ),
     _count(
         "max_cached_steps",
-        "Reused steps at most",
-        "max_cached_steps: reuse no more steps than this. −1: no limit.",
+        "Max cached steps",
+        "Reuse no more steps than this. −1: no limit.",
         _DEFAULT.max_cached_steps,
         -1,
     ),
     _count(
         "max_continuous_cached_steps",
-        "Reused in a row at most",
-        "max_continuous_cached_steps: compute after this many reused steps. −1: no limit.",
+        "Max continuous cached steps",
+        "Compute after this many reused steps. −1: no limit.",
         _DEFAULT.max_continuous_cached_steps,
         -1,
     ),
     Number(
         "max_accumulated_residual_diff_threshold",
-        "Summed changes at most",
-        "max_accumulated_residual_diff_threshold: reuse nothing more once all measured changes add up to this. "
-        "0: no limit.",
+        "Max accumulated residual diff",
+        "Reuse nothing more once all measured changes add up to this. 0: no limit.",
         default=_DEFAULT.max_accumulated_residual_diff_threshold,
         minimum=0.0,
         maximum=1000.0,
@@ -128,23 +125,23 @@ KNOBS: tuple[Knob, ...] = (
     ),
     Text(
         "steps_computation_mask",
-        "Steps mask",
-        "steps_computation_mask: one digit per step, 1 must compute, 0 may reuse. Leave empty for none.",
+        "Steps computation mask",
+        "One digit per step, 1 must compute, 0 may reuse. Leave empty for none.",
         default="",
         longest=1000,
     ),
     Choice(
         "steps_computation_policy",
-        "Steps at 0 in the mask",
-        "steps_computation_policy: the threshold decides about them (dynamic), or all are reused (static).",
+        "Steps computation policy",
+        "Steps at 0 in the mask are decided by the threshold (dynamic), or all reused (static).",
         default=_DEFAULT.steps_computation_policy,
         values=POLICIES,
         titles=("Decided by the threshold (dynamic)", "Always reused (static)"),
     ),
     Number(
         "taylorseer_order",
-        "Taylor order",
-        "taylorseer_order: extrapolate what the middle blocks add by a Taylor series of this order, as cache-dit's "
+        "TaylorSeer order",
+        "Extrapolate what the middle blocks add by a Taylor series of this order, as cache-dit's "
         "TaylorSeer calibrator does. 0 reuses the last value.",
         default=_DEFAULT.taylorseer_order,
         minimum=0,
