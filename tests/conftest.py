@@ -75,7 +75,7 @@ LONGEST_FILES = (
     "engine/techniques/ditreducio/test_calibration.py",
     "engine/measure/test_verdicts.py",
     "engine/bench/test_voices.py",
-    "engine/bench/test_peers.py",
+    "engine/bench/peers/test_f5.py",
     "plugins/test_plugins.py",
     "packaging/test_dev.py",
     "engine/models/families/test_language.py",

@@ -17,7 +17,7 @@ from filelock import FileLock
 from engine.bench import official
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.VERSION}"
+FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.F5.version}"
 
 
 @cache

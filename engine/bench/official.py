@@ -1,6 +1,6 @@
-"""The official F5-TTS package in a separate environment, to measure and test against. Torch-free.
+"""Official packages in separate environments, to measure and test against. Torch-free.
 
-:func:`environment` installs it on first use. Its models' own dependencies come along; what Paretone has already, torch
+:func:`environment` installs one on first use. Its models' own dependencies come along; what Paretone has already, torch
 first of all, is shared through a ``.pth`` file, so both run on the same torch, in one process if need be. Inside, that
 is in a process of the environment's Python, :func:`import_models` makes the official classes importable.
 """
@@ -15,28 +15,80 @@ import sys
 import sysconfig
 import types
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from pathlib import Path
 
 from engine.errors import PlainError
 from engine.paths import data_folder
 
-VERSION = "1.1.20"
-PACKAGE = f"f5-tts=={VERSION}"
-DEPENDENCIES = ("torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10")
-"""Imports of the official model files that Paretone lacks. All requirements of the whole package (Gradio, wandb,
-datasets and the like) is three gigabytes that no model needs."""
-UNUSED = {
-    "librosa": (),
-    "librosa.filters": ("mel",),
-    "einx": (),
-    "rjieba": ("cut",),
-    "pypinyin": ("lazy_pinyin", "Style"),
-}
-"""Modules that the model files import, with the names that they take from them, for what Paretone does not run: mels
-for BigVGAN, biases of attention, and Chinese text. librosa brings numba and scikit-learn, 230 MB in all, and importing
-both takes longer than importing torch; the tables of pypinyin take a third as long."""
+
+@dataclass(frozen=True)
+class Package:
+    """An official package, and what of it is installed and imported."""
+
+    title: str
+    name: str
+    version: str
+    dependencies: tuple[str, ...]
+    """Imports of the official model files that Paretone lacks. What else the whole package requires (Gradio, wandb,
+    datasets and the like) is gigabytes that no model needs."""
+    unused: Mapping[str, tuple[str, ...]]
+    """Modules that the model files import, with the names that they take from them, for what Paretone does not run."""
+    models: str
+    """The module of its classes."""
+    folders: Mapping[str, str]
+    """Packages whose own ``__init__.py`` is left out, for it imports too much: name to folder within the package."""
+    size: str
+
+    @property
+    def pinned(self) -> str:
+        """Name and version as pip reads them."""
+        return f"{self.name}=={self.version}"
+
+    @property
+    def top(self) -> str:
+        """The imported package."""
+        return self.models.partition(".")[0]
+
+
+F5 = Package(
+    "F5-TTS",
+    "f5-tts",
+    "1.1.20",
+    ("torchaudio==2.11.0", "torchdiffeq==0.2.5", "x-transformers==2.31.10"),
+    # Mels for BigVGAN, biases of attention, and Chinese text. librosa brings numba and scikit-learn, 230 MB in all, and
+    # importing both takes longer than importing torch; the tables of pypinyin take a third as long.
+    {
+        "librosa": (),
+        "librosa.filters": ("mel",),
+        "einx": (),
+        "rjieba": ("cut",),
+        "pypinyin": ("lazy_pinyin", "Style"),
+    },
+    "f5_tts.model.cfm",
+    # Its own file imports the trainer as well, and with it everything that is not installed here.
+    {"f5_tts.model": "model"},
+    "20 MB",
+)
+OMNIVOICE = Package(
+    "OmniVoice",
+    "omnivoice",
+    "0.2.1",
+    ("torchaudio==2.11.0",),
+    # Sound files and silences of recordings.
+    {
+        "soundfile": (),
+        "pydub": ("AudioSegment",),
+        "pydub.silence": ("detect_leading_silence", "detect_nonsilent", "split_on_silence"),
+    },
+    "omnivoice.models.omnivoice",
+    {},
+    "2 MB",
+)
+PACKAGES = {package.name: package for package in (F5, OMNIVOICE)}
 SHARED = ("numpy", "torch")
 """Packages that must keep Paretone's versions."""
 _READY = "paretone-ready.txt"
@@ -47,9 +99,9 @@ class RegistryUnreachable(PlainError):
     """The package registry could not be reached."""
 
 
-def default_folder() -> Path:
+def default_folder(package: Package = F5) -> Path:
     """Default folder of the environment."""
-    return data_folder() / "official" / f"f5-tts-{VERSION}"
+    return data_folder() / "official" / f"{package.name}-{package.version}"
 
 
 def python_of(folder: Path) -> Path:
@@ -57,25 +109,28 @@ def python_of(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def environment(say: Callable[[str], None], folder: Path | None = None) -> Path:
+def environment(say: Callable[[str], None], folder: Path | None = None, package: Package = F5) -> Path:
     """The Python of the environment, which is made first if it is missing or belongs to another Paretone.
 
     Raises :class:`RegistryUnreachable`, or :class:`PlainError` with what went wrong.
     """
-    folder = folder or default_folder()
+    folder = folder or default_folder(package)
     ready = folder / _READY
-    if ready.is_file() and ready.read_text(encoding="utf-8") == _contents():
+    if ready.is_file() and ready.read_text(encoding="utf-8") == _contents(package):
         return python_of(folder)
     if getattr(sys, "frozen", False):
-        raise PlainError("The packaged application cannot install the official F5-TTS; run Paretone from its source.")
+        raise PlainError(
+            f"The packaged application cannot install the official {package.title}; run Paretone from its source."
+        )
     say(
-        f"Installing the official {PACKAGE} into {folder}, with {', '.join(DEPENDENCIES)} (20 MB); "
+        f"Installing the official {package.pinned} into {folder}, with {', '.join(package.dependencies)} "
+        f"({package.size}); "
         f"{' and '.join(SHARED)} are shared with Paretone …"
     )
     unfinished = folder.with_name(f"{folder.name}.unfinished-{os.getpid()}")
     try:
-        _install(unfinished, say)
-        (unfinished / _READY).write_text(_contents(), encoding="utf-8")
+        _install(unfinished, say, package)
+        (unfinished / _READY).write_text(_contents(package), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.rename(folder)
     except OSError as error:
@@ -85,38 +140,37 @@ def environment(say: Callable[[str], None], folder: Path | None = None) -> Path:
     return python_of(folder)
 
 
-def inside(folder: Path | None = None) -> bool:
+def inside(folder: Path | None = None, package: Package = F5) -> bool:
     """Whether this process runs in the environment."""
-    return Path(sys.prefix).resolve() == (folder or default_folder()).resolve()
+    return Path(sys.prefix).resolve() == (folder or default_folder(package)).resolve()
 
 
-def import_models() -> None:
-    """Make ``f5_tts.model.cfm`` and ``f5_tts.model.backbones`` importable.
-
-    The package's own ``f5_tts/model/__init__.py`` imports the trainer as well, and with it everything that is not
-    installed here; a package without it finds the same files.
-    """
-    if "f5_tts.model" in sys.modules:
+def import_models(package: Package = F5) -> None:
+    """Make the official classes importable, as ``f5_tts.model.cfm``: without what their files import and Paretone does
+    not run."""
+    if package.models in sys.modules:
         return
-    spec = importlib.util.find_spec("f5_tts")
+    spec = importlib.util.find_spec(package.top)
     if spec is None:
-        raise PlainError("The official F5-TTS is not installed here; use the Python of its own environment.")
-    package = types.ModuleType("f5_tts.model")
-    package.__path__ = [str(Path(place) / "model") for place in spec.submodule_search_locations or ()]
-    sys.modules["f5_tts.model"] = package
-    for name, taken in UNUSED.items():
+        raise PlainError(f"The official {package.title} is not installed here; use the Python of its own environment.")
+    for name, folder in package.folders.items():
+        made = sys.modules.setdefault(name, types.ModuleType(name))
+        made.__path__ = [str(Path(place) / folder) for place in spec.submodule_search_locations or ()]
+    for name, taken in package.unused.items():
         module = sys.modules.setdefault(name, types.ModuleType(name))
+        # Whoever asks whether it is installed asks for this.
+        module.__spec__ = module.__spec__ or ModuleSpec(name, None)
         vars(module).update({one: _unused for one in taken if one not in vars(module)})
 
 
 def _unused(*arguments: object, **options: object) -> None:
-    raise PlainError("The official F5-TTS called what Paretone's comparisons leave out; see UNUSED.")
+    raise PlainError("The official package called what Paretone's comparisons leave out; see Package.unused.")
 
 
-def _contents() -> str:
+def _contents(package: Package) -> str:
     """Contents and purpose of an environment; if they change, it is out of date."""
     shared = [f"{name}=={version(name)}" for name in SHARED]
-    return "\n".join([sys.version, *_places(), PACKAGE, *DEPENDENCIES, *shared])
+    return "\n".join([sys.version, *_places(), package.pinned, *package.dependencies, *shared])
 
 
 def _places() -> list[str]:
@@ -125,7 +179,7 @@ def _places() -> list[str]:
     return [*dict.fromkeys((paths["purelib"], paths["platlib"])), str(Path(__file__).resolve().parents[2])]
 
 
-def _install(folder: Path, say: Callable[[str], None]) -> None:
+def _install(folder: Path, say: Callable[[str], None], package: Package) -> None:
     venv.EnvBuilder(clear=True, symlinks=os.name != "nt").create(folder)
     base = {"base": str(folder), "platbase": str(folder), "installed_base": str(folder)}
     packages = Path(sysconfig.get_path("purelib", scheme="venv", vars=base))
@@ -137,20 +191,25 @@ def _install(folder: Path, say: Callable[[str], None]) -> None:
     pins = folder / "shared.txt"
     pins.write_text("\n".join(f"{name}=={version(name)}" for name in SHARED), encoding="utf-8")
     # The package alone, for its own requirements name everything that it can do; then what its models need.
-    install(folder, ["--no-deps", PACKAGE], say)
-    install(folder, ["--constraint", str(pins), *DEPENDENCIES], say)
+    install(folder, ["--no-deps", package.pinned], say, f"official {package.title}")
+    install(folder, ["--constraint", str(pins), *package.dependencies], say, f"official {package.title}")
     if not _imports(folder, "torchaudio"):
         # The registry's torchaudio is compiled for CUDA and fails with a torch without it. What the models use of it is
         # Python, and it starts without its libraries when they are not there.
         for library in (packages / "torchaudio" / "lib").iterdir():
             if library.suffix in (".so", ".pyd", ".dll", ".dylib"):
                 library.unlink()
-    if not _imports(folder, "engine.bench.official as o; o.import_models(); import f5_tts.model.cfm"):
-        raise PlainError(f"The official F5-TTS was installed into {folder}, but its models cannot be imported.")
+    made = f"o.import_models(o.PACKAGES[{package.name!r}])"
+    if not _imports(folder, f"engine.bench.official as o; {made}; import {package.models}"):
+        raise PlainError(
+            f"The official {package.title} was installed into {folder}, but its models cannot be imported."
+        )
 
 
-def install(folder: Path, arguments: Sequence[str], say: Callable[[str], None]) -> None:
-    """Have pip install into the environment in ``folder``. Raises :class:`RegistryUnreachable`, or
+def install(
+    folder: Path, arguments: Sequence[str], say: Callable[[str], None], what: str = f"official {F5.title}"
+) -> None:
+    """Have pip install ``what`` into the environment in ``folder``. Raises :class:`RegistryUnreachable`, or
     :class:`PlainError` with pip's reason."""
     # What is imported is compiled then; the most is never.
     command = [sys.executable, "-m", "pip", "--python", str(python_of(folder)), "install", "--no-warn-conflicts"]
@@ -170,10 +229,10 @@ def install(folder: Path, arguments: Sequence[str], say: Callable[[str], None]) 
     reason = reasons[0].removeprefix("ERROR:").strip() if reasons else "pip said nothing"
     if any(sign in line.lower() for line in lines for sign in _CONNECTION):
         raise RegistryUnreachable(
-            f"The official F5-TTS could not be fetched, for the package registry does not answer ({reason}); "
+            f"The {what} could not be fetched, for the package registry does not answer ({reason}); "
             "connect to the internet and try again."
         )
-    raise PlainError(f"The official F5-TTS could not be installed: {reason}.")
+    raise PlainError(f"The {what} could not be installed: {reason}.")
 
 
 def _imports(folder: Path, what: str) -> bool:

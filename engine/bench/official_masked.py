@@ -44,19 +44,24 @@ FULL_SIZE = MaskedConfig(
 """OmniVoice's sizes."""
 
 
+def require_transformers(extra: str) -> None:
+    """Raise :class:`PlainError` if a transformers of version 5 or later is not installed, which ``extra`` brings."""
+    try:
+        if int(version("transformers").partition(".")[0]) < 5:
+            raise PackageNotFoundError
+    except PackageNotFoundError:
+        raise PlainError(
+            "The official implementation needs the package transformers, 5 or later, which is not installed; "
+            f"install it with: pip install -U paretone[{extra}]"
+        ) from None
+
+
 class UpstreamTransformer(nn.Module):
     """Qwen3 as ``transformers`` has it and OmniVoice runs it, caches and all, with the weights of ``plain``."""
 
     def __init__(self, plain: BidirectionalTransformer) -> None:
         super().__init__()
-        try:
-            if int(version("transformers").partition(".")[0]) < 5:
-                raise PackageNotFoundError
-        except PackageNotFoundError:
-            raise PlainError(
-                "The official implementation needs the package transformers, 5 or later, which is not installed; "
-                "install it with: pip install -U paretone[omnivoice]"
-            ) from None
+        require_transformers("omnivoice")
         from transformers import Qwen3Config as UpstreamConfig
         from transformers import Qwen3Model
         from transformers.models.qwen3.modeling_qwen3 import Qwen3RotaryEmbedding
