@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
-_POINT = re.compile(r"(?<![\w.])(?!\d{4}\.\d{5})(\d+)\.(\d+)(?!\.?\d)")
-"""In a number; not in a version such as 1.2.3, nor in a paper's number such as 2509.09748."""
+_POINT = re.compile(r"[^\s<>]*[/\\][^\s<>]*|(?<![\w.])(?<!\w-)(?!\d{4}\.\d{5})(?P<whole>\d+)\.(?P<part>\d+)(?!\.?\d)")
+"""In a number; not in a version such as 1.2.3, in a paper's number such as 2509.09748, in a name such as w-0.67, nor in
+a path or link."""
 _NARROW_SPACE = "\u202f"
 _sign = "."
 
@@ -21,7 +22,11 @@ def use_sign(sign: str) -> None:
 
 def localised(text: str) -> str:
     """Numbers that were written with a point, and what surrounds them."""
-    return text if _sign == "." else _POINT.sub(rf"\1{_sign}\2", text)
+    return text if _sign == "." else _POINT.sub(_with_sign, text)
+
+
+def _with_sign(found: re.Match[str]) -> str:
+    return found[0] if found["whole"] is None else f"{found['whole']}{_sign}{found['part']}"
 
 
 def fixed(value: float, places: int) -> str:

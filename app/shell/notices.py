@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from app.numbers import fixed
+from app.numbers import fixed, localised
 from app.shell.banner import Banner
 from app.shell.workspaces import bars_of
 from app.state.jobs import Job, Jobs, Kind, Outcome
@@ -117,6 +117,7 @@ class Notices(QObject):
             answered(choice)
 
     def _put(self, message: _Message) -> None:
+        message = replace(message, sentence=localised(message.sentence))
         if self._message is not None and self._message.stays and self._message != message:
             self._covered.append(self._message)
         self._message = message

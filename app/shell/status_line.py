@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar
 
-from app.numbers import rough_duration
+from app.numbers import localised, rough_duration
 from app.state.jobs import Job, Jobs, Outcome
 from app.widgets import build
 from engine.session.events import EngineStatus, Event, Progress
@@ -39,7 +39,7 @@ class StatusLine(QObject):
 
     def say(self, text: str) -> None:
         """Show the current activity."""
-        self._status.setText(text)
+        self._status.setText(localised(text))
 
     @Slot(object)
     def show_progress(self, event: Progress) -> None:

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.numbers import localised
 from app.widgets.boxes import ComboBox
 from app.widgets.layouts import HBoxLayout, VBoxLayout
 
@@ -110,7 +111,7 @@ def combo(name: str, entries: Iterable[tuple[str, object]] = (), tip: str = "") 
 def allow(one: QWidget | QAction, reason: str, tip: str = "") -> None:
     """Enable ``one`` unless there is a ``reason`` against it, which its tooltip says then, else ``tip``."""
     one.setEnabled(not reason)
-    one.setToolTip(reason or tip)
+    one.setToolTip(localised(reason) or tip)
 
 
 def fill(layout: QBoxLayout, parts: Sequence[Part | tuple[Part, int]]) -> QBoxLayout:

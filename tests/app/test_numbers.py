@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractSpinBox, QHeaderView, QLabel, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QHeaderView, QLabel, QPushButton, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 
 import app
@@ -16,8 +16,9 @@ from app import numbers
 from app.plotting.chart import Chart
 from app.plotting.frame import TickAxis
 from app.shell.window import MainWindow
+from app.widgets import build
 from app.widgets.boxes import DoubleSpinBox
-from tests.app.conftest import PATIENCE_MILLISECONDS
+from tests.app.shell.running import run
 
 WITH_POINT = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 """A number with a point; not the version 1.2.3."""
@@ -40,6 +41,12 @@ def test_numbers_in_every_form() -> None:
     assert numbers.localised("w = 0.67 equals g = 2.03, in torch 2.13.0 (arXiv 2509.09748).") == (
         "w = 0,67 equals g = 2,03, in torch 2.13.0 (arXiv 2509.09748)."
     )
+
+
+def test_names_of_files_and_links_stay() -> None:
+    for name in ("/data/f5-mini-w-0.67/log.txt", "C:\\data\\0.5", "take-0.5.wav", "https://x.org/v/1.5", "torch-2.13"):
+        assert numbers.localised("<b>0.5</b> of 2.5") == "<b>0,5</b> of 2,5"
+        assert numbers.localised(f"Wrote {name}, in 1.5 s at -24.3 dB.") == f"Wrote {name}, in 1,5 s at -24,3 dB."
 
 
 @pytest.mark.parametrize(
@@ -68,10 +75,9 @@ def test_a_box_shows_a_comma_and_reads_both(qtbot: QtBot) -> None:
 
 
 def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -> None:
-    """After a baseline, in every panel: labels, boxes, tables, axes and what screen readers are told."""
-    window.action.baseline.trigger()
-    qtbot.waitUntil(lambda: window.state.comparison.take_a is not None, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    """After the main job, in every panel: labels, boxes, tables, axes and what screen readers are told."""
+    for action in (window.action.baseline, window.action["calibrate"], window.action.accelerated):
+        run(window, action, qtbot)
     for place, _ in window.workspaces:
         if place.name != "log":
             window.workspaces.go_to(place.name)
@@ -79,6 +85,12 @@ def test_no_number_of_the_window_has_a_point(window: MainWindow, qtbot: QtBot) -
     found = {text for text in _texts(window) if WITH_POINT.search(NAMES.sub("", text))}
     assert not found
     assert any("," in text for text in _texts(window.panels["meters"])), "there are numbers"
+    window.notices.warn("δ must be between 0.0 and 1.5.")
+    assert window.notices.banner.text == "δ must be between 0,0 and 1,5.", "the engine's sentences, too"
+    window.status.say("Layer 3 of 8, error 0.073")
+    assert window.status.text == "Layer 3 of 8, error 0,073"
+    build.allow(button := QPushButton(), "δ must not be below 0.1.")
+    assert button.toolTip() == "δ must not be below 0,1."
 
 
 def _texts(around: QWidget) -> Iterator[str]:

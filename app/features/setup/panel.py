@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from app.features.setup.model_choice import ModelChoice, NarrowBox
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
-from app.numbers import general, percent, rough_duration
+from app.numbers import general, localised, percent, rough_duration
 from app.shell import file_dialogs
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
@@ -233,7 +233,8 @@ class SetupPanel(QWidget):
         state = self._state
         self.techniques.show_reasons()
         reason = state.availability.why_no_effect("guidance")
-        self._notes.setText(" ".join(dict.fromkeys(filter(None, (reason, *state.availability.notes)))))
+        said = dict.fromkeys(filter(None, (reason, *state.availability.notes)))
+        self._notes.setText(localised(" ".join(said)))
         self._notes.setVisible(bool(self._notes.text()))
         set_look(self._notes, "warning" if state.availability.notes else "muted")
         if state.selection.candidate:

@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
 
 from app.features.strategy.figures import Figures, TableModel
 from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, Legend, StrategyGrid
-from app.numbers import fixed, general, percent
+from app.numbers import fixed, general, localised, percent
 from app.shell.colours import Colours
 from app.shell.icons import icon
 from app.shell.theme import set_look
@@ -317,7 +317,7 @@ class StrategyPanel(QWidget):
         if live is None:
             whose = "" if table is not None else f"{self._reference_name}, not in use: "
             self._headline.setText(
-                "" if seen is None else f"{whose}{seen.layers} layers × {seen.steps} steps, {seen.origin}"
+                "" if seen is None else f"{whose}{seen.layers} layers × {seen.steps} steps, {localised(seen.origin)}"
             )
             self._headline.setToolTip(self._headline.text())
             set_look(self._headline, "muted")

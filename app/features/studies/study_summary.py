@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.numbers import counted
+from app.numbers import counted, localised
 from engine.errors import PlainError, StudyError
 from engine.measure.estimates import Estimate
 from engine.setting.setting import Setting
@@ -284,7 +284,8 @@ def _failures(study: Study | None, results: Results) -> tuple[FailedTake, ...]:
 
 def _findings(results: Results) -> tuple[str, ...]:
     search = search_in(results)
-    return (*(answer_lines(search, results) if search else ()), *reference_lines(results))
+    lines = (*(answer_lines(search, results) if search else ()), *reference_lines(results))
+    return tuple(map(localised, lines))
 
 
 def _seconds(

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.numbers import rough_duration
+from app.numbers import localised, rough_duration
 from app.plotting.canvas import FigureCanvas
 from app.shell.colours import Colours
 from app.shell.tab_order import insert_after
@@ -225,7 +225,7 @@ class ViewsPanel(QWidget):
             self._reading.setText(_HINT)
         self.pages.show_content(figure is not None)
         if figure is not None:
-            self.caption.setText(figure.caption)
+            self.caption.setText(localised(figure.caption))
             made = figure.provenance
             self.caption.setToolTip(f"{made.line}; {made.machine}")
         for button in (self.enlarge_button, self.exports):
