@@ -40,15 +40,16 @@ def curves_page(results: Results) -> list[str]:
 
 
 def curves_sheet(results: Results) -> str:
-    """All of them in one SVG picture, a row for each knob; ``""`` if there are none."""
+    """All of them in one SVG picture, a row for each knob and a column for each figure; ``""`` if there are none."""
     rows = []
     for of in curves(results):
         glyphs = _glyphs(of)
-        plots = [_plot(of, metric(name), glyphs, results) for name in IN_SHEET]
-        if any(one.curves for one in plots):
-            titles = [(_colour(glyphs, number), one.title) for number, one in enumerate(of.curves[:MOST]) if one.title]
-            rows.append((of.title, titles, plots))
-    return curves_svg.sheet(rows) if rows else ""
+        titles = [(_colour(glyphs, number), one.title) for number, one in enumerate(of.curves[:MOST]) if one.title]
+        rows.append((of.title, titles, [_plot(of, metric(name), glyphs, results) for name in IN_SHEET]))
+    columns = [at for at in range(len(IN_SHEET)) if any(plots[at].curves for _, _, plots in rows)]
+    drawn = [(title, named, [plots[at] for at in columns]) for title, named, plots in rows]
+    drawn = [row for row in drawn if any(one.curves for one in row[2])]
+    return curves_svg.sheet(drawn) if drawn else ""
 
 
 def _over(of: KnobCurves, results: Results) -> list[str]:

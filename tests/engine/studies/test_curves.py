@@ -20,7 +20,7 @@ from engine.setting.knobs import defaults
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.curves import curves
 from engine.studies.definition import read
-from engine.studies.report_curves import IN_SHEET, MOST, curves_page, curves_sheet
+from engine.studies.report_curves import MOST, curves_page, curves_sheet
 from engine.studies.results import Results, SettingResult
 from engine.studies.space import axes_of
 from engine.techniques import technique
@@ -139,7 +139,7 @@ def test_all_curves_are_one_picture_with_a_row_for_each_knob() -> None:
     }
     assert len(rows) == 2, "a row for the steps and one for guidance"
     width = float(root.get("width", 0))
-    assert width == len(IN_SHEET) * curves_svg.WIDTH and root.get("color") == "#222222"
+    assert width == 2 * curves_svg.WIDTH and root.get("color") == "#222222", "a column for each figure that was judged"
     assert curves_sheet(results(PLAIN)) == ""
 
 
