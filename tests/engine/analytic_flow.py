@@ -14,6 +14,7 @@ from engine.models.families.flow_script import times_of
 from engine.sampling.flow import euler_steps, integrate
 from engine.sampling.schedules import evaluation_times
 from engine.setting.artefact import Artefact
+from engine.setting.compatibility import Compatibility
 from engine.setting.setting import Setting
 from engine.techniques import resolve
 from tests.engine import small_speech
@@ -34,6 +35,9 @@ class AnalyticFlow:
         self.info: ModelInfo = small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None).info
         self._field = field
         self.evaluations = 0
+
+    def compatibility(self, setting: Setting) -> Compatibility:
+        return resolve(self.info, setting, prepared=False).compatibility
 
     def last_state(
         self,

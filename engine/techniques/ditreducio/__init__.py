@@ -71,6 +71,12 @@ def require_sampling(context: Context, plan: FlowPlan) -> None:
             f"DiTReducio's strategy table has one column per Euler step; do without {context.title_in('solver')}.",
             "solver",
         )
+    if plan.times is not None:
+        raise Conflict(
+            "DiTReducio's strategy tables belong to grids that sampler options make; do without "
+            f"{context.title_in('grid')}.",
+            "grid",
+        )
     if plan.guidance.steps is not None:
         raise Conflict(
             "DiTReducio's strategy tables are calibrated with guidance at all steps, and their branch skips need all "

@@ -1,0 +1,1 @@
+"""Searched grids on the command line."""

@@ -1,0 +1,42 @@
+"""Placed grids from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.errors import ProfileError
+from engine.files import reason
+from engine.models.base import SpeechModel
+from engine.setting.knobs import checked
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques.searched_grid import NAME, TECHNIQUE
+from engine.techniques.searched_grid.grid import PlacedGrid
+
+
+def with_grid(
+    setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
+) -> tuple[Setting, tuple[PlacedGrid, ...]]:
+    """``setting`` with the grid in ``path`` used, and that grid. Whether it fits is checked with the whole setting.
+
+    ``knobs`` are those that the user gave. Raises :class:`ProfileError` for a file that is no placed grid, or has
+    another number of evaluations than given.
+    """
+    grid = read(path)
+    said = knobs.get("evaluations", grid.steps)
+    if said != grid.steps:
+        raise ProfileError(f"{path} has {grid.steps} evaluations, not {said}; omit that number.")
+    values = checked(TECHNIQUE.knobs, {**knobs, "evaluations": grid.steps}, TECHNIQUE.title)
+    return setting.with_technique(UsedTechnique(NAME, values, grid.fingerprint)), (grid,)
+
+
+def read(path: str) -> PlacedGrid:
+    """The placed grid in a file. Raises :class:`ProfileError`."""
+    try:
+        data = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise ProfileError(f"The placed grid {path} could not be read: {reason(error)}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"{path} is not a placed grid: it is not JSON ({error}).") from error
+    return PlacedGrid.from_json(data, path)

@@ -1,0 +1,123 @@
+"""What a grid is searched by: the distance to where many steps end, or what a judge says of the speech."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from engine.errors import SettingError
+from engine.measure.evaluation.judges import Judge, judge_named
+from engine.measure.metrics import HIGHER, Metric, estimate, metric
+from engine.models.base import FlowModel, StatusObserver, Utterance, run_to_completion
+from engine.models.silent_observer import QuietObserver
+from engine.sampling.grid_search import Value
+from engine.setting.knobs import checked
+from engine.setting.setting import Setting
+from engine.techniques.registry import technique
+from engine.techniques.searched_grid import DISTANCE
+from engine.techniques.searched_grid.grid import PlacedGrid
+
+MANY = 64
+"""Steps of the run whose end point distances are measured to."""
+PUT_ASIDE = ("grid", "solver", "skipping")
+"""Slots of techniques that the run with many steps goes without: they approximate it."""
+
+
+class Distance:
+    """Mean absolute difference of the last states of new speech, from the same noise, mean over the utterances."""
+
+    unit = f"mean absolute difference of the last state to that of {MANY} steps"
+
+    def __init__(
+        self, model: FlowModel, utterances: Sequence[Utterance], setting: Setting, step: Callable[[], None]
+    ) -> None:
+        """Runs the model with many steps. ``step`` is called after every step of it, and may raise to stop."""
+        self._model, self._utterances = model, utterances
+        self._ends = [model.last_state(one.text, one.voice, many_steps(setting), (), step) for one in utterances]
+
+    def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
+        found = (self._model.last_state(one.text, one.voice, setting, (grid,), step) for one in self._utterances)
+        return (fmean(float(np.abs(one - end).mean()) for one, end in zip(found, self._ends, strict=True)),)
+
+
+class Judged:
+    """A judge's figure of the speech; equal figures are decided by the distance, if there is one."""
+
+    def __init__(
+        self,
+        model: FlowModel,
+        utterances: Sequence[Utterance],
+        name: str,
+        observer: StatusObserver,
+    ) -> None:
+        """Loads the judge. Raises :class:`PlainError` if it is not installed."""
+        self._model, self._utterances = model, utterances
+        self._distance: Distance | None = None
+        self._metric: Metric = metric(name)
+        self._judge: Judge = judge_named(self._metric.judge).ready(
+            [one.text for one in utterances], model.info.device_type or "cpu"
+        )
+        self._observer = QuietObserver(observer)
+        self.unit = self._metric.label
+
+    def or_by(self, distance: Distance | None) -> Judged:
+        """The same, with equal figures decided by ``distance``."""
+        self._distance = distance
+        return self
+
+    def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
+        values = [self._heard(one, setting, grid) for one in self._utterances]
+        figure = estimate(self._metric.name, values).value
+        # What cannot be judged is the worst.
+        signed = math.inf if math.isnan(figure) else -figure if self._metric.better == HIGHER else figure
+        return (signed, *(self._distance.value(setting, grid, step) if self._distance else ()))
+
+    def _heard(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
+        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
+        said = self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
+        assert self._metric.verdict is not None
+        found = self._metric.verdict(said.figures)
+        return float("nan") if found is None else found
+
+
+def many_steps(setting: Setting) -> Setting:
+    """``setting`` with many steps, and without what approximates them."""
+    for one in setting.techniques:
+        if technique(one.technique).slot.partition(":")[0] in PUT_ASIDE:
+            setting = setting.without(one.technique)
+    return replace(setting, options=setting.options.replace(steps=MANY))
+
+
+def adds_noise(setting: Setting, model: FlowModel) -> bool:
+    """Whether the sampler adds noise on its way, so that many steps end elsewhere with every grid."""
+    return bool(checked(model.info.knobs, setting.options, model.info.title).get("overshoot"))
+
+
+def objective_of(
+    model: FlowModel,
+    utterances: Sequence[Utterance],
+    setting: Setting,
+    name: str,
+    observer: StatusObserver,
+    step: Callable[[], None],
+) -> Distance | Judged:
+    """The objective called ``name``, ready to be asked; ``step`` is called after every step of the run with many.
+    Raises :class:`SettingError` where there is no end point, and :class:`PlainError` for a judge that is not
+    installed."""
+    noisy = adds_noise(setting, model)
+    if name == DISTANCE and noisy:
+        raise SettingError(
+            "With an overshoot every step adds noise, and the distance to where many steps end says little; set "
+            "Overshoot to 0, or search by what a judge says."
+        )
+    # The judge first: if it is not installed, nothing was run in vain.
+    judged = None if name == DISTANCE else Judged(model, utterances, name, observer)
+    distance = None if noisy else Distance(model, utterances, setting, step)
+    if judged is None:
+        assert distance is not None
+        return distance
+    return judged.or_by(distance)

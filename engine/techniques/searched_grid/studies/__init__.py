@@ -1,0 +1,1 @@
+"""Searched grids in studies."""

@@ -1,0 +1,182 @@
+"""Searching a grid with a model: on a velocity that is a formula, and on a real one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.errors import Cancelled, PlainError, SettingError
+from engine.measure.evaluation import judges
+from engine.models.base import Utterance
+from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
+from engine.models.silent_observer import SilentObserver
+from engine.sampling.grid_search import METHODS, Trial
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques.searched_grid.figures import shown
+from engine.techniques.searched_grid.journal import FOLDER, Journal
+from engine.techniques.searched_grid.objectives import MANY, many_steps
+from engine.techniques.searched_grid.searching import search_grid, start_grids
+from tests.engine.analytic_flow import AnalyticFlow
+from tests.engine.small_speech import VOICE, setting
+from tests.engine.techniques.searched_grid.grids import NAME, model
+
+UTTERANCES = (Utterance("One.", VOICE), Utterance("Another.", VOICE))
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path))
+    return tmp_path
+
+
+def searching(evaluations: int = 4, *others: UsedTechnique, **knobs: object) -> Setting:
+    chosen = setting(8).with_technique(UsedTechnique(NAME, Values(evaluations=evaluations, **knobs)))
+    for one in others:
+        chosen = chosen.with_technique(one)
+    return chosen
+
+
+def still(chosen: Setting) -> Setting:
+    """Without overshoot."""
+    return dataclasses.replace(chosen, options=chosen.options.replace(overshoot=0.0))
+
+
+class Following(SilentObserver):
+    """Keeps what it hears; cancels after some checks."""
+
+    def __init__(self, checks: int = 10**9) -> None:
+        self.checks, self.done, self.said = checks, [], []
+
+    def check(self) -> None:
+        self.checks -= 1
+        if self.checks < 0:
+            raise Cancelled
+
+    def progress(self, done: int, total: int) -> None:
+        self.done.append((done, total))
+
+    def status(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_it_finds_nearer_grids_than_those_that_anybody_has(method: str) -> None:
+    flow = AnalyticFlow()
+    found = search_grid(flow, UTTERANCES, searching(4, search=method, passes=3), SilentObserver())
+    starts = {one.title: one.trial.value[0] for one in found.starts}
+    assert set(starts) == {"sway −1", "even"}
+    assert found.best.value[0] < 0.9 * starts["sway −1"] and found.best.value[0] < 0.8 * starts["even"]
+    assert found.grid.times == found.best.times and found.grid.steps == 4
+    assert found.grid.solver == "Euler" and "on 2 sentences" in found.grid.origin
+    used = searching(4).with_technique(UsedTechnique(NAME, Values(evaluations=4), found.grid.fingerprint))
+    ends = [flow.last_state(one.text, VOICE, used, (found.grid,)) for one in UTTERANCES]
+    many = [flow.last_state(one.text, VOICE, many_steps(searching(4))) for one in UTTERANCES]
+    distances = [abs(end - other).mean() for end, other in zip(ends, many, strict=True)]
+    assert sum(distances) / 2 == pytest.approx(found.best.value[0])
+
+
+def test_a_real_model_is_searched_within_the_foreseen_evaluations() -> None:
+    watch = Following()
+    found = search_grid(model(), UTTERANCES[:1], searching(2, passes=1), watch)
+    assert found.best.value <= min(one.trial.value for one in found.starts)
+    done, total = zip(*watch.done, strict=True)
+    assert list(done) == sorted(done) and done[-1] == total[-1]
+    assert watch.said[0] == f"Speaking with {MANY} steps" and watch.said[-1] == "Pass 1, time 1 of 1"
+    assert total[0] <= MANY + 2 * (found.trials + 1)
+
+
+def test_other_solvers_have_their_own_grids() -> None:
+    found = search_grid(
+        AnalyticFlow(), UTTERANCES, searching(4, UsedTechnique("multistep", Values(method="ab2"))), SilentObserver()
+    )
+    assert found.grid.solver == "Multistep solver (Adams–Bashforth 2 after a first step by Heun)"
+
+
+def test_epss_is_among_the_starts_where_it_has_a_table() -> None:
+    assert [title for title, _ in start_grids(7)] == ["EPSS 7", "sway −1", "even"]
+    assert [title for title, _ in start_grids(4)] == ["sway −1", "even"]
+
+
+def test_many_steps_do_without_what_approximates_them() -> None:
+    others = [UsedTechnique(one) for one in ("multistep", "precision", "first_block")]
+    found = many_steps(searching(4, *others))
+    assert [one.technique for one in found.techniques] == ["precision"] and found.options["steps"] == MANY
+
+
+# --- Cancelling and going on ------------------------------------------------------------------------------------------
+def test_it_stops_within_a_step() -> None:
+    flow = AnalyticFlow()
+    with pytest.raises(Cancelled):
+        search_grid(flow, UTTERANCES, searching(), Following(checks=MANY + 9))
+    assert flow.evaluations <= MANY + 10
+
+
+def test_an_interrupted_search_goes_on_where_it_was(data: Path) -> None:
+    whole = AnalyticFlow()
+    expected = search_grid(whole, UTTERANCES, searching(), SilentObserver())
+    first, second = AnalyticFlow(), AnalyticFlow()
+    with pytest.raises(Cancelled):
+        search_grid(first, UTTERANCES, searching(), Following(checks=whole.evaluations // 2))
+    (journal,) = (data / FOLDER).glob("*.jsonl")
+    with journal.open("a") as file:
+        file.write("[[0.0, 0.5")
+    tried: list[Trial] = []
+    found = search_grid(second, UTTERANCES, searching(), SilentObserver(), tried.append)
+    assert dataclasses.replace(found, seconds=0.0) == dataclasses.replace(expected, seconds=0.0)
+    assert len(tried) == expected.trials
+    assert second.evaluations < 0.75 * whole.evaluations
+    assert not list((data / FOLDER).glob("*.jsonl")), "it has ended"
+
+
+def test_another_search_has_another_journal(data: Path) -> None:
+    for chosen in (searching(), searching(passes=1), searching(search="coordinate")):
+        with pytest.raises(Cancelled):
+            search_grid(AnalyticFlow(), UTTERANCES, chosen, Following(checks=2 * MANY + 40))
+    assert len(list((data / FOLDER).glob("*.jsonl"))) == 3
+
+
+def test_a_search_can_begin_again(data: Path) -> None:
+    path = data / FOLDER / "one.jsonl"
+    Journal("one").add((0.0, 0.5, 1.0), (0.25,))
+    assert json.loads(path.read_text()) == [[0.0, 0.5, 1.0], [0.25]]
+    assert Journal("one").known == {(0.0, 0.5, 1.0): (0.25,)}
+    assert Journal("one", resume=False).known == {} and not path.exists()
+
+
+# --- Judges -----------------------------------------------------------------------------------------------------------
+def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
+    """The small model says noise: its pitch range is nothing, whatever the grid, so that the distance decides."""
+    chosen = searching(2, passes=1, objective="pitch_range")
+    found = search_grid(model(), UTTERANCES[:1], chosen, SilentObserver())
+    assert len(found.best.value) == 2 and found.unit.startswith("Pitch range")
+    assert found.best.value <= min(one.trial.value for one in found.starts)
+    assert shown((-0.2, 0.1), "pitch_range") == 0.2 and shown((0.3,), "distance") == 0.3
+    assert shown((0.1, 0.5), "word_error_rate") == 0.1
+
+
+def test_a_judge_that_is_not_there_is_said_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges, "find_spec", lambda name: None)
+    flow = AnalyticFlow()
+    with pytest.raises(PlainError, match="not installed"):
+        search_grid(flow, UTTERANCES, searching(objective="word_error_rate"), SilentObserver())
+    assert flow.evaluations == 0
+
+
+# --- Refused ----------------------------------------------------------------------------------------------------------
+def test_noise_on_the_way_has_no_end_point() -> None:
+    flow = AnalyticFlow()
+    overshoot = next(knob for knob in MEGA_OPTIONS if knob.name == "overshoot")
+    flow.info = dataclasses.replace(flow.info, knobs=(*flow.info.knobs, overshoot))
+    with pytest.raises(SettingError, match="set Overshoot to 0"):
+        search_grid(flow, UTTERANCES, searching(), SilentObserver())
+    found = search_grid(flow, UTTERANCES, still(searching()), SilentObserver())
+    assert found.grid.compatibility.sampling["overshoot"] == 0.0
+
+
+def test_it_takes_a_sentence() -> None:
+    with pytest.raises(SettingError, match="at least one sentence"):
+        search_grid(AnalyticFlow(), (), searching(), SilentObserver())
