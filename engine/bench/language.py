@@ -22,6 +22,7 @@ from engine.models.families.language import LanguageSpeech
 from engine.models.silent_observer import SilentObserver
 from engine.models.vocoders import load_vocoder
 from engine.sampling.autoregressive import Cycle
+from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
 
 AGAIN = "autoregressive, again (A/A)"
@@ -105,9 +106,15 @@ class DecodingTimes:
 
 
 def timed_decoding(
-    model: LanguageSpeech, ways: Mapping[str, Setting], voice: Voice, rounds: int, say: Callable[[str], None]
+    model: LanguageSpeech,
+    ways: Mapping[str, Setting],
+    voice: Voice,
+    rounds: int,
+    say: Callable[[str], None],
+    artefacts: Sequence[Artefact] = (),
 ) -> DecodingTimes:
-    """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with its own seed."""
+    """Time ``ways`` in interleaved rounds, every round on the next Harvard sentence with its own seed. ``artefacts``
+    are those that ways name."""
     first = next(iter(ways))
     every = {**ways, AGAIN: ways[first]}
     for setting in every.values():
@@ -118,7 +125,7 @@ def timed_decoding(
         text = sentences[number % len(sentences)]
         for name in running_order(tuple(every), number):
             setting = replace(every[name], seed=every[name].seed + number + 1)
-            decodings = list(model.decodings(text, voice, setting))
+            decodings = list(model.decodings(text, voice, setting, artefacts=artefacts))
             with stopwatch(device) as watch:
                 cycles = [cycle for _, decoding in decodings for cycle in decoding]
             if number >= 0:
@@ -138,7 +145,10 @@ def timed_decoding(
 
 
 def judged(
-    model: LanguageSpeech, ways: Mapping[str, Setting], arguments: argparse.Namespace
+    model: LanguageSpeech,
+    ways: Mapping[str, Setting],
+    arguments: argparse.Namespace,
+    artefacts: Sequence[Artefact] = (),
 ) -> dict[str, list[VoiceVerdict]]:
     """Word errors of ``ways`` per voice, and of the original speech; empty if no sentences are wanted."""
     said: dict[str, list[VoiceVerdict]] = {}
@@ -146,7 +156,7 @@ def judged(
         # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
         model_entry = entry(arguments.model)
         vocoder = load_vocoder(model_entry.vocoder_folder) if model_entry.bundled else None
-        spoken = [Way(name, setting) for name, setting in ways.items()]
+        spoken = [Way(name, setting, tuple(artefacts)) for name, setting in ways.items()]
         for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, spoken, bundled.say):
             said.setdefault(verdict.speech, []).append(verdict)
     return said

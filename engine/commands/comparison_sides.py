@@ -10,12 +10,12 @@ from engine.commands import arguments
 from engine.commands.technique_args import from_files, number, typed, typed_technique, with_file, with_weights
 from engine.errors import SettingError
 from engine.models import catalogue
-from engine.models.base import SpeechModel, flow_model
+from engine.models.base import SpeechModel
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import checked
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
-from engine.techniques import foreseen
+from engine.techniques import foreseen, resolve
 
 
 @dataclass
@@ -88,10 +88,8 @@ def prepare(side: Side, model: SpeechModel) -> None:
     """Give a side its model and tables, checked against each other."""
     side.model = model
     if side.profile is not None:
-        prepared = (
-            flow_model(model, "The profile's artefact").compatibility(side.setting) if side.profile.artefacts else None
-        )
-        side.profile.check(model.info, prepared)
+        fixed = resolve(model.info, side.setting, prepared=False).compatibility if side.profile.artefacts else None
+        side.profile.check(model.info, fixed)
         side.artefacts = side.profile.artefacts
         return
     side.setting = with_weights(side.setting, model.info)

@@ -13,14 +13,14 @@ from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from engine.errors import SettingError
 from engine.files import write_wav
-from engine.models.base import SpeechModel, flow_model
+from engine.models.base import SpeechModel
 from engine.session.commands import Synthesise
 from engine.setting.artefact import Artefact
 from engine.setting.evidence import Evidence
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
-from engine.techniques import find, options_in_force
+from engine.techniques import find, options_in_force, resolve
 
 NAME = "speak"
 SUMMARY = "Synthesise a text with a profile or a setting."
@@ -55,9 +55,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     model = arguments.load(options, session, model_id, variant)
     if profile is not None:
         artefacts = profile.artefacts
-        profile.check(
-            model.info, flow_model(model, "The profile's artefact").compatibility(setting) if artefacts else None
-        )
+        profile.check(model.info, resolve(model.info, setting, prepared=False).compatibility if artefacts else None)
     else:
         setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
     take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
@@ -131,7 +129,5 @@ def _with_techniques(
         elif technique.name in asked:
             raise SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
         elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
-            raise SettingError(
-                f"--{given.replace('_', '-')} says how an official {flag} was calibrated; give that too."
-            )
+            raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
     return setting, artefacts

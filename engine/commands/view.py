@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 
 from engine import files
@@ -18,6 +19,7 @@ from engine.setting.setting import UsedTechnique
 from engine.techniques import Technique, techniques
 from engine.views import views
 from engine.views.figure import Bars, Figure, HeatMap, Panel
+from engine.views.view import View
 
 NAME = "view"
 SUMMARY = "Compute a view: a question about a model, answered by real runs as a figure."
@@ -43,7 +45,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_text(one, required=False)
         arguments.add_model(one)
         arguments.add_sampler(one)
-        for technique in _calibrated():
+        for technique in _calibrated(view):
             # The first knob says how far a technique goes; that, views choose.
             arguments.add_knobs(
                 one.add_argument_group(f"{technique.title}, if the view calibrates"), technique.knobs[1:]
@@ -59,7 +61,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     utterance = Utterance(arguments.text(options), arguments.voice(options, model_id))
     model = arguments.load(options, session, model_id, options.variant)
     knobs = Values(arguments.given(options, view.knobs(model.info.layers)))
-    for technique in _calibrated():
+    for technique in _calibrated(view):
         calibrating = Values(arguments.given(options, technique.knobs))
         if calibrating:
             plain = plain.with_technique(UsedTechnique(technique.name, calibrating))
@@ -69,9 +71,10 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     return Result(figure.to_json(), "\n".join(_shown(figure, table)))
 
 
-def _calibrated() -> list[Technique]:
-    """The techniques that are calibrated, and have views that do so."""
-    return [one for one in techniques() if one.prepared_by == "calibration" and one.views]
+def _calibrated(view: View) -> list[Technique]:
+    """The technique that the view belongs to, if it is calibrated."""
+    own = (one for one in techniques() if one.prepared_by == "calibration")
+    return [one for one in own if any(import_module(module).VIEW is view for module in one.views)]
 
 
 def _shown(figure: Figure, table: Path | None) -> list[str]:

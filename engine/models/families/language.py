@@ -19,7 +19,6 @@ passes. A student comes out below.
 
 from __future__ import annotations
 
-import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -41,7 +40,7 @@ from engine.models.families.language_network import LanguageNetwork, LanguageNet
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
 from engine.models.families.speech import Script, Speech
-from engine.models.families.token_decoder import StreamingDifference, TokenDecoder
+from engine.models.families.token_decoder import TokenDecoder, largest_difference
 from engine.models.families.token_progress import TokenProgress
 from engine.models.files.language_weights import find_language_weights, places_of
 from engine.models.kernels.causal_graphs import GraphedTransformer
@@ -144,6 +143,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """The model's own network."""
         return self._networks.own
 
+    def networks(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
+        """The networks under ``plan``, read and warm. Raises :class:`PlainError`."""
+        return self._networks.of(plan, status)
+
     def warm_up(self) -> None:
         """Run everything once."""
         self._warm_up(self.own)
@@ -154,7 +157,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
-        self._networks.of(resolve(self.info, setting, prepared=False), observer.status)
+        self.networks(resolve(self.info, setting, prepared=False), observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
 
@@ -164,7 +167,8 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         return PassageJoiner(CrossFader(round(fade * self.info.sample_rate)), len(script.passages))
 
     def _account(self, script: _Script, spoken: Sequence[_Spoken], pace: Pace) -> tuple[Measurements, tuple[str, ...]]:
-        passes, streaming = sum(len(one.cycles) for one in spoken), _streaming_difference(spoken)
+        passes = sum(len(one.cycles) for one in spoken)
+        streaming = largest_difference(one.approximated for one in spoken)
         measured = replace(
             cost_of(spoken, pace),
             evaluations=passes + sum(one.draft_passes for one in spoken),
@@ -219,7 +223,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         check: Callable[[], None],
         status: Callable[[str], None],
     ) -> Networks:
-        return self._launched(self._networks.of(plan), plan)
+        return self._launched(self.networks(plan), plan)
 
     def _launched(self, networks: Networks, plan: LanguagePlan) -> Networks:
         """``networks``, their passes recorded if that is planned."""
@@ -379,13 +383,6 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         run_away: tuple[bool, ...],
     ) -> DecodingTrace:
         return DecodingTrace(self._token_rate, self.own.tokens.codes, passages, starts, run_away)
-
-
-def _streaming_difference(spoken: Sequence[_Spoken]) -> StreamingDifference | None:
-    """Effect of streaming on the speech: that of the passage with the largest difference."""
-    found = (one.approximated.difference() for one in spoken if one.approximated is not None)
-    differing = (one for one in found if one is not None and math.isfinite(one.level))
-    return max(differing, key=lambda one: one.level, default=None)
 
 
 def _kept(cycle: Cycle) -> DecodingCycle:

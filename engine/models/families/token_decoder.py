@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -74,3 +75,10 @@ def streaming_difference(streamed: np.ndarray, whole: np.ndarray) -> StreamingDi
     with np.errstate(divide="ignore", invalid="ignore"):
         level = 10 * np.log10(float(np.mean(error**2)) / energy) if energy and error.any() else -np.inf
     return StreamingDifference(float(np.abs(error).max()), float(level), abs(len(streamed) - len(whole)))
+
+
+def largest_difference(decoders: Iterable[TokenDecoder | None]) -> StreamingDifference | None:
+    """Effect of streaming on the speech of several passages: that of the passage with the largest difference."""
+    found = (one.difference() for one in decoders if one is not None)
+    differing = (one for one in found if one is not None and math.isfinite(one.level))
+    return max(differing, key=lambda one: one.level, default=None)

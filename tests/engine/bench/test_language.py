@@ -14,13 +14,16 @@ from engine.bench.language import Decoded, add_arguments, heard, judged, loaded
 from engine.measure.intelligibility import Judge
 from engine.measure.verdicts import ORIGINAL
 from engine.models import catalogue
+from engine.models.catalogue import voice
 from engine.sampling.autoregressive import Cycle
 from engine.sampling.draft_length import LONGEST
 from engine.setting.setting import Setting
 from engine.techniques.speculative.benches import ssd
+from engine.techniques.speculative.benches.accepted import Accepting, diversities, equal_tolerance
 from tests.engine.export.test_language import with_companions
 from tests.engine.models.llasa.small_release import write_language_model, write_original_codec
 from tests.engine.small_language import write_draft, write_model, write_order, write_student
+from tests.engine.speaking import load, setting
 from tests.judges import only_words  # noqa: F401
 from tests.workload import workload
 
@@ -76,6 +79,31 @@ def test_a_fixed_draft_length_bounds_the_tokens_of_a_pass(root: Path, capsys: py
     assert any(row["tokens per pass"] > 1 for row in speculative)
 
 
+def test_groups_are_compared_with_tolerances(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_draft(root, lambda weight: 1.1 * weight)
+    report, rows = rows_of(root, "ssd", "--groups", "--draft-length", "3", capsys=capsys)
+    tolerated = ["SSD, β = 0", "SSD, β = 0.2", "SSD, β = 0.4", "SSD, β = 0.4, as published"]
+    grouped = [name for name in rows if "groups" in name]
+    assert list(rows) == ["autoregressive", *tolerated, *grouped, "autoregressive, again (A/A)"]
+    assert len(grouped) == 4 and report["headline"] == rows[grouped[0]]["speed-up"]
+    assert all(0 <= rows[name]["acceptance"] <= 1 for name in (*tolerated, *grouped))
+    assert "headline" in report and "first of the other ways" in report["definition"]
+
+
+def test_the_tolerance_that_is_as_fast() -> None:
+    tolerated = {0.0: 1.0, 0.2: 1.2, 0.4: 1.1}
+    assert equal_tolerance(1.1, tolerated) == pytest.approx(0.1)
+    assert equal_tolerance(0.9, tolerated) == "below 0" and equal_tolerance(1.3, tolerated) == "above 0.4"
+
+
+def test_diversity_is_over_seeds(root: Path) -> None:
+    plain = {"plain": setting(), "greedy": setting(temperature=0.0)}
+    found = diversities(load(root), Accepting({}, (), ""), plain, voice("", "lm-mini"), SENTENCE, 2)
+    assert list(found) == ["plain", "greedy"]
+    # Takes that are equal, or have no voice, which noise may not have.
+    assert found["greedy"] in (0.0, None)
+
+
 def test_official_releases_are_timed_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -116,7 +144,9 @@ def test_what_llasa_says_is_judged_at_its_own_rate(tmp_path: Path, monkeypatch: 
     assert noise["word error rate"] > 0.5
 
 
-@pytest.mark.parametrize("wrong", [("--threads", "0"), ("--sentences", "-3"), ("--model", "f5-mini")])
+@pytest.mark.parametrize(
+    "wrong", [("--threads", "0"), ("--sentences", "-3"), ("--model", "f5-mini"), ("--groups", "--seeds=1")]
+)
 def test_what_cannot_be_timed_is_said(wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "ssd", "--device", "cpu", "--rounds", "2", *wrong]) == 2
     said = capsys.readouterr().err

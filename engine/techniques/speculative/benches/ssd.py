@@ -17,7 +17,7 @@ from engine.bench import bundled
 from engine.bench import language as common
 from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, judged, loaded, timed_decoding
 from engine.bench.report import Report
-from engine.errors import PlainError
+from engine.errors import PlainError, SettingError
 from engine.measure.machine import describe
 from engine.measure.timing import Interval
 from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
@@ -33,6 +33,14 @@ from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import speculative
 from engine.techniques.speculative import DRAFT_BY_STUDENT
+from engine.techniques.speculative.benches.accepted import DEFINITION as GROUPS_DEFINITION
+from engine.techniques.speculative.benches.accepted import (
+    TOLERANCES,
+    accepting,
+    diversities,
+    equal_tolerance,
+    tolerance_title,
+)
 from engine.techniques.speculative.decoding import rule_of
 
 NAME = "ssd"
@@ -57,6 +65,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all-drafts", action="store_true", help="also every other draft, in separate rows")
     parser.add_argument("--student", action="store_true", help="also a shallower student as draft, in separate rows")
+    parser.add_argument(
+        "--groups",
+        action="store_true",
+        help="instead compare drafts accepted in groups of tokens that sound alike with the tolerances 0, 0.2 and 0.4",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=3,
+        help="with --groups: takes of each sentence for diversity (default: %(default)s)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> Report:
@@ -65,10 +84,12 @@ def run(arguments: argparse.Namespace) -> Report:
     if not model.info.drafts:
         raise PlainError(f"{model.info.title} has no draft; train one (paretone train draft), then run this again.")
     plain = baseline(arguments)
+    if arguments.groups:
+        return _grouped(model, plain, arguments)
     others = model.info.drafts[1:] if arguments.all_drafts else ()
     ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
     voice = bundled.speaker(arguments)
-    equal, compared = _greedy_equality(model, ways[_title(0.0)], voice)
+    equal, compared = _greedy_equality(model, ways[tolerance_title(0.0)], voice)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
     said = judged(model, ways, arguments)
     rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
@@ -76,15 +97,44 @@ def run(arguments: argparse.Namespace) -> Report:
     same = times.speed_up[AGAIN]
     rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
     rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
-    top = times.speed_up[_title(arguments.tolerance)]
+    top = times.speed_up[tolerance_title(arguments.tolerance)]
     return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace) -> Report:
+    """The same with other ways of accepting drafts, and their diversity."""
+    if arguments.seeds < 2:
+        raise SettingError("--seeds must be at least 2, over which takes can differ.")
+    accepted = accepting(model, plain, _knobs(arguments))
+    ways, voice = {PLAIN: plain, **accepted.ways}, bundled.speaker(arguments)
+    times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say, accepted.artefacts)
+    said = judged(model, ways, arguments, accepted.artefacts)
+    texts = bundled.heard_sentences(arguments)
+    varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds) if texts else {}
+    tolerated = {one: times.speed_up[tolerance_title(one)].median for one in TOLERANCES}
+    rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
+    for row in _rows(ways, times.decoded, times.speed_up, said):
+        name = str(row["way"])
+        if name in times.speed_up:
+            row["as fast as β"] = equal_tolerance(times.speed_up[name].median, tolerated)
+        if varied.get(name) is not None:
+            row["diversity"] = varied[name]
+        rows.append(row)
+    same, top = times.speed_up[AGAIN], times.speed_up[accepted.headline]
+    rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
+    return Report(NAME, top.median, (top.low, top.high), GROUPS_DEFINITION, tuple(rows), describe().to_json())
+
+
+def _knobs(arguments: argparse.Namespace) -> Values:
+    """The draft length that the options ask for."""
+    fixed = arguments.draft_length
+    return Values(adaptive=True) if fixed is None else Values(draft_length=fixed, adaptive=False)
 
 
 def _ways(
     plain: Setting, others: Sequence[DraftWeights], arguments: argparse.Namespace
 ) -> Iterator[tuple[str, Setting]]:
-    fixed = arguments.draft_length
-    knobs = Values(adaptive=True) if fixed is None else Values(draft_length=fixed, adaptive=False)
+    knobs = _knobs(arguments)
     drafts = [("", knobs, "")]
     drafts += [(f", {Path(one.path).stem} drafts", knobs, one.fingerprint) for one in others]
     if arguments.student:
@@ -92,13 +142,9 @@ def _ways(
     for which, values, artefact in drafts:
         for tolerance in sorted({0.0, arguments.tolerance}):
             used = UsedTechnique(speculative.NAME, values.replace(tolerance=tolerance), artefact)
-            yield f"{_title(tolerance)}{which}", plain.with_technique(used)
+            yield f"{tolerance_title(tolerance)}{which}", plain.with_technique(used)
     published = UsedTechnique(speculative.NAME, knobs.replace(tolerance=0.0, verification=speculative.BY_TOKEN))
-    yield f"{_title(0.0)}, token by token", plain.with_technique(published)
-
-
-def _title(tolerance: float) -> str:
-    return f"SSD, β = {tolerance:g}"
+    yield f"{tolerance_title(0.0)}, token by token", plain.with_technique(published)
 
 
 def _greedy_equality(model: LanguageSpeech, setting: Setting, voice: Voice) -> tuple[int, int]:

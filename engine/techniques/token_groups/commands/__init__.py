@@ -1,0 +1,1 @@
+"""Token groups on the command line."""

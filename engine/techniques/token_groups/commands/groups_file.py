@@ -1,0 +1,40 @@
+"""Token groups from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.errors import ProfileError
+from engine.models.base import SpeechModel
+from engine.setting.knobs import checked
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques import resolve, token_groups
+from engine.techniques.token_groups.artefact import fixed_knobs
+from engine.techniques.token_groups.groups import Groups
+
+
+def with_groups(
+    setting: Setting, model: SpeechModel, path: str, knobs: Mapping[str, object]
+) -> tuple[Setting, tuple[Groups, ...]]:
+    """``setting`` with drafts accepted in the groups of the file ``path``, and these. ``knobs`` are those that the user
+    gave. Raises :class:`ProfileError` when they cannot be used here."""
+    groups = read(path)
+    wanted = resolve(model.info, setting, prepared=False).compatibility
+    if reason := groups.mismatch(wanted):
+        raise ProfileError(f"The token groups {path} cannot be used here: {reason}.")
+    technique = token_groups.TECHNIQUE
+    values = fixed_knobs(groups, checked(technique.knobs, knobs, technique.title))
+    return setting.with_technique(UsedTechnique(technique.name, values, groups.fingerprint)), (groups,)
+
+
+def read(path: str | Path) -> Groups:
+    """The groups in a file. Raises :class:`ProfileError`."""
+    try:
+        data = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise ProfileError(f"The token groups {path} could not be read: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ProfileError(f"{path} does not hold token groups: it is not JSON ({error}).") from error
+    return Groups.from_json(data, str(path))

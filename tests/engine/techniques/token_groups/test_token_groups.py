@@ -1,0 +1,232 @@
+"""Drafts accepted in groups: the technique on a small language model, from finding groups to a profile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.errors import ProfileError, SettingError
+from engine.models.base import Synthesis, run_to_completion
+from engine.models.catalogue import voice
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.plan import NotPrepared
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.studies.hooks import preparer
+from engine.techniques import conflict, resolve
+from engine.techniques.token_groups import NAME, TECHNIQUE
+from engine.techniques.token_groups.finding import directions, neighbourhoods
+from engine.techniques.token_groups.groups import Groups
+from engine.techniques.token_groups.hearing import PAUSE_SECONDS, hear_group
+from tests.engine.small_language import CODES, write_model
+from tests.engine.speaking import TEXT, drafted, load, setting, shallow, view, write_all
+
+
+class Watching(SilentObserver):
+    """An observer of a preparation."""
+
+    def __init__(self) -> None:
+        self.told: list[float] = []
+
+    def progress(self, done: int, total: int) -> None:
+        self.told.append(done / total)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return load(write_all(tmp_path_factory.mktemp("language") / "model"))
+
+
+def grouping(**knobs: object) -> UsedTechnique:
+    return UsedTechnique(NAME, Values({"cosine": 0.1, **knobs}))
+
+
+def found(model: LmMiniSpeech, chosen: Setting) -> Groups:
+    return preparer(NAME)(model, (), chosen, Watching())
+
+
+def with_groups(model: LmMiniSpeech, chosen: Setting) -> tuple[Setting, Groups]:
+    """``chosen`` with the groups that its knobs give."""
+    groups, used = found(model, chosen), chosen.technique(NAME)
+    assert used is not None
+    return chosen.with_technique(replace(used, artefact=groups.fingerprint)), groups
+
+
+def spoken(model: LmMiniSpeech, chosen: Setting, *groups: Groups) -> Synthesis:
+    return run_to_completion(model.synthesise(TEXT, voice("", "lm-mini"), chosen, groups, SilentObserver()))
+
+
+FIXED = {"adaptive": False, "verification": "token"}
+
+
+def test_more_drafts_are_accepted(model: LmMiniSpeech) -> None:
+    exact = spoken(model, setting(drafted(**FIXED)))
+    chosen, groups = with_groups(model, setting(drafted(**FIXED), grouping(cosine=0.0, largest=12)))
+    grouped = spoken(model, chosen, groups)
+    assert grouped.measurements.target_passes < exact.measurements.target_passes
+    assert any("accepted in groups" in note for note in grouped.notes)
+    alone, none = with_groups(model, setting(drafted(**FIXED), grouping(cosine=1.0)))
+    assert not none.members
+    assert cycles(spoken(model, alone, none)) == cycles(exact), "a group of one token is the token"
+
+
+def cycles(synthesis: Synthesis) -> list[tuple[object, ...]]:
+    """What each cycle drafted and committed."""
+    trace = synthesis.trace.decoding
+    assert trace is not None
+    return [(one.drafted, one.tokens, one.outcome) for one in trace.cycles]
+
+
+def test_groups_hold_what_is_similar(model: LmMiniSpeech) -> None:
+    rows = directions(model.own.tokens, "scores")
+    assert torch.allclose(rows.norm(dim=-1), torch.ones(CODES))
+    groups = found(model, setting(grouping(cosine=0.2, largest=4)))
+    assert groups.members and {len(one) for one in groups.members} <= {2, 3, 4}
+    cosines = rows @ rows.T
+    for members in groups.members:
+        assert any(all(cosines[centre, one] >= 0.2 - 1e-6 for one in members) for centre in members)
+    assert groups.grouped <= CODES == groups.codes
+    assert sum(size * count for size, count in groups.sizes.items()) >= CODES
+    larger = found(model, setting(grouping(cosine=0.2, largest=4, smallest=4)))
+    assert {len(one) for one in larger.members} <= {4} and len(larger.members) < len(groups.members)
+    embedded = found(model, setting(grouping(cosine=0.2, largest=4, space="embeddings")))
+    assert embedded.members != groups.members
+
+
+def test_equal_rows_are_one_group_and_a_row_is_in_its_own() -> None:
+    rows = torch.nn.functional.normalize(torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), dim=-1)
+    watching = Watching()
+    around = neighbourhoods(rows, 2, watching)
+    assert around.ids[:, 0].tolist() == [0, 1, 2, 3]
+    assert all(len(one) == 2 for one in around.groups(0.9, 2))
+    assert neighbourhoods(rows, 9, watching).groups(0.9, 2) == ((0, 1, 2),)
+    assert watching.told[-1] == 1
+
+
+def test_groups_follow_the_students_tables(model: LmMiniSpeech) -> None:
+    chosen, groups = with_groups(model, setting(shallow(depth=2), drafted(**FIXED), grouping()))
+    assert groups.checkpoint == resolve(model.info, chosen, (groups,)).fingerprint != model.info.fingerprint
+    assert spoken(model, chosen, groups).measurements.tokens
+    with pytest.raises(ProfileError, match="they belong to checkpoint"):
+        spoken(model, chosen.without("spade"), groups)
+
+
+def test_what_it_needs_and_what_it_excludes(model: LmMiniSpeech) -> None:
+    with pytest.raises(NotPrepared, match="has no token groups yet"):
+        resolve(model.info, setting(drafted(), grouping()))
+    reason = conflict(setting(drafted(tolerance=0.2), grouping()))
+    assert reason is not None and "replaces the tolerance β = 0.2" in reason and "set β to 0" in reason
+    assert conflict(setting(grouping())) is None, "without a draft it does nothing, and says so"
+    chosen, groups = with_groups(model, setting(grouping()))
+    plan = resolve(model.info, chosen, (groups,))
+    assert plan.decoding is None and "Nothing is drafted" in plan.notes[0]
+    wrong = replace(groups, codes=CODES - 1, members=())
+    used = replace(chosen.technique(NAME), artefact=wrong.fingerprint)
+    with pytest.raises(SettingError, match="those of 23 tokens, but the model has 24"):
+        spoken(model, chosen.with_technique(used).with_technique(drafted()), wrong)
+
+
+def test_artefact_as_json(model: LmMiniSpeech) -> None:
+    groups = found(model, setting(grouping()))
+    data = json.loads(json.dumps(groups.to_json()))
+    assert Groups.from_json(data) == groups
+    assert Groups.from_json(data).fingerprint == groups.fingerprint
+    assert replace(groups, cosine=0.11).fingerprint == groups.fingerprint, "equal groups act alike"
+    assert replace(groups, members=groups.members[1:]).fingerprint != groups.fingerprint
+    for field, value, said in (
+        ("schema", 2, "this version reads schema 1"),
+        ("space", "colours", "space must be one of"),
+        ("groups", [[1, "2"]], r"groups\[0\] must be a list of ids"),
+        ("groups", [[2, 1]], "ascending"),
+        ("groups", [[1, CODES]], f"below {CODES}"),
+        ("groups", [[1]], "at least two"),
+        ("codes", "many", "codes must be of type int"),
+    ):
+        with pytest.raises(ProfileError, match=said):
+            Groups.from_json({**data, field: value})
+
+
+def test_profiles_carry_them(model: LmMiniSpeech, tmp_path: Path) -> None:
+    chosen, groups = with_groups(model, setting(drafted(**FIXED), grouping()))
+    path = tmp_path / "profile.json"
+    Profile.of(chosen, model.info, (groups,)).save(path)
+    read = Profile.load(path)
+    assert read.artefacts == (groups,)
+    read.check(model.info)
+    knobs = chosen.technique(NAME).knobs
+    other = read.setting.with_technique(UsedTechnique(NAME, knobs.replace(cosine=0.3), groups.fingerprint))
+    with pytest.raises(ProfileError, match=r"groups\.cosine is 0\.1, but setting\.techniques says 0\.3"):
+        Profile(other, read.checkpoint, read.variant, (groups,))
+
+
+def test_members_are_heard_one_after_another(model: LmMiniSpeech) -> None:
+    heard = hear_group(model, setting(), voice("", "lm-mini"), (3, 5, 3), 0.3, lambda: None)
+    rate, starts = heard.sample_rate, [round(one * heard.sample_rate) for one in heard.starts]
+    assert heard.members == (3, 5, 3) and starts[0] == 0
+    held = starts[1] - round(PAUSE_SECONDS * rate)
+    assert held / rate == pytest.approx(0.3, abs=0.05)
+    first, second, third = (heard.samples[start : start + held] for start in starts)
+    assert np.array_equal(first, third) and not np.array_equal(first, second)
+    assert not heard.samples[held : starts[1]].any() and heard.samples[:held].any()
+    with pytest.raises(SettingError, match=f"no token {CODES}; its tokens are 0 to {CODES - 1}"):
+        hear_group(model, setting(), voice("", "lm-mini"), (CODES,), 0.3, lambda: None)
+
+
+# --- On the command line ----------------------------------------------------------------------------------------------
+def test_from_the_command_line(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    out, audio, profile = tmp_path / "groups.json", tmp_path / "group.wav", tmp_path / "profile.json"
+    code, said, _ = paretone(
+        "group-tokens", "--cosine", "0.1", "--out", out, "--audio", audio, "--group", "2", "--json"
+    )
+    assert code == 0
+    data = json.loads(said)
+    groups = Groups.from_json(json.loads(out.read_text()))
+    assert data["fingerprint"] == groups.fingerprint and data["groups"] == len(groups.members)
+    assert tuple(data["members"]) == groups.by_size[1]
+    assert soundfile.info(audio).duration > data["starts"][-1]
+    speech = tmp_path / "speech.wav"
+    speak = ("speak", "--model", "lm-mini", "--text", TEXT, "--speed", "2", "--out", speech, "--json")
+    accepted = ("--technique", "speculative:adaptive=false", "--groups", out)
+    code, said, _ = paretone(*speak, *accepted, "--keep-profile", profile)
+    assert code == 0 and any("accepted in groups" in note for note in json.loads(said)["notes"])
+    passes = json.loads(said)["target_passes"]
+    code, said, _ = paretone(*speak, "--profile", profile)
+    assert code == 0 and json.loads(said)["target_passes"] == passes
+    code, _, said = paretone("group-tokens", "--cosine", "1", "--audio", audio)
+    assert code == 2 and "There are 0 groups of several tokens" in said
+    code, _, said = paretone(*speak, "--technique", NAME)
+    assert code == 2 and "needs its file of token groups: give --groups" in said
+
+
+def test_the_view_compares_groups_with_tolerances(model: LmMiniSpeech) -> None:
+    (panel,) = view(model, "token-groups", sentences=1).panels
+    curves = {one.name: one for one in panel.curves}
+    by_token = curves["token by token"].y[0]
+    assert by_token < curves["tolerance β = 0.2"].y[0] < curves["tolerance β = 0.4"].y[0]
+    for size in (4, 8, 16):
+        found = curves[f"groups of up to {size}"].y
+        assert all(value >= by_token - 1e-3 for value in found)
+    assert curves["groups of up to 16"].y[0] > curves["groups of up to 4"].y[0]
+
+
+def test_a_draft_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="no draft to propose tokens"):
+        view(load(write_model(tmp_path / "bare")), "token-groups")
+
+
+def test_declaration() -> None:
+    assert TECHNIQUE.slot == "draft:acceptance" and TECHNIQUE.prepared_by == "calibration"
+    knobs = Values({knob.name: knob.default for knob in TECHNIQUE.knobs})
+    assert TECHNIQUE.describe(knobs) == (
+        "groups of 2 to 8 tokens with a similarity from 0.5; a group is kept by tokens that the model may draw"
+    )
+    assert TECHNIQUE.describe(knobs.replace(within=False)).endswith("any member, as published")
