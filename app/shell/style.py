@@ -35,6 +35,7 @@ def style_sheet(colours: Colours) -> str:
     return f"""
     QToolTip {{ color: {colours.text}; background: {colours.raised}; border: 1px solid {colours.border};
         padding: 4px; }}
+    QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
     QMainWindow::separator {{ background: {colours.window}; width: 5px; height: 5px; }}
     QMainWindow::separator:hover {{ background: {colours.accent}; }}
     QDockWidget {{ font-weight: {STRONG}; }}

@@ -131,9 +131,9 @@ class SetupPresenter(Presenter):
         box.setText(f"The weights of {entry.title} are published under <b>{entry.licence}</b>.")
         question = f"Do you accept this licence and download them to {entry.folder}?"
         box.setInformativeText(f"{question} Asking the server for the size…")
-        box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.No)
+        box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
         box.button(QMessageBox.StandardButton.Yes).setText("Accept and download")
-        box.setDefaultButton(QMessageBox.StandardButton.No)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         box.accepted.connect(lambda: self._state.loading.download_model(model, str(entry.folder)))
         box.open()
 

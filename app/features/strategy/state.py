@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.features.strategy.calibration_store import CalibrationStore
+from app.numbers import localised
 from app.state.app_state import AppState
 from app.state.availability import require
 from app.state.jobs import Jobs, Kind
@@ -63,7 +64,8 @@ class StrategyState(QObject):
         table = self.table
         if table is None:
             return None
-        return "Strategy table", f"{table.layers} × {table.steps}, {table.skipped_share:.0%} skip; {table.origin}"
+        origin = localised(table.origin)
+        return "Strategy table", f"{table.layers} × {table.steps}, {table.skipped_share:.0%} skip; {origin}"
 
     @property
     def records(self) -> tuple[CalibrationRecord, ...]:

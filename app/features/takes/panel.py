@@ -46,7 +46,8 @@ from engine.setting.take import Take
 _INVITATION = "No takes yet: every synthesis is kept here."
 
 
-_DELETED = "Their audio files are deleted too. Undo brings them back until another model is loaded or calibrated."
+_DELETED_ONE = "Its audio file is deleted, too. Undo brings it back until another model is loaded or calibrated."
+_DELETED_MANY = "Their audio files are deleted, too. Undo brings them back until another model is loaded or calibrated."
 
 
 class TakesPanel(QWidget):
@@ -330,7 +331,7 @@ class TakesPanel(QWidget):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle("Delete takes")
         box.setText("Delete this take?" if len(selected) == 1 else f"Delete {len(selected)} takes?")
-        box.setInformativeText(_DELETED)
+        box.setInformativeText(_DELETED_ONE if len(selected) == 1 else _DELETED_MANY)
         box.setStandardButtons(QMessageBox.StandardButton.Yes | QMessageBox.StandardButton.Cancel)
         box.button(QMessageBox.StandardButton.Yes).setText("Delete")
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QLabel, QProgressBar
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QProgressBar, QProxyStyle, QStyle
 from pytestqt.qtbot import QtBot
 
 from app.shell.colours import DARK, LIGHT, Colours
@@ -74,6 +74,24 @@ def test_a_look_can_change_after_it_was_shown(theme: Theme, qtbot) -> None:
     assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.warning)
     set_look(label, "good")
     assert label.palette().color(QPalette.ColorRole.WindowText) == QColor(LIGHT.good)
+
+
+class Drawn(QProxyStyle):
+    """A desktop whose dialogs have drawings on their buttons."""
+
+    def styleHint(self, hint, *rest) -> int:
+        return 1 if hint is QStyle.StyleHint.SH_DialogButtonBox_ButtonsHaveIcons else super().styleHint(hint, *rest)
+
+
+def test_buttons_of_dialogs_have_no_drawings_of_the_desktop(theme: Theme, qtbot: QtBot) -> None:
+    """Those keep their colours in both schemes: a cross in black on dark ground, a green tick at Delete."""
+    style, box = Drawn("Fusion"), QDialogButtonBox()
+    qtbot.addWidget(box)
+    box.setStyle(style)
+    theme.apply(Scheme.DARK)
+    box.setStandardButtons(QDialogButtonBox.StandardButton.Yes | QDialogButtonBox.StandardButton.Close)
+    assert box.buttons() and all(one.icon().isNull() for one in box.buttons())
+    theme.apply(Scheme.LIGHT)
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK])

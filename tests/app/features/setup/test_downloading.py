@@ -28,7 +28,8 @@ def test_enter_does_not_accept_a_licence(
     assert "CC-BY-NC-4.0" in box.text()
     assert box.informativeText().endswith("Asking the server for the size…")
     qtbot.waitUntil(lambda: "The size is not known:" in box.informativeText(), timeout=PATIENCE_MILLISECONDS)
-    assert box.defaultButton() is box.button(QMessageBox.StandardButton.No)
+    assert box.defaultButton() is box.button(QMessageBox.StandardButton.Cancel)
+    assert {one.text().replace("&", "") for one in box.buttons()} == {"Accept and download", "Cancel"}
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert not borrowed_window.jobs.busy
     qtbot.waitUntil(lambda: not borrowed_window.findChildren(QMessageBox))

@@ -153,6 +153,10 @@ def test_deleting_asks_first(panel: TakesPanel, library: Library, qtbot: QtBot) 
     panel.delete()
     box = panel.findChild(QMessageBox)
     assert len(library) == 4
+    assert (box.text(), box.informativeText().partition(".")[0]) == (
+        "Delete this take?",
+        "Its audio file is deleted, too",
+    )
     box.button(QMessageBox.StandardButton.Cancel).click()
     assert len(library) == 4
     panel.delete()
