@@ -100,7 +100,7 @@ TECHNIQUE = Technique(
     commands=("engine.techniques.searched_grid.commands.search_grid",),
     artefact=ArtefactType("grid", PlacedGrid, PlacedGrid.from_json, PlacedGrid.to_json, grid.check, grid.fixed_knobs),
     artefact_file=ArtefactFile(
-        "placed_grid",
+        "grid",
         "placed grid",
         "placed grid of a search",
         "engine.techniques.searched_grid.commands.grid_file:with_grid",

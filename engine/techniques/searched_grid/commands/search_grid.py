@@ -55,7 +55,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     arguments.add_utterances(parser, f"{SENTENCES} sample sentences", "the model's first")
     parser.epilog = "Several sentences and voices take turns: the first sentence in the first voice, and so on."
     written = parser.add_argument_group("output, at least one")
-    written.add_argument("--grid", metavar="FILE", help="placed grid, for --placed-grid of other commands")
+    written.add_argument("--grid", metavar="FILE", help="placed grid, for --grid of other commands")
     written.add_argument("--profile", metavar="FILE", help="profile: setting and grid")
 
 
