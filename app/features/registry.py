@@ -13,6 +13,7 @@ from app.features import (
     export,
     extras,
     glossary,
+    groups,
     guidance,
     guide,
     lab,
@@ -62,4 +63,5 @@ FEATURES = (
     tour.FEATURE,
     glossary.FEATURE,
     extras.FEATURE,
+    groups.FEATURE,
 )

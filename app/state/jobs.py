@@ -31,6 +31,8 @@ class Kind(Enum):
     STUDY = "Running the study"
     PARTIAL = "Decoding the canvas"
     EXPORT = "Exporting"
+    GROUPS = "Finding token groups"
+    TOKENS = "Decoding tokens"
 
 
 class Outcome(Enum):

@@ -1,0 +1,53 @@
+"""The panel of token groups without an engine."""
+
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.features.groups import panel as module
+from app.features.groups.panel import GroupsPanel
+from app.shell.theme import Theme
+from engine.techniques.token_groups.groups import Groups
+
+GROUPS = Groups("lm-mini", "0" * 64, 9, "scores", 0.5, 2, 8, ((0, 1), (2, 3, 4), (1, 5)))
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, theme: Theme) -> GroupsPanel:
+    made = GroupsPanel(theme.colours)
+    qtbot.addWidget(made)
+    return made
+
+
+def test_the_largest_group_is_first_and_chosen(panel: GroupsPanel, qtbot: QtBot) -> None:
+    panel.set_reasons("", "")
+    panel.set_groups(GROUPS)
+    assert panel.headline.text() == "3 groups of several tokens; 3 of 9 tokens by themselves"
+    assert [panel.table.item(row, 1).text() for row in range(3)] == ["2, 3, 4", "0, 1", "1, 5"]
+    assert panel.members == (2, 3, 4)
+    panel.table.selectRow(2)
+    with qtbot.waitSignal(panel.hear_wanted) as heard:
+        panel.hear_button.click()
+    assert heard.args == [(1, 5)]
+    with qtbot.waitSignal(panel.sound_wanted) as asked:
+        panel.sound_button.click()
+    assert asked.args == [(1, 5)]
+
+
+def test_reasons_are_said(panel: GroupsPanel) -> None:
+    panel.set_reasons("The model is being loaded.", "The model is being loaded.")
+    assert panel.pages.is_empty and panel.pages.invitation.text() == "The model is being loaded."
+    panel.set_groups(GROUPS)
+    assert not panel.hear_button.isEnabled() and panel.hear_button.toolTip() == "The model is being loaded."
+    panel.set_reasons("", "")
+    assert panel.hear_button.isEnabled() and panel.keep_button.isEnabled()
+    panel.set_groups(None)
+    assert panel.pages.is_empty and panel.members == ()
+    assert "Press Find groups" in panel.pages.invitation.text()
+
+
+def test_of_many_the_largest_are_listed(panel: GroupsPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LISTED", 2)
+    panel.set_groups(GROUPS)
+    assert panel.table.rowCount() == 2 and panel.headline.text().endswith("; the 2 largest are listed")

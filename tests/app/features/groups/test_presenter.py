@@ -1,0 +1,85 @@
+"""Token groups in the real window on the real engine: found, heard, saved, and used for accelerated takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from pytestqt.qtbot import QtBot
+
+from app.shell.window import MainWindow
+from app.state.jobs import Kind, Outcome
+from engine.models.base import SpeechModel
+from engine.techniques import speculative, token_groups
+from engine.techniques.token_groups.commands.groups_file import read
+from engine.techniques.token_groups.groups import Groups
+from tests.app.features.other_families import PATIENCE, ended, loading, window_with
+from tests.engine.speaking import TEXT, write_all
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+NAME = token_groups.NAME
+
+
+@pytest.fixture(scope="module")
+def loader() -> Callable[..., SpeechModel]:
+    return loading("lm-mini")
+
+
+@pytest.fixture
+def own_window(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MainWindow]:
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    root = write_all(tmp_path / "model")
+    with window_with("lm-mini", root, TEXT, {"speed": 2.0}, make_window, qtbot) as made:
+        yield made
+
+
+def test_groups_are_found_heard_saved_and_used(
+    own_window: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window, state = own_window, own_window.state
+    presenter, panel = window.features["groups"], window.panels["groups"]
+    assert panel.pages.is_empty and not panel.keep_button.isEnabled()
+    state.selection.switch(speculative.NAME, True)
+    state.selection.switch(NAME, True)
+    assert "find them first, in Groups" in state.availability.why_not_accelerate()
+    state.selection.set_knob(NAME, "cosine", 0.1)
+    assert ended(window, qtbot, presenter.state.search)[:2] == (Kind.GROUPS, Outcome.FINISHED)
+    groups = presenter.state.groups
+    assert groups is not None and groups.cosine == 0.1
+    assert not panel.pages.is_empty and panel.table.rowCount() == len(groups.members)
+    assert panel.members == groups.by_size[0]
+    assert panel.headline.text().startswith(f"{len(groups.members)} groups of several tokens; ")
+
+    heard = []
+    monkeypatch.setattr(presenter._player, "hear_sound", heard.append)
+    panel.table.selectRow(1)
+    assert ended(window, qtbot, lambda: panel.hear_wanted.emit(panel.members))[:2] == (Kind.TOKENS, Outcome.FINISHED)
+    (sound,) = heard
+    assert sound.title == f"Tokens {', '.join(map(str, groups.by_size[1]))}" and np.abs(sound.samples).max() > 0
+    path = tmp_path / "group.wav"
+    ended(window, qtbot, lambda: presenter.save(panel.members, path))
+    qtbot.waitUntil(path.is_file, timeout=PATIENCE)
+    assert len(heard) == 1 and soundfile.info(path).frames == len(sound.samples)
+    presenter.write(tmp_path / "groups.json")
+    assert Groups.from_json(json.loads((tmp_path / "groups.json").read_text())) == groups
+
+    assert state.availability.why_not_accelerate() == ""
+    assert ended(window, qtbot, state.synthesis.synthesise_accelerated)[:2] == (Kind.ACCELERATED, Outcome.FINISHED)
+    qtbot.waitUntil(lambda: state.comparison.take_b is not None, timeout=PATIENCE)
+    take = state.comparison.take_b
+    assert take.setting.technique(NAME).artefact == groups.fingerprint
+    assert any("accepted in groups" in note for note in take.notes)
+
+    # Other knobs need other groups; those found before are taken up again.
+    state.selection.set_knob(NAME, "cosine", 0.3)
+    assert presenter.state.groups is None and panel.pages.is_empty
+    state.selection.set_knob(NAME, "cosine", 0.1)
+    assert presenter.state.groups == groups
+    (path,) = presenter.state._folder.glob("*.json")
+    assert read(path) == groups
