@@ -11,8 +11,20 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale, QPoint, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QShowEvent, QValidator, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QGroupBox, QLabel, QSlider, QSpinBox, QToolTip, QWidget
+from PySide6.QtGui import QKeyEvent, QPaintEvent, QShowEvent, QValidator, QWheelEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QGroupBox,
+    QLabel,
+    QSlider,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolTip,
+    QWidget,
+)
 
 from app.numbers import general, localised
 
@@ -41,7 +53,7 @@ class _Unwheeled(_Widget):
 
 
 class ComboBox(_Unwheeled, QComboBox):
-    """A choice; its arguments are those of Qt's.
+    """A choice, which ends with an ellipsis where it has no room; its arguments are those of Qt's.
 
     On Linux its name for screen readers is what is chosen; what it chooses is the label that it is the buddy of. One
     without such a label gets one that only screen readers meet.
@@ -56,6 +68,30 @@ class ComboBox(_Unwheeled, QComboBox):
             event.ignore()
         else:
             super().keyPressEvent(event)
+
+    @property
+    def shown(self) -> str:
+        """The text shown, shortened to the room that there is."""
+        return self._elided(self._option())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        option = self._option()
+        option.currentText = self._elided(option)
+        painter = QStylePainter(self)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def _option(self) -> QStyleOptionComboBox:
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return option
+
+    def _elided(self, option: QStyleOptionComboBox) -> str:
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        drawing = 0 if option.currentIcon.isNull() else option.iconSize.width() + 4
+        # Styles leave a pixel or two next to the words.
+        return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - drawing - 4)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

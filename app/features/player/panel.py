@@ -246,9 +246,11 @@ class PlayerPanel(QWidget):
         if now.origin is Origin.TEST:
             return
         # Qt cuts rich text off within a letter.
-        room = self._title.width() - self._title_metrics.horizontalAdvance(f"{now.title}    ")
-        shown = self._title.fontMetrics().elidedText(now.detail, Qt.TextElideMode.ElideRight, max(0, room))
-        title, detail = html.escape(now.title or _NOTHING), html.escape(shown)
+        bold, plain, right = self._title_metrics, self._title.fontMetrics(), Qt.TextElideMode.ElideRight
+        head = bold.elidedText(now.title or _NOTHING, right, self._title.width())
+        room = self._title.width() - bold.horizontalAdvance(f"{head}    ")
+        tail = plain.elidedText(now.detail, right, room) if room > 0 else ""
+        title, detail = html.escape(head), html.escape(tail)
         muted = f'<span style="color:{self._colours.muted}">'
         text = f"<b>{title}</b> &nbsp; {muted}{detail}</span>" if now.title else f"{muted}{title}</span>"
         if text != self._title.text():

@@ -9,24 +9,23 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QFontDatabase
 from PySide6.QtWidgets import (
-    QHeaderView,
     QLineEdit,
     QMenu,
     QPlainTextEdit,
     QPushButton,
     QSizePolicy,
-    QTableWidget,
-    QTableWidgetItem,
     QTabWidget,
     QWidget,
 )
 
+from app.features.studies.failures import FailuresTable
 from app.features.studies.study_summary import StudySummary, progress_words
-from app.features.studies.table import StudyTable, failures_text
+from app.features.studies.table import StudyTable
 from app.shell.colours import Colours
+from app.shell.metrics import GAP, NEAR
 from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.boxes import ComboBox, SpinBox
@@ -80,7 +79,6 @@ class StudiesPanel(QWidget):
         self._pausing = False
         self._said, self._tone = "", "muted"
         self._now = ""
-        self._failed: list[tuple[str, str, str]] = []
         self._reason = self._no_use = ""
         self._build(colours)
         self._show()
@@ -132,28 +130,16 @@ class StudiesPanel(QWidget):
             run.addWidget(one)
         run.addWidget(self.aside_button)
         run.addWidget(self.progress, 1)
-        self._filler = QWidget()
-        run.addWidget(self._filler, 1)
         self._state = build.words(name="State of the study", selectable=True)
+        run.addWidget(self._state, 1)
 
         self.table = StudyTable(colours)
         self.table.current_changed.connect(lambda _: self._show_buttons())
-        self.failures = build.named(QTableWidget(0, 3), "Failed takes")
-        self.failures.setHorizontalHeaderLabels(["Setting", "Sentence", "Reason"])
-        self.failures.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.failures.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
-        self.failures.setTabKeyNavigation(False)
-        self.failures.setShowGrid(False)
-        self.failures.verticalHeader().hide()
-        header = self.failures.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(True)
-        for column, width in enumerate((18, 18)):
-            self.failures.setColumnWidth(column, width * em)
+        self.failures = FailuresTable()
         self.found = _text("Findings")
         self.file = _text("The study's file")
         self.file.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.tabs = build.named(QTabWidget(), "Parts of the study")
+        self.tabs = build.named(_Parts(), "Parts of the study")
         self.tabs.setDocumentMode(True)
         for one in (self.table, self.failures, self.found, self.file):
             self.tabs.addTab(one, "")
@@ -164,21 +150,18 @@ class StudiesPanel(QWidget):
         )
         self.reveal_button = build.button("Show fi&les", self.reveal_wanted, "Open the folder with the study's results")
         self.close_button = build.button("Close stud&y", self.close_wanted, "Close this study; its files stay")
-        buttons = HBoxLayout()
-        for one in (self.use_button, self.export_button):
-            buttons.addWidget(one)
-        buttons.addStretch(1)
-        for one in (self.report_button, self.reveal_button, self.close_button):
-            buttons.addWidget(one)
+        # Next to the tabs, as the drawer of a small window is low.
+        buttons = (self.use_button, self.export_button, self.report_button, self.reveal_button, self.close_button)
+        self.tabs.setCornerWidget(build.row(*buttons))
 
         outer = VBoxLayout(self)
+        outer.setContentsMargins(GAP, NEAR, GAP, NEAR)
+        outer.setSpacing(NEAR)
         outer.addLayout(top)
         self.install = InstallOffer()
-        self.pages = Invited(
-            build.column(run, self._state, self.install, (self.tabs, 1), buttons),
-            _INVITATION,
-            sketching.rows(_SKETCHED),
-        )
+        content = build.column(run, self.install, (self.tabs, 1))
+        content.layout().setSpacing(NEAR)
+        self.pages = Invited(content, _INVITATION, sketching.rows(_SKETCHED))
         outer.addWidget(self.pages, 1)
         self.setFocusProxy(self.new_button)
 
@@ -221,8 +204,8 @@ class StudiesPanel(QWidget):
         if other and (summary is None or summary.folder != self._running):
             self._said = ""
         self.table.show_summary(summary)
-        rows = failures_text(summary) if summary is not None else []
-        self._show_failures(rows)
+        self.failures.show_summary(summary)
+        failed = self.failures.rowCount()
         found = "\n\n".join(summary.findings) if summary is not None else ""
         for widget, text in (
             (
@@ -233,21 +216,10 @@ class StudiesPanel(QWidget):
         ):
             if widget.toPlainText() != text:
                 widget.setPlainText(text)
-        titles = ("Settings", f"Failures ({len(rows)})" if rows else "Failures", "Found", "File")
+        titles = ("Settings", f"Failures ({failed})" if failed else "Failures", "Found", "File")
         for index, title in enumerate(titles):
             self.tabs.setTabText(index, title)
         self._show()
-
-    def _show_failures(self, rows: list[tuple[str, str, str]]) -> None:
-        if rows == self._failed:
-            return
-        self._failed = rows
-        self.failures.setRowCount(len(rows))
-        for line, texts in enumerate(rows):
-            for column, text in enumerate(texts):
-                item = QTableWidgetItem(text)
-                item.setToolTip(text)
-                self.failures.setItem(line, column, item)
 
     def set_reasons(self, run: str, use: str, cluster: str) -> None:
         """Why the study cannot be run, its settings not be used, and no cluster be used, as sentences, or ``""``."""
@@ -344,7 +316,6 @@ class StudiesPanel(QWidget):
         set_look(self.run_button, "" if finished or self._reason else "primary")
         for one in (self.pause_button, self.cancel_button, self.progress):
             one.setVisible(here)
-        self._filler.setVisible(not here)
         self.pause_button.setEnabled(here and not self._pausing)
         self.pause_button.setToolTip("Finish the current takes, then stop; Resume continues")
         clustered = self.where.currentData() == CLUSTER
@@ -385,6 +356,14 @@ class StudiesPanel(QWidget):
                 text = f"{text} {self._reason}"
         self._state.setText(text)
         set_look(self._state, tone)
+
+
+class _Parts(QTabWidget):
+    """As low as a table with one row."""
+
+    def minimumSizeHint(self) -> QSize:
+        least = self.tabBar().sizeHint().height() + 4 * self.fontMetrics().height()
+        return QSize(super().minimumSizeHint().width(), least)
 
 
 def _text(name: str) -> QPlainTextEdit:

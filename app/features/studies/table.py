@@ -238,18 +238,6 @@ class StudyTable(QTableView):
             self.setColumnWidth(column, max(22, len(one.label) + 4) * unit)
 
 
-def failures_text(summary: StudySummary) -> list[tuple[str, str, str]]:
-    """Setting, sentence and reason of every failure, for a list."""
-    return [
-        (
-            one.setting,
-            one.text if one.seed is None else f"“{one.text}” ({one.voice}, seed {one.seed})",
-            one.why,
-        )
-        for one in summary.failures
-    ]
-
-
 def _with_minus(text: str) -> str:
     """Figures with a minus in place of the hyphen."""
     return text.replace("-", "−")

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, SignalInstance
-from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QLabel,
     QLineEdit,
     QSizePolicy,
-    QStyle,
-    QStyleOptionComboBox,
-    QStylePainter,
     QWidget,
 )
 
@@ -147,35 +143,8 @@ class FilterLine(QWidget):
         return chosen
 
 
-class ChoiceBox(ComboBox):
-    """A combo box that shortens words without room by an ellipsis."""
-
-    @property
-    def shown(self) -> str:
-        """The text shown, shortened to the room that there is."""
-        return self._elided(self._option())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        option = self._option()
-        option.currentText = self._elided(option)
-        painter = QStylePainter(self)
-        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
-        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
-
-    def _option(self) -> QStyleOptionComboBox:
-        option = QStyleOptionComboBox()
-        self.initStyleOption(option)
-        return option
-
-    def _elided(self, option: QStyleOptionComboBox) -> str:
-        field = QStyle.SubControl.SC_ComboBoxEditField
-        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
-        # Styles leave a pixel or two next to the words.
-        return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - 4)
-
-
-def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> ChoiceBox:
-    combo = ChoiceBox()
+def _choice(name: str, slot: Callable[[], object] | SignalInstance) -> ComboBox:
+    combo = ComboBox()
     combo.setAccessibleName(name)
     combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     combo.setMinimumContentsLength(4)

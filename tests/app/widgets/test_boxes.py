@@ -56,6 +56,16 @@ def boxes(qtbot: QtBot) -> dict[str, QWidget]:
     return made
 
 
+def test_what_has_no_room_in_a_choice_ends_with_an_ellipsis(boxes: dict[str, QWidget]) -> None:
+    combo = boxes["combo"]
+    combo.addItem("a choice of many words, for which there is no room")
+    combo.resize(120, combo.height())
+    assert combo.shown == "two"
+    combo.setCurrentIndex(3)
+    assert combo.shown.startswith("a choice") and combo.shown.endswith("…")
+    assert combo.currentText().endswith("no room")
+
+
 def test_keys_with_control_are_the_windows(boxes: dict[str, QWidget], qtbot: QtBot) -> None:
     content = boxes["combo"].parentWidget()
     passed: list[QWidget] = []

@@ -228,6 +228,11 @@ def test_what_is_heard_ends_with_an_ellipsis_where_there_is_no_room(panel: Host,
     assert shown.startswith("Study · point 7") and shown.endswith("…")
     assert title.fontMetrics().horizontalAdvance(shown) <= title.width()
     assert long.strip() in title.toolTip() and long.strip() in title.accessibleDescription(), "it is told whole"
+    panel.deck.hear_sound(Sound(speech[:RATE], RATE, f"Study of {long}", "Its text", "yet another"))
+    shown_title = QTextDocumentFragment.fromHtml(title.text()).toPlainText()
+    assert shown_title.startswith("Study of A sentence") and shown_title.rstrip().endswith("…")
+    assert "Its text" in title.accessibleDescription()
+    panel.deck.hear_sound(Sound(speech[:RATE], RATE, "Study · point 7", long, "another"))
     panel.bar.resize(panel.bar.width() + 150, panel.bar.height())
     qtbot.waitUntil(lambda: len(QTextDocumentFragment.fromHtml(title.text()).toPlainText()) > len(shown))
 

@@ -17,6 +17,7 @@ from app.features.studies.maker import StudyMaker
 from app.features.studies.panel import CLUSTER, StudiesPanel
 from app.features.studies.study_summary import FailedTake, StudySummary, summary
 from app.shell.colours import LIGHT
+from app.shell.theme import Theme
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
 from engine.models import catalogue
@@ -51,6 +52,17 @@ def show(panel: StudiesPanel, seen: StudySummary) -> None:
     panel.show_studies([(seen.folder, seen.title)], seen.folder)
     panel.show_summary(seen)
     panel.set_reasons("", "", "")
+
+
+def test_an_open_study_fits_the_drawer_of_a_small_window(panel: StudiesPanel, seen: StudySummary, theme: Theme) -> None:
+    """Explore has 153 pixels for it in a window of 1024 × 700, where the plot has 70 % of the area."""
+    show(panel, seen)
+    panel.resize(952, 153)
+    assert panel.minimumSizeHint().height() <= 153 and panel.minimumSizeHint().width() <= 868
+    rows = panel.table.viewport().height() // panel.table.rowHeight(0)
+    assert rows >= 1, "a setting can be seen and chosen"
+    panel.begin(seen.folder)
+    assert panel.minimumSizeHint().height() <= 153
 
 
 def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: StudySummary) -> None:
