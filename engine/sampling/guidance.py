@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,6 +11,9 @@ from engine.setting.knobs import Values
 if TYPE_CHECKING:
     from torch import Tensor
 
+ALL, TEXT_ALONE, NOTHING = BRANCHES = (0, 1, 2)
+"""Branches of the flow family: with voice and text, with the text alone, with neither. Each knows less than the one
+before it."""
 SMALLEST_GUIDANCE = 1e-5
 """Below this strength the official code runs the conditional branch only (``CFM.sample``)."""
 
@@ -56,8 +60,73 @@ def three_branch_velocity(branches: Tensor, intelligibility: float, similarity: 
     return velocity
 
 
+@dataclass(frozen=True)
+class Strength:
+    """Strength of one effect of guidance from a time of the sampling to another: 0 is noise, 1 speech."""
+
+    value: float
+    first: float = 0.0
+    last: float = 1.0
+
+    def at(self, time: float) -> float:
+        """The strength at ``time``; 0 outside."""
+        return self.value if self.first <= time < self.last else 0.0
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What branch ``first`` has over branch ``last``: the difference of their velocities, and its strength."""
+
+    first: int
+    last: int
+    strength: float
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """When an effect of guidance has saturated, and what then takes its place; see
+    :class:`engine.sampling.branch_guidance.BranchGuidance`."""
+
+    threshold: float
+    """With ``reuse``, the relative change from one evaluation to the next below which it has; else one minus the cosine
+    of its two branches' velocities."""
+    reuse: bool
+    """Whether its last difference is used on; else the effect ends."""
+    again: int = 0
+    """After how many evaluations it is computed again; 0: never."""
+
+
+def effects(strengths: Sequence[Strength], time: float) -> tuple[Effect, ...]:
+    """The effects at ``time``. ``strengths`` are those of each branch over the next. Neighbours of equal strength are
+    one effect, whose middle branch is not needed: equal strengths are plain guidance."""
+    found: list[Effect] = []
+    for branch, strength in enumerate(strengths):
+        value = strength.at(time)
+        if not value:
+            continue
+        if found and (found[-1].last, found[-1].strength) == (branch, value):
+            found[-1] = Effect(found[-1].first, branch + 1, value)
+        else:
+            found.append(Effect(branch, branch + 1, value))
+    return tuple(found)
+
+
+def branches_of(found: Sequence[Effect]) -> tuple[int, ...]:
+    """The branches that these effects need; the first always runs."""
+    return tuple(sorted({0, *(one.first for one in found), *(one.last for one in found)}))
+
+
+def most_branches(strengths: Sequence[Strength]) -> int:
+    """The greatest number of branches that any time needs."""
+    changes = {0.0, *(time for one in strengths for time in (one.first, one.last) if time < 1)}
+    return max(len(branches_of(effects(strengths, time))) for time in changes)
+
+
 class Guidance(Protocol):
     """Guidance of a model by its sampler options."""
+
+    def strengths(self, options: Values) -> tuple[Strength, ...]:
+        """The strength of each of :data:`BRANCHES` over the next; models of the flow family only."""
 
     def branches(self, options: Values) -> int:
         """Number of branches that run under ``options``."""
@@ -69,6 +138,11 @@ class Guidance(Protocol):
 @dataclass(frozen=True)
 class StrengthGuidance:
     """One strength over the unconditional branch: F5-TTS, masked models."""
+
+    def strengths(self, options: Values) -> tuple[Strength, ...]:
+        """The same for the voice and for the text."""
+        strength = Strength(options["guidance"] if is_guided(options["guidance"]) else 0.0)
+        return strength, strength
 
     def branches(self, options: Values) -> int:
         """Two, or one without guidance."""
@@ -85,6 +159,10 @@ STRENGTH = StrengthGuidance()
 @dataclass(frozen=True)
 class TwoWeightGuidance:
     """A weight for the text and one for the voice: MegaTTS 3."""
+
+    def strengths(self, options: Values) -> tuple[Strength, ...]:
+        """One less than the weights: similarity for the voice, intelligibility for the text."""
+        return Strength(options["similarity"] - 1), Strength(options["intelligibility"] - 1)
 
     def branches(self, options: Values) -> int:
         """Three, or fewer where a weight is 1."""

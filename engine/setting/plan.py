@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 from engine.errors import SettingError
+from engine.sampling.guidance import Saturation, Strength, most_branches
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 
@@ -65,6 +66,19 @@ class GuidanceSchedule:
     """Every n-th of these steps is guided (masked models)."""
     reuse: bool = False
     """Whether the effect of the last guided step is reused at the steps in between."""
+    strengths: tuple[Strength, ...] | None = None
+    """Strength of each branch over the next, in place of the options' (flow models)."""
+    saturation: Saturation | None = None
+    """When an effect is no longer computed (flow models)."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether branches are decided evaluation by evaluation."""
+        return self.strengths is not None or self.saturation is not None
+
+    def branches(self, own: int) -> int:
+        """The greatest number of branches that run at once, if the options alone need ``own``."""
+        return own if self.strengths is None else most_branches(self.strengths)
 
     def shortened(self, steps: int) -> bool:
         """Whether the last of ``steps`` steps are not guided."""
@@ -182,7 +196,7 @@ class FlowPlan(Plan):
         costs, for any number of branches; ``None`` if only a run can tell."""
         from engine.sampling.schedules import evaluations
 
-        if self.evaluator is not None and self.evaluated_share is None:
+        if self.guidance.decides or (self.evaluator is not None and self.evaluated_share is None):
             return None
         spent = replace(operations, branches=self.branches)
         full = replace(operations, branches=self.reference_branches)

@@ -242,7 +242,7 @@ def _finish(info: ModelInfo, plan: Any) -> Any:
     plan = replace(plan, compatibility=_compatibility(info, plan.fingerprint, plan.options))
     if info.family == LANGUAGE:
         return plan
-    guided = info.guidance.branches(plan.options)
+    guided = plan.guidance.branches(info.guidance.branches(plan.options))
     if info.family == FLOW:
         plan = replace(plan, branches=guided, reference_branches=info.guidance.branches(plan.reference))
         own_weights = plan.fingerprint == info.fingerprint and info.trained_guidance is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,12 +72,21 @@ class F5Speech(FlowSpeech):
         return prompt, self._front_end.passages(text, prompt, speed, quick_start, seed)
 
     def _begin(
-        self, backbone: DiT | UNetT, passage: Passage, prompt: Prompt, times: np.ndarray, options: Values
+        self,
+        backbone: DiT | UNetT,
+        passage: Passage,
+        prompt: Prompt,
+        times: np.ndarray,
+        options: Values,
+        branches: Sequence[int] | None = None,
     ) -> Run:
         frames = min(prompt.mel.shape[1], passage.frames)
         canvas = torch.zeros(1, passage.frames, prompt.mel.shape[2], device=self._device)
         canvas[:, :frames] = prompt.mel[:, :frames].to(self._device)
-        return backbone.begin(canvas, passage.ids.to(self._device), times, is_guided(options["guidance"]))
+        guided = is_guided(options["guidance"])
+        if branches is None:
+            return backbone.begin(canvas, passage.ids.to(self._device), times, guided)
+        return backbone.begin(canvas, passage.ids.to(self._device), times, guided, branches=branches)
 
     def _sampler(self, passage: Passage, times: np.ndarray, seed: int, options: Values) -> Sampler:
         # Drawn on the CPU, so that one seed is one noise on every device; every passage starts from the seed, as
@@ -107,5 +116,5 @@ class F5Speech(FlowSpeech):
         samples = prompt.level.restored(self._vocoder.decode(mel.T[None])[0])
         return Decoded(samples.cpu().numpy(), mel.cpu().numpy())
 
-    def _operations(self, frames: int, options: Values) -> OperationCounts:
-        return self._backbone.operations(frames, is_guided(options["guidance"]))
+    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
+        return self._backbone.operations(frames, is_guided(options["guidance"]), branches)

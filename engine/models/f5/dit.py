@@ -17,6 +17,7 @@ from engine.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, 
 from engine.models.networks.diffusion import Conditioning, DiffusionTransformer, LayerParts
 from engine.models.networks.layers import AdaptiveNorm, TimeEmbedding, modulate
 from engine.models.networks.modules import Modules
+from engine.sampling.guidance import ALL, NOTHING
 from engine.sampling.operations import OperationCounts
 
 
@@ -26,6 +27,18 @@ class DiTConditioning(Conditioning):
 
     constant: tuple[Tensor, Tensor]
     """Shares of the input projection and of its first convolution that do not depend on the state."""
+
+
+def chosen_branches(guided: bool, branches: Sequence[int] | None) -> tuple[int, ...]:
+    """The branches of a run: those that are given, or all conditions alone and, if ``guided``, none."""
+    if branches is not None:
+        return tuple(branches)
+    return (ALL, NOTHING) if guided else (ALL,)
+
+
+def drops_text(branch: int) -> bool:
+    """Whether a branch does not know the text."""
+    return branch == NOTHING
 
 
 class DiTBlock(nn.Module):
@@ -94,23 +107,26 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         times: np.ndarray,
         guided: bool,
         durations: Sequence[int] | None = None,
+        branches: Sequence[int] | None = None,
     ) -> DiTConditioning:
         """Prepare a sampling run.
 
         ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
-        those of all evaluations, in order; ``durations`` the items' frames when they differ.
+        those of all evaluations, in order; ``durations`` the items' frames when they differ. ``branches`` are some of
+        :data:`engine.sampling.guidance.BRANCHES`, in place of all conditions alone or, if ``guided``, and none.
         """
         frames = prompt.shape[1]
-        branches = 2 if guided else 1
+        chosen = chosen_branches(guided, branches)
         mask = None
         if durations is not None and len(durations) > 1:
             limits = torch.as_tensor(durations, device=prompt.device)
             mask = torch.arange(frames, device=prompt.device)[None] < limits[:, None]
-        texts = [self.text_embed(ids, frames, drop, mask) for drop in (False, True)[:branches]]
-        prompts = [prompt, torch.zeros_like(prompt)][:branches]
-        mask = None if mask is None else mask.repeat(branches, 1)
+        by_drop = {drop: self.text_embed(ids, frames, drop, mask) for drop in dict.fromkeys(map(drops_text, chosen))}
+        texts = [by_drop[drops_text(branch)] for branch in chosen]
+        prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in chosen]
+        mask = None if mask is None else mask.repeat(len(chosen), 1)
         constant = self.input_embed.constant(torch.cat(prompts), torch.cat(texts), mask)
-        return DiTConditioning(branches, *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
+        return DiTConditioning(len(chosen), *self.tabulate(times), self.rotary_embed.table(frames), mask, constant)
 
     def enter(self, x: Tensor, run: DiTConditioning) -> Tensor:
         return self.input_embed(x, run.constant, run.mask)
@@ -126,12 +142,12 @@ class DiT(DiffusionTransformer[DiTConditioning]):
         super().fuse()
         self.input_embed.conv_pos_embed.fuse()
 
-    def operations(self, frames: int, guided: bool) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item."""
+    def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length, for one item; of so many ``branches``, or as ``guided``."""
         config = self.config
         inner = config.heads * config.dim_head
         products = 2 * frames
-        branches = 2 if guided else 1
+        branches = branches or (2 if guided else 1)
         return OperationCounts(
             attention=products * 4 * config.dim * inner + 4 * frames * frames * inner,
             feed_forward=products * 2 * config.ff_mult * config.dim**2,

@@ -17,10 +17,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.f5.config import BackboneConfig
+from engine.models.f5.dit import chosen_branches, drops_text
 from engine.models.f5.layers import F5Attention, F5FeedForward, InputEmbedding, RotaryEmbedding, TextEmbedding
 from engine.models.networks.layers import TimeEmbedding
 from engine.models.networks.modules import Modules
 from engine.sampling.evaluating import Probe
+from engine.sampling.guidance import ALL
 from engine.sampling.operations import OperationCounts
 from engine.sampling.skipping import COMPUTE, LayerMemory, LayerPlan, apply_module
 
@@ -125,23 +127,26 @@ class UNetT(nn.Module):
         times: np.ndarray,
         guided: bool,
         durations: Sequence[int] | None = None,
+        branches: Sequence[int] | None = None,
     ) -> UNetTConditioning:
         """Prepare a sampling run.
 
         ``prompt`` is (batch, frames, bands), zero after each prompt; ``ids`` (batch, tokens) with −1 padding; ``times``
-        those of all evaluations, in order; ``durations`` the items' frames when they differ.
+        those of all evaluations, in order; ``durations`` the items' frames when they differ; ``branches`` as for
+        :meth:`engine.models.f5.dit.DiT.begin`.
         """
         frames = prompt.shape[1]
-        branches = 2 if guided else 1
-        texts = [self.text_embed(ids, frames, drop) for drop in (False, True)[:branches]]
-        prompts = [prompt, torch.zeros_like(prompt)][:branches]
+        chosen = chosen_branches(guided, branches)
+        by_drop = {drop: self.text_embed(ids, frames, drop) for drop in dict.fromkeys(map(drops_text, chosen))}
+        texts = [by_drop[drops_text(branch)] for branch in chosen]
+        prompts = [prompt if branch == ALL else torch.zeros_like(prompt) for branch in chosen]
         mask = None
         if durations is not None and len(durations) > 1:
             limits = torch.as_tensor(durations, device=prompt.device)
-            mask = (torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]).repeat(branches, 1)
+            mask = (torch.arange(1 + frames, device=prompt.device)[None] <= limits[:, None]).repeat(len(chosen), 1)
         weight = self.proj_out.weight
         return UNetTConditioning(
-            branches,
+            len(chosen),
             self.input_embed.constant(torch.cat(prompts), torch.cat(texts), None),
             self.time_embed(torch.from_numpy(times).to(weight.device, weight.dtype)),
             self.rotary_embed.table(1 + frames),
@@ -226,13 +231,13 @@ class UNetT(nn.Module):
             parts.attention.fuse()
             parts.feed_forward.fuse()
 
-    def operations(self, frames: int, guided: bool) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item."""
+    def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length, for one item; of so many ``branches``, or as ``guided``."""
         config = self.config
         inner = config.heads * config.dim_head
         tokens = frames + 1
         joins = config.depth - config.depth // 2
-        branches = 2 if guided else 1
+        branches = branches or (2 if guided else 1)
         ends = self.input_embed.operations(frames, branches) + 2 * frames * config.mel_dim * config.dim
         return OperationCounts(
             attention=2 * tokens * 4 * config.dim * inner + 4 * tokens * tokens * inner,

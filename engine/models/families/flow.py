@@ -36,6 +36,7 @@ from engine.audio.cross_fade import CrossFader, PassageJoiner
 from engine.errors import SettingError
 from engine.models.base import AttentionCapture, ModelInfo, Observer, StepReport, Voice, WeightSet
 from engine.models.families.backbones import Backbones
+from engine.models.families.branch_evaluations import DecidedEvaluations
 from engine.models.families.evaluations import Evaluations, Phase, Stage, require_layers
 from engine.models.families.flow_internals import FlowInternals, attention_of
 from engine.models.families.flow_script import FlowNetwork, FlowScript, grid_of
@@ -47,9 +48,11 @@ from engine.models.kernels import products
 from engine.models.kernels.compiled import notes_of
 from engine.models.kernels.flow_graphs import GraphedEvaluator
 from engine.models.networks.diffusion import DiffusionTransformer
+from engine.sampling.branch_guidance import BranchGuidance
 from engine.sampling.calibration_target import CalibrationTarget
 from engine.sampling.evaluating import Evaluated, Evaluator, Run, Whole
 from engine.sampling.flow import Velocity, integrate
+from engine.sampling.guidance import branches_of, effects, most_branches
 from engine.sampling.operations import OperationCounts
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
@@ -96,8 +99,17 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         for."""
 
     @abstractmethod
-    def _begin(self, backbone: Any, passage: Any, prompt: Any, times: np.ndarray, options: Values) -> Run:
-        """State shared by the evaluations of a passage; ``times`` are theirs, in order."""
+    def _begin(
+        self,
+        backbone: Any,
+        passage: Any,
+        prompt: Any,
+        times: np.ndarray,
+        options: Values,
+        branches: Sequence[int] | None = None,
+    ) -> Run:
+        """State shared by the evaluations of a passage; ``times`` are theirs, in order; ``branches`` some of
+        :data:`engine.sampling.guidance.BRANCHES`, in place of those that the options need."""
 
     @abstractmethod
     def _sampler(self, passage: Any, times: np.ndarray, seed: int, options: Values) -> Sampler:
@@ -112,8 +124,9 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         """The last state (1, frames, bands) to the audio of the new speech."""
 
     @abstractmethod
-    def _operations(self, frames: int, options: Values) -> OperationCounts:
-        """Operations of one evaluation at this length."""
+    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
+        """Operations of one evaluation at this length; of so many ``branches`` in place of those that the options
+        need."""
 
     def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:
         """When the backbone is evaluated, in order."""
@@ -251,7 +264,28 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     ) -> Evaluations:
         """The guided velocity for the sampler, computed as far as the techniques ask for it, or by an ``evaluator``."""
         phases = self._phases(script, passage, run)
-        return Evaluations(evaluator or script.network.evaluator(), phases, self._guided)
+        evaluator = evaluator or script.network.evaluator()
+        if script.plan.guidance.decides:
+            return self._decided(script, passage, phases, evaluator)
+        return Evaluations(evaluator, phases, self._guided)
+
+    def _decided(
+        self, script: FlowScript, passage: FramedPassage, phases: Sequence[Phase], evaluator: Evaluator
+    ) -> Evaluations:
+        """Evaluations whose branches are decided one by one."""
+        plan, options = script.plan, script.options
+        times, own = self._evaluation_times(script.times, options), self.info.guidance.strengths(options)
+        strengths = plan.guidance.strengths or own
+        return DecidedEvaluations(
+            evaluator,
+            phases,
+            self._guided,
+            BranchGuidance(times.tolist(), strengths, plan.guidance.saturation),
+            branches_of(effects(own, 0.0)) if strengths == own else None,
+            lambda branches: self._begin(script.backbone, passage, script.prompt, times, options, branches),
+            lambda branches: self._operations(passage.frames, options, branches),
+            most_branches(strengths),
+        )
 
     def _phases(self, script: FlowScript, passage: FramedPassage, run: Run) -> list[Phase]:
         """The evaluations of a passage, by their branches."""

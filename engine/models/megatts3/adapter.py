@@ -6,7 +6,7 @@ the speech depends on it, but not decoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -83,13 +83,19 @@ class MegaSpeech(FlowSpeech):
         return self._front_end(text, voice, options, check, seed)
 
     def _begin(
-        self, backbone: MegaDiT, passage: MegaPassage, prompt: MegaPrompt, times: np.ndarray, options: Values
+        self,
+        backbone: MegaDiT,
+        passage: MegaPassage,
+        prompt: MegaPrompt,
+        times: np.ndarray,
+        options: Values,
+        branches: Sequence[int] | None = None,
     ) -> MegaConditioning:
         context = torch.zeros(1, passage.frames, backbone.config.latent, device=self._device)
         context[:, : prompt.frames] = prompt.latents.to(self._device)
         is_prompt = torch.arange(passage.frames, device=self._device)[None] < prompt.frames
         phones, tones, mel2ph = (one.to(self._device) for one in (passage.phones, passage.tones, passage.mel2ph))
-        return backbone.begin(context, is_prompt, phones, tones, mel2ph, times, self._needed(options))
+        return backbone.begin(context, is_prompt, phones, tones, mel2ph, times, branches or self._needed(options))
 
     def _sampler(self, passage: MegaPassage, times: np.ndarray, seed: int, options: Values) -> Sampler:
         # All noise is drawn here, so that a synthesis with a technique and its baseline are given the same.
@@ -105,8 +111,8 @@ class MegaSpeech(FlowSpeech):
         decoded = self._decoder(latents, prompt.frames)
         return replace(decoded, samples=level_matched(decoded.samples, prompt.lufs, self.info.sample_rate))
 
-    def _operations(self, frames: int, options: Values) -> OperationCounts:
-        return self._backbone.operations(frames, len(self._needed(options)))
+    def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
+        return self._backbone.operations(frames, branches or len(self._needed(options)))
 
     def _fader(self, options: Values) -> CrossFader:
         return segment_fader(self.info.sample_rate, options["cross_fade"])

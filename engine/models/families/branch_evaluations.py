@@ -1,0 +1,48 @@
+"""Evaluations of one passage whose branches are decided while it is sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+
+from engine.models.families.evaluations import Evaluations, Phase
+from engine.sampling.branch_guidance import BranchGuidance
+from engine.sampling.evaluating import Evaluator, Run
+from engine.sampling.operations import OperationCounts
+from engine.setting.knobs import Values
+
+
+class DecidedEvaluations(Evaluations):
+    """At every evaluation, the branches that its guidance needs."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        phases: Sequence[Phase],
+        guided: Callable[[Tensor, Values], Tensor],
+        guidance: BranchGuidance,
+        own: tuple[int, ...] | None,
+        begin: Callable[[tuple[int, ...]], Run],
+        counts: Callable[[int], OperationCounts],
+        most: int,
+    ) -> None:
+        """The only one of ``phases`` has the branches and the options without this guidance; ``own`` are its branches
+        where the guidance has the same strengths, and may be combined as without it. ``begin`` gives the run of some
+        branches, ``counts`` the cost of an evaluation of so many; ``most`` may run at once."""
+        super().__init__(evaluator, phases, guided)
+        self._guidance, self._own, self._begin, self._counts = guidance, own, begin, counts
+        self._full = counts(most).evaluation
+        self._runs: dict[tuple[int, ...], Run] = {} if own is None else {own: phases[0].run}
+
+    def __call__(self, state: Tensor, evaluation: int) -> Tensor:
+        branches = self._guidance.needed(evaluation)
+        if branches not in self._runs:
+            self._runs[branches] = self._begin(branches)
+        velocities = self._evaluator.velocities(state, evaluation, self._runs[branches])
+        self.operations.append(self._evaluator.operations(evaluation, self._counts(len(branches))))
+        self.shares.append(self.operations[-1] / self._full)
+        return self._guidance.velocity(velocities, evaluation, self._plain if branches == self._own else None)
+
+    def _plain(self, velocities: Tensor) -> Tensor:
+        return self._guided(velocities, self._phases[0].options)

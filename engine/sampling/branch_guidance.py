@@ -1,0 +1,111 @@
+"""Guidance that decides at every evaluation which branches run: strengths that change with time, and effects that are
+no longer computed once they have saturated.
+
+Branches are nested: each knows less than the one before it. An effect is the difference that one of them makes to a
+later one, and the velocity is the first branch's plus every effect times its strength: with two branches,
+v_c + s (v_c − v_u).
+
+An effect has *saturated* when computing it again would change little. Then either its last difference is used on, which
+is what DiTReducio calls branch skipping and FasterCache (arXiv 2410.19355) reuse of guidance, but decided while
+running; or the effect ends, as in Adaptive Guidance (Castillo et al., arXiv 2312.12487), whose test is the cosine of
+both velocities. A saturated effect lets a branch go that no other effect needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.sampling.evaluating import relative_change
+from engine.sampling.guidance import Effect, Saturation, Strength, effects
+
+Key = tuple[int, int]
+"""The branches of an effect."""
+
+
+class BranchGuidance:
+    """The guidance of one passage. For every evaluation, in order: :meth:`needed`, then :meth:`velocity`."""
+
+    def __init__(
+        self, times: Sequence[float], strengths: Sequence[Strength], saturation: Saturation | None = None
+    ) -> None:
+        """``times`` are those of all evaluations; ``strengths`` those of each branch over the next."""
+        self._times, self._strengths, self._saturation = times, strengths, saturation
+        self._last: dict[Key, Tensor] = {}
+        """The last difference of every effect."""
+        self._saturated: dict[Key, int] = {}
+        """The evaluation that found an effect saturated."""
+
+    def needed(self, evaluation: int) -> tuple[int, ...]:
+        """The branches that must run, in order."""
+        found = self._effects(evaluation)
+        branches, known = {0}, {0}
+        for one in found:
+            if self._skipped(one, evaluation):
+                if self._reuses and one.first in known:
+                    known.add(one.last)
+                continue
+            branches.add(one.last)
+            if one.first not in known:
+                branches.add(one.first)
+            known.add(one.last)
+        return tuple(sorted(branches))
+
+    def whole(self, evaluation: int) -> bool:
+        """Whether every effect is computed at this evaluation."""
+        return not any(self._skipped(one, evaluation) for one in self._effects(evaluation))
+
+    def velocity(self, rows: Tensor, evaluation: int, plain: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """The velocity to follow from those of the :meth:`needed` branches, branch-major. ``plain`` combines them where
+        nothing is left out."""
+        needed = self.needed(evaluation)
+        branches = dict(zip(needed, rows.chunk(len(needed)), strict=True))
+        combined = plain(rows) if plain is not None and self.whole(evaluation) else None
+        velocity = branches[0]
+        # All decisions are made on what was known before this evaluation.
+        skipped = [self._skipped(one, evaluation) for one in self._effects(evaluation)]
+        for one, skip in zip(self._effects(evaluation), skipped, strict=True):
+            key = one.first, one.last
+            if skip:
+                if not self._reuses:
+                    continue
+                difference = self._last[key]
+                if one.first in branches:
+                    branches.setdefault(one.last, branches[one.first] - difference)
+            else:
+                difference = branches[one.first] - branches[one.last]
+                self._observe(key, difference, branches, evaluation)
+            velocity = velocity + difference * one.strength
+        return velocity if combined is None else combined
+
+    @property
+    def _reuses(self) -> bool:
+        return self._saturation is not None and self._saturation.reuse
+
+    def _effects(self, evaluation: int) -> tuple[Effect, ...]:
+        return effects(self._strengths, float(self._times[evaluation]))
+
+    def _skipped(self, effect: Effect, evaluation: int) -> bool:
+        """Whether an effect has saturated and is not to be computed again now."""
+        since = self._saturated.get((effect.first, effect.last))
+        if since is None or self._saturation is None:
+            return False
+        return not self._saturation.again or evaluation - since < self._saturation.again
+
+    def _observe(self, key: Key, difference: Tensor, branches: dict[int, Tensor], evaluation: int) -> None:
+        """Decide whether an effect that was computed has saturated."""
+        if self._saturation is None:
+            return
+        if self._saturation.reuse:
+            before = self._last.get(key)
+            little = before is not None and relative_change(before, difference) < self._saturation.threshold
+            self._last[key] = difference
+        else:
+            first, last = (branches[branch].flatten().float() for branch in key)
+            little = 1 - F.cosine_similarity(first, last, dim=0).item() < self._saturation.threshold
+        if little:
+            self._saturated[key] = evaluation
+        else:
+            self._saturated.pop(key, None)

@@ -1,0 +1,103 @@
+"""Guidance whose branches are skipped once they have saturated, which is decided while sampling.
+
+DiTReducio's branch skipping is planned by a calibration. Here every synthesis watches the effects of its own guidance:
+one that changes little from one evaluation to the next is used on without being computed (reuse of guidance as in
+FasterCache, arXiv 2410.19355, but decided by its change), or, as in Adaptive Guidance (arXiv 2312.12487), guidance ends
+once the velocities of its branches point the same way. See :mod:`engine.sampling.branch_guidance`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.errors import SettingError
+from engine.sampling.guidance import Saturation
+from engine.setting.knobs import Choice, Number, Values
+from engine.setting.plan import FlowPlan
+from engine.techniques.base import Conflict, Context, Paper, Technique
+
+REUSE, END = "reuse", "end"
+
+
+def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+    """The schedule of guidance watches for saturation."""
+    info = context.info
+    if plan.guidance.branches(info.guidance.branches(plan.options)) == 1:
+        weights = context.title_in("weights")
+        raise Conflict(
+            f"{weights} weights run one branch from the start: there is none to skip. Do without one of the two."
+            if weights
+            else "Guidance is off; set a strength, or do without this technique.",
+            "weights",
+        )
+    if plan.guidance.steps is not None:
+        raise Conflict(
+            f"{context.title_in('guidance')} ends guidance at a given step already; do without one of the two.",
+            "guidance",
+        )
+    if "skipping" in context.taken:
+        raise Conflict(
+            f"{context.title_in('skipping')} keeps what all branches computed, but here their number changes while "
+            "sampling; do without one of the two.",
+            "skipping",
+        )
+    if plan.options.get("similarity") == 0:
+        raise SettingError(
+            "With a similarity of 0 the branch that knows the voice never runs, and the others cannot be skipped; set "
+            "one above 0."
+        )
+    saturation = Saturation(float(knobs["threshold"]), knobs["then"] == REUSE, int(knobs["again"]))
+    return replace(plan, guidance=replace(plan.guidance, saturation=saturation))
+
+
+def describe(knobs: Values) -> str:
+    """When branches are skipped, and what then takes their place."""
+    if knobs["then"] == END:
+        return f"guidance ends once 1 − cosine is below {knobs['threshold']:g}"
+    again = f", computed again after {knobs['again']}" if knobs["again"] else ""
+    return f"reused once it changes by less than {knobs['threshold']:.0%}{again}"
+
+
+TECHNIQUE = Technique(
+    name="saturating_guidance",
+    title="Guidance until it saturates",
+    summary="Skips a branch as soon as its effect hardly changes, which every synthesis decides while it samples.",
+    benefit="Two branches only as long as they differ anew",
+    paper=Paper("Adaptive Guidance: Training-free Acceleration of Conditional Diffusion Models", "arXiv 2312.12487"),
+    families=("flow",),
+    slot="guidance:running",
+    place=94,
+    knobs=(
+        Number(
+            "threshold",
+            "Threshold",
+            "Change of an effect of guidance from one evaluation to the next below which it is reused, as a share of "
+            "its size; where guidance ends: one minus the cosine of both velocities.",
+            default=0.3,
+            symbol="δ",
+            minimum=0.0,
+            maximum=2.0,
+            step=0.01,
+        ),
+        Choice(
+            "then",
+            "Afterwards",
+            "Reuse the last effect of guidance, or let guidance end (Adaptive Guidance).",
+            default=REUSE,
+            values=(REUSE, END),
+            titles=("Reuse its last effect", "No guidance"),
+        ),
+        Number(
+            "again",
+            "Compute again after",
+            "Number of evaluations after which a saturated effect is computed again; 0: never.",
+            default=4,
+            minimum=0,
+            maximum=128,
+            whole=True,
+            unit="evaluations",
+        ),
+    ),
+    resolve=resolve,
+    describe=describe,
+)

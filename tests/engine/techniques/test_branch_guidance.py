@@ -1,0 +1,137 @@
+"""Separate strengths, and guidance that saturates, on a real model of a few thousand weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.errors import SettingError
+from engine.models.base import Synthesis, run_to_completion
+from engine.models.f5.adapter import F5Speech
+from engine.models.silent_observer import SilentObserver
+from engine.sampling.flow import euler_steps, sampling_grid
+from engine.sampling.guidance import ALL, NOTHING, TEXT_ALONE, three_branch_velocity
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques import problem, resolve
+from engine.techniques.resolving import foreseen
+from tests.engine import small_speech
+from tests.engine.small_speech import VOICE, setting
+
+TEXT, STEPS = "One.", 6
+
+
+@pytest.fixture
+def model() -> F5Speech:
+    return small_speech.load("small", "", "", "cpu", lambda text: None, lambda: None)
+
+
+def using(name: str, **knobs: object) -> Setting:
+    return setting(STEPS).with_technique(UsedTechnique(name, Values(knobs)))
+
+
+def state(model: F5Speech, of: Setting) -> torch.Tensor:
+    return model.sampling(TEXT, VOICE, of)()
+
+
+def speak(model: F5Speech, of: Setting) -> Synthesis:
+    model.make_ready(of, SilentObserver(), VOICE)
+    return run_to_completion(model.synthesise(TEXT, VOICE, of, (), SilentObserver()))
+
+
+def test_equal_strengths_are_the_existing_result_bit_for_bit(model: F5Speech) -> None:
+    plain = state(model, setting(STEPS))
+    equal = using("separate_guidance", text=2.0, voice=2.0)
+    assert torch.equal(state(model, equal), plain)
+    assert resolve(model.info, equal).notes == (
+        "Equal strengths for text and voice are plain guidance of that strength.",
+    )
+    assert speak(model, equal).measurements.ops_ratio == 1
+    stronger = setting(STEPS)
+    stronger = Setting(stronger.model, stronger.options.replace(guidance=3.0), seed=stronger.seed)
+    assert torch.equal(state(model, using("separate_guidance", text=3.0, voice=3.0)), state(model, stronger))
+
+
+def test_separate_strengths_against_a_loop_by_hand(model: F5Speech) -> None:
+    of = using("separate_guidance", text=1.0, voice=3.0)
+    script = model._script(TEXT, VOICE, of, resolve(model.info, of))
+    times = sampling_grid(STEPS, "uniform")
+    follow = euler_steps(times)
+    run = model._begin(
+        model._backbone, script.passages[0], script.prompt, times[:-1], script.options, (ALL, TEXT_ALONE, NOTHING)
+    )
+    found = state(model, of)
+    with torch.inference_mode():
+        expected = torch.randn(found.shape, generator=torch.Generator().manual_seed(of.seed))
+        for step in range(STEPS):
+            velocities = model._backbone.velocity(expected, step, run)
+            expected = follow(expected, three_branch_velocity(velocities, 2.0, 4.0), step)
+    assert torch.allclose(found, expected, atol=1e-4)
+    assert not torch.allclose(found, state(model, setting(STEPS)), atol=1e-2)
+
+
+def test_operations_count_the_branches_that_ran(model: F5Speech) -> None:
+    """Three branches for the first half of the times, then two, then one."""
+    of = using("separate_guidance", text=2.0, voice=1.0, text_until=0.2, voice_until=0.6)
+    spoken = speak(model, of)
+    frames = state(model, of).shape[1]
+    cost = {count: model._operations(frames, resolve(model.info, of).options, count).evaluation for count in (1, 2, 3)}
+    times = sampling_grid(STEPS, "uniform")[:-1]
+    ran = [3 if time < 0.2 else 2 if time < 0.6 else 1 for time in times]
+    assert ran == [3, 3, 3, 2, 2, 1]
+    assert spoken.measurements.ops_ratio == pytest.approx(sum(cost[one] for one in ran) / (STEPS * cost[2]))
+    assert spoken.trace.computed[0] == pytest.approx([cost[one] / cost[3] for one in ran])
+    plan = resolve(model.info, of)
+    assert (plan.branches, plan.reference_branches) == (3, 2)
+    assert plan.ops_ratio(model._operations(frames, plan.options)) is None, "only a run can tell"
+
+
+def test_no_threshold_skips_nothing_and_a_high_one_all_it_may(model: F5Speech) -> None:
+    plain = state(model, setting(STEPS))
+    never = using("saturating_guidance", threshold=0.0)
+    assert torch.equal(state(model, never), plain)
+    assert speak(model, never).measurements.ops_ratio == 1
+    often = using("saturating_guidance", threshold=2.0, again=0)
+    shares = speak(model, often).trace.computed[0]
+    assert shares[:2] == (1, 1) and all(one < 0.6 for one in shares[2:])
+    checked = speak(model, using("saturating_guidance", threshold=2.0, again=2)).trace.computed[0]
+    assert [share == 1 for share in checked] == [True, True, False, True, False, True]
+    ends = speak(model, using("saturating_guidance", threshold=2.0, then="end", again=0)).trace.computed[0]
+    assert ends[0] == 1 and all(one < 0.6 for one in ends[1:])
+
+
+def test_separate_strengths_saturate_too(model: F5Speech) -> None:
+    of = using("separate_guidance", text=1.0, voice=3.0).with_technique(
+        UsedTechnique("saturating_guidance", Values(threshold=2.0, again=0))
+    )
+    shares = speak(model, of).trace.computed[0]
+    assert shares[:2] == (1, 1) and all(one < 0.5 for one in shares[2:])
+
+
+@pytest.mark.parametrize("name", ["separate_guidance", "saturating_guidance"])
+def test_reasons_why_not(model: F5Speech, name: str) -> None:
+    off = using(name)
+    off = Setting(off.model, off.options.replace(guidance=0.0), off.techniques)
+    assert problem(model.info, off) == "Guidance is off; set a strength, or do without this technique."
+    cached = using(name).with_technique(UsedTechnique("first_block", Values(threshold=0.1)))
+    assert "do without one of the two" in (problem(model.info, cached) or "")
+
+
+def test_times_must_follow_one_another(model: F5Speech) -> None:
+    of = using("separate_guidance", text_from=0.6, text_until=0.3)
+    assert problem(model.info, of) == (
+        "Guidance by the text begins at 0.6 and ends at 0.3; let it end later, or set its strength to 0."
+    )
+
+
+def test_an_end_given_and_an_end_found_exclude_each_other(model: F5Speech) -> None:
+    of = using("saturating_guidance").with_technique(UsedTechnique("guidance_interval", Values(steps=2)))
+    assert "ends guidance at a given step already" in (problem(model.info, of) or "")
+
+
+def test_models_with_two_weights_set_them_as_options() -> None:
+    with pytest.raises(SettingError, match="has a weight for the text and one for the voice among its own options"):
+        foreseen(Setting("megatts3-mini", Values(), (UsedTechnique("separate_guidance", Values()),)))
+    without_voice = Setting("megatts3-mini", Values(similarity=0.0), (UsedTechnique("saturating_guidance", Values()),))
+    with pytest.raises(SettingError, match="With a similarity of 0"):
+        foreseen(without_voice)
