@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyqtgraph as pg
 import pytest
-from PySide6.QtCore import QByteArray, QEvent, QObject, Qt
+from PySide6.QtCore import QByteArray, QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QUndoCommand
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -155,6 +155,14 @@ def test_an_exception_anywhere_is_told_and_logged(borrowed_window: MainWindow, q
     thread.join()
     qtbot.waitUntil(lambda: "ValueError: something odd" in borrowed_window.notices.banner.text)
     assert "Traceback" in borrowed_window.panels["log"].plain_text()
+
+
+def test_the_first_window_fits_the_screen_with_its_frame(make_window: Callable[..., MainWindow]) -> None:
+    window = make_window()
+    screen, frame = window.screen().availableSize(), QSize(24, 48)
+    assert screen.width() < 1440, "else nothing is asked of it here"
+    assert window.minimumSizeHint().width() <= window.width() <= screen.width() - frame.width()
+    assert window.minimumSizeHint().height() <= window.height() <= screen.height() - frame.height()
 
 
 def test_the_layout_comes_back_and_a_foreign_one_does_not_hurt(
