@@ -46,7 +46,10 @@ def measure(arguments: argparse.Namespace) -> Report:
     """The report, in the official package's environment."""
     device, budget = prepared(arguments), Budget(arguments.minutes, arguments.rounds)
     layers = arguments.layers or FULL_SIZE.transformer.layers
-    config = replace(FULL_SIZE, transformer=replace(FULL_SIZE.transformer, layers=layers))
+    # The official code looks up codes in the table of text as well, and leaves out what it finds.
+    ids = max(FULL_SIZE.text_vocabulary, FULL_SIZE.entries)
+    transformer = replace(FULL_SIZE.transformer, layers=layers)
+    config = replace(FULL_SIZE, transformer=transformer, text_vocabulary=ids)
     bundled.say(f"Making OmniVoice's network with {layers} layers …")
     plain = random_network(config, device)
     rows: list[dict[str, object]] = []
