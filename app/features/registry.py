@@ -13,6 +13,7 @@ from app.features import (
     export,
     extras,
     glossary,
+    grids,
     groups,
     guidance,
     guide,
@@ -63,5 +64,6 @@ FEATURES = (
     tour.FEATURE,
     glossary.FEATURE,
     extras.FEATURE,
+    grids.FEATURE,
     groups.FEATURE,
 )

@@ -31,6 +31,7 @@ class Kind(Enum):
     STUDY = "Running the study"
     PARTIAL = "Decoding the canvas"
     EXPORT = "Exporting"
+    GRID = "Searching a grid"
     GROUPS = "Finding token groups"
     TOKENS = "Decoding tokens"
 

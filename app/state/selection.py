@@ -12,15 +12,15 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.state.artefacts import Artefacts
 from app.state.differences import caution_on_repeating
-from engine.errors import SettingError
+from app.state.step_times import option_times, plan_times
+from engine.errors import PlainError, SettingError
 from engine.models import catalogue
 from engine.models.base import ModelInfo, TrainedWeights, Utterance, Voice
-from engine.sampling.schedules import time_grid
 from engine.setting.knobs import Knob, Values, checked, defaults
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Take
-from engine.techniques import applying_to, options_in_force, technique, techniques
+from engine.techniques import applying_to, options_in_force, resolve, technique, techniques
 from engine.techniques.base import Technique
 from engine.techniques.trained import fitting
 
@@ -293,7 +293,11 @@ class Selection(QObject):
     @property
     def step_times(self) -> tuple[float, ...]:
         """The flow time at which each step of an accelerated take begins; empty if the options make no grid."""
-        return grid_times(self.options_in_force)[:-1]
+        try:
+            plan = resolve(self.loaded, self.setting, self._artefacts.of(self.setting))
+        except PlainError:
+            return option_times(self.options_in_force)[:-1]  # The reason is shown at the technique.
+        return plan_times(plan)[:-1]
 
     @property
     def baseline_setting(self) -> Setting:
@@ -397,12 +401,3 @@ class Selection(QObject):
 
 def _lists(data: object, length: int) -> Iterable[list]:
     return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []
-
-
-def grid_times(options: Values) -> tuple[float, ...]:
-    """The flow times from noise to speech that ``options`` make; none if they make no grid."""
-    try:
-        times = time_grid(int(options["steps"]), str(options["spacing"]), float(options["sway"]))
-    except (KeyError, SettingError):
-        return ()
-    return tuple(float(time) for time in times)

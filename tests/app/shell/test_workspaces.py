@@ -199,6 +199,7 @@ def test_every_panel_lives_where_its_activity_is() -> None:
     assert homes[EXPLORE.name] == {"tradeoff", "studies"}
     assert homes[TEST.name] == {"lab"} and homes[TRAIN.name] == {"training"}
     inside = {"strategy", "threshold", "attention", "transfer", "decoding", "layers", "demasking", "roofline", "views"}
+    inside |= {"grids", "groups"}
     assert homes[INSPECT.name] == inside
 
 
@@ -241,7 +242,7 @@ def test_what_applies_to_the_model_alone_is_offered(borrowed_window: MainWindow,
     def shown() -> set[str]:
         return {name for name, card in cards.items() if not card.isHidden()}
 
-    qtbot.waitUntil(lambda: shown() == {"strategy", "threshold", "attention", "views", "transfer", "roofline"})
+    qtbot.waitUntil(lambda: shown() == {"strategy", "threshold", "attention", "views", "transfer", "roofline", "grids"})
 
 
 def test_the_header_says_what_speaks(borrowed_window: MainWindow, qtbot: QtBot) -> None:

@@ -1,0 +1,25 @@
+"""Times of a plan: those of its options, placed ones, with a halved first step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.state.step_times import option_times, plan_times
+from engine.models.f5.config import OPTIONS
+from engine.setting.compatibility import Compatibility
+from engine.setting.knobs import Values, checked
+from engine.setting.plan import FlowPlan, MaskedPlan
+
+
+def test_times() -> None:
+    options = checked(OPTIONS, {"steps": 4, "spacing": "uniform", "sway": 0.0}, "it")
+    compatibility = Compatibility("f5-mini", "0" * 64, "", options)
+    plan = FlowPlan(options, options, "0" * 64, compatibility)
+    assert plan_times(plan) == option_times(options) == (0.0, 0.25, 0.5, 0.75, 1.0)
+    placed = replace(plan, times=(0.0, 0.5, 1.0))
+    assert plan_times(placed) == (0.0, 0.5, 1.0)
+    assert plan_times(replace(placed, halves_first=True)) == pytest.approx((0.0, 0.25, 0.5, 1.0))
+    assert plan_times(MaskedPlan(options, options, "0" * 64, compatibility)) == ()
+    assert option_times(Values(temperature=1.0)) == option_times(options.replace(sway=9.0)) == ()
