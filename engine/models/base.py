@@ -11,7 +11,7 @@ import numpy as np
 from engine.errors import SettingError
 from engine.sampling.guidance import STRENGTH, Guidance
 from engine.sampling.operations import OperationCounts
-from engine.setting.knobs import Knob
+from engine.setting.knobs import Knob, Values
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 
@@ -85,7 +85,25 @@ class StudentWeights:
         return self.stage == RECOVERED
 
 
-TrainedWeights = WeightSet | DraftWeights | StudentWeights
+@dataclass(frozen=True)
+class IntervalWeights:
+    """Weights of a flow model, fine-tuned so that one evaluation carries the state over an interval of time, guidance
+    included."""
+
+    path: str
+    fingerprint: str
+    """SHA-256 of the file, hexadecimal."""
+    evaluations: int
+    """Most evaluations from noise to speech that they were trained for."""
+    sway: float
+    """Sway of the grid that the evaluations stand on."""
+    guidance: Values
+    """Options of the guidance that they include."""
+    method: str
+    """How they were trained."""
+
+
+TrainedWeights = WeightSet | DraftWeights | StudentWeights | IntervalWeights
 RECOVERED = "recovered"
 
 
@@ -113,6 +131,8 @@ class ModelInfo:
     """Precisions that pay on its device."""
     weight_sets: tuple[WeightSet, ...] = ()
     """Others of the same model that have guidance in them."""
+    interval_weights: tuple[IntervalWeights, ...] = ()
+    """Others of the same model that carry the state over intervals of time."""
     trained_guidance: float | None = None
     """The weight w of the guidance that the checkpoint was trained with, and has in its weights: it runs one branch and
     takes no more."""

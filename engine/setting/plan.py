@@ -19,7 +19,7 @@ from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 
 if TYPE_CHECKING:
-    from engine.models.base import DraftWeights, StudentWeights, WeightSet
+    from engine.models.base import DraftWeights, IntervalWeights, StudentWeights, WeightSet
     from engine.sampling.operations import OperationCounts
 
 WHOLE = "_all"
@@ -161,7 +161,7 @@ class Plan:
 class FlowPlan(Plan):
     """The plan of a model that goes from noise to speech."""
 
-    weights: WeightSet | None = None
+    weights: WeightSet | IntervalWeights | None = None
     """Weights that replace the model's own."""
     branches: int = 1
     reference_branches: int = 1

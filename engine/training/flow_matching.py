@@ -10,7 +10,8 @@ them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -21,6 +22,8 @@ from engine.training.flow_times import drawn_times
 from engine.training.moving import moved
 from engine.training.optimisers import LayerMatrices
 
+Field = Callable[[Tensor, Tensor], Tensor]
+"""From states (B, frames, bands) and the times of the items to their velocities (B, frames, bands)."""
 LAYER_MATRICES = LayerMatrices("transformer_blocks.", apart_from="attn_norm")
 """Weights of a :class:`engine.models.f5.dit.DiT` that Muon trains."""
 
@@ -105,16 +108,31 @@ def synthesis_problem(batch: SpeechBatch, time: float, generator: torch.Generato
 def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
     """The model's velocity (B, frames, bands). Unlike in sampling, every item has its own time, and gradients
     flow."""
+    return velocity_field(model, ids, problem)(problem.noised, problem.times)
+
+
+def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:
+    """The same at any states and times, under the conditions of ``problem``, which are prepared once."""
     mask = problem.mask
     frames = mask.shape[1]
     text = model.text_embed(ids, frames, problem.drops_text, mask)
     constant = model.input_embed.constant(problem.condition, text, mask)
-    entered = model.input_embed(problem.noised, constant, mask)
-    hidden, final = model.pass_layers(entered, problem.times, model.rotary_embed.table(frames), mask)
-    if model.long_skip_connection is not None:
-        hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
-    scale, shift = final.unbind(1)
-    return model.proj_out(modulate_items(hidden, shift, scale))
+    rotary = model.rotary_embed.table(frames)
+
+    def velocity(state: Tensor, times: Tensor) -> Tensor:
+        entered = model.input_embed(state, constant, mask)
+        hidden, final = model.pass_layers(entered, times, rotary, mask)
+        if model.long_skip_connection is not None:
+            hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
+        scale, shift = final.unbind(1)
+        return model.proj_out(modulate_items(hidden, shift, scale))
+
+    return velocity
+
+
+def without_conditions(problem: FlowMatchingDraw) -> FlowMatchingDraw:
+    """The same noised speech at the same times, without text and surrounding speech."""
+    return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True, drops_audio=True)
 
 
 def span_error(velocity: Tensor, target: Tensor, span: Tensor) -> Tensor:

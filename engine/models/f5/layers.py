@@ -275,12 +275,14 @@ class F5Attention(SelfAttention):
 
 
 def _gelu(x: Tensor) -> Tensor:
-    """The tanh-approximated GELU, (…, width) to the same. ``x`` is overwritten if it needs no gradient.
+    """The tanh-approximated GELU, (…, width) to the same. ``x`` is overwritten where nothing keeps gradients.
 
     x/2 · (1 + tanh u) is x · sigmoid(2u). Torch's kernels for that, a piece at a time that stays in the processor's
     cache, take less than half as long as its own GELU.
     """
-    plain = x.device.type == "cpu" and x.dtype == torch.float32 and not x.requires_grad
+    # Within a Jacobian-vector product, a tensor does not say that it needs a gradient.
+    is_kept = x.requires_grad or torch.is_grad_enabled()
+    plain = x.device.type == "cpu" and x.dtype == torch.float32 and not is_kept
     if not plain or torch.compiler.is_compiling():
         return F.gelu(x, approximate="tanh")
     slope = x.new_tensor(GELU_SLOPE)

@@ -21,7 +21,7 @@ from engine.models.f5.phones import FramePhones
 from engine.models.f5.prompts import PromptReader
 from engine.models.f5.text import Vocabulary
 from engine.models.f5.unett import UNetT
-from engine.models.files import weight_sets
+from engine.models.files import interval_weights, weight_sets
 from engine.models.files.checkpoints import fingerprint
 from engine.models.kernels.precision import offered
 from engine.models.load_request import LoadRequest
@@ -58,6 +58,9 @@ def load_f5(request: LoadRequest) -> F5Speech:
         text_front_end=checkpoint.text_front_end,
         precisions=offered(target),
         weight_sets=weight_sets.find_weight_sets(places, digest, request.check),
+        interval_weights=interval_weights.find_interval_weights(
+            interval_weights.folders(chosen.id, checkpoint.path), digest, request.check
+        ),
         trained_guidance=trained_weight,
     )
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from engine.errors import CheckpointError
 from engine.last_used import LastUsed
-from engine.models.base import WeightSet
+from engine.models.base import IntervalWeights, WeightSet
+from engine.models.families.evaluations import require_layers
+from engine.models.files.interval_weights import interval_backbone
 from engine.models.kernels.compiled import COMPILING, compiled_backbone, warmed
 from engine.models.kernels.precision import in_precision
 from engine.sampling.evaluating import Evaluated
@@ -45,14 +47,21 @@ class Backbones:
 
         def make() -> Evaluated:
             status("Preparing other weights …" if mode is None else COMPILING)
-            if weights is not None and self._read_weights is None:
-                raise CheckpointError("The model takes no other weights.")
-            # A module of one of two kinds, whichever the model has.
-            plain: Any = self.own if weights is None or self._read_weights is None else self._read_weights(weights)
-            narrowed = in_precision(plain, precision)
+            narrowed = in_precision(self._in_full(weights), precision)
             made = narrowed if mode is None else compiled_backbone(narrowed, mode)
             self._warm_up(made)
             warmed(made)
             return made
 
         return self._others.of((weights and weights.fingerprint, precision, mode), make)
+
+    def _in_full(self, weights: WeightSet | IntervalWeights | None) -> Any:
+        """The backbone with these weights, ``None`` for its own, in float32: a module of one of two kinds, whichever
+        the model has."""
+        if weights is None:
+            return self.own
+        if isinstance(weights, IntervalWeights):
+            return interval_backbone(require_layers(self.own, "The model"), weights)
+        if self._read_weights is None:
+            raise CheckpointError("The model takes no other weights.")
+        return self._read_weights(weights)

@@ -43,7 +43,7 @@ from engine.models.families.flow_script import FlowNetwork, FlowScript, grid_of
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import Decoded, FlowPrompt, FramedPassage, Sampler, Spoken, Uttered, cost_of
 from engine.models.families.speech import Speech
-from engine.models.files.weight_sets import find_weight_sets, folders
+from engine.models.files import interval_weights, weight_sets
 from engine.models.kernels import products
 from engine.models.kernels.compiled import notes_of
 from engine.models.kernels.flow_graphs import GraphedEvaluator
@@ -157,10 +157,13 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         self._warm_up(self._backbone)
 
     def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
-        """Take note of CFG-free weights that have come, such as from a training; ``check`` may raise to cancel."""
-        places = folders(self.info.id, Path(self.info.checkpoint))
-        found = find_weight_sets(places, self.info.fingerprint, check)
-        self.info = replace(self.info, weight_sets=found)
+        """Take note of other weights that have come, such as from a training; ``check`` may raise to cancel."""
+        model, path, base = self.info.id, Path(self.info.checkpoint), self.info.fingerprint
+        self.info = replace(
+            self.info,
+            weight_sets=weight_sets.find_weight_sets(weight_sets.folders(model, path), base, check),
+            interval_weights=interval_weights.find_interval_weights(interval_weights.folders(model, path), base, check),
+        )
         return self.info
 
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:

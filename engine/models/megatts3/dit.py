@@ -205,10 +205,21 @@ class MegaDiT(DiffusionTransformer[MegaConditioning]):
         text that is to be unknown see :meth:`unknown`); ``mel2ph`` (items, 4·frames), 0 in the padding; ``times``
         (items,); ``mask`` (items, frames) true within the items. What comes out in the padding means nothing.
         """
+        known = self.conditions(context, is_prompt, phones, tones, mel2ph, mask)
+        return self.follow(noised, is_prompt, known, times, mask)
+
+    def conditions(
+        self, context: Tensor, is_prompt: Tensor, phones: Tensor, tones: Tensor, mel2ph: Tensor, mask: Tensor | None
+    ) -> Tensor:
+        """The share of the layers' input that depends on neither state nor time, (items, frames, width); the arguments
+        are those of :meth:`forward`."""
         text = self.expand_phones(self.encode_phones(phones, tones), mel2ph, mask)
+        return self.condition(context, is_prompt) + text
+
+    def follow(self, noised: Tensor, is_prompt: Tensor, known: Tensor, times: Tensor, mask: Tensor | None) -> Tensor:
+        """:meth:`forward` where ``known`` is what :meth:`conditions` gave."""
         state = noised.masked_fill(is_prompt[..., None], 0)
-        entered = self.x_prenet(state) + self.condition(context, is_prompt) + text
-        hidden, final = self.pass_layers(entered, times, self.rotations(noised), mask)
+        hidden, final = self.pass_layers(self.x_prenet(state) + known, times, self.rotations(noised), mask)
         scale, shift = final.unbind(1)
         return self.postnet(self.encoder.out_proj(modulate_items(hidden, shift, scale)))
 

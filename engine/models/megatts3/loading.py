@@ -10,6 +10,7 @@ from engine.audio.mel import MelFrontEnd
 from engine.models.base import Voice
 from engine.models.f5.prompts import PromptReader
 from engine.models.files.checkpoints import fingerprint
+from engine.models.files.interval_weights import find_interval_weights, folders
 from engine.models.kernels.precision import offered
 from engine.models.load_request import LoadRequest
 from engine.models.megatts3.adapter import FrontEnd, MegaSpeech
@@ -82,14 +83,16 @@ def _speech(
     request.status(f"Moving {chosen.title} to {devices.title(device)} …")
     backbone = backbone.to(device)
     backbone.fuse()
+    digest = fingerprint(path, request.check)
     info = request.info(
         checkpoint=str(path),
-        fingerprint=fingerprint(path, request.check),
+        fingerprint=digest,
         sample_rate=decoder.sample_rate,
         layers=backbone.layers,
         branches=len(BRANCHES),
         parameters=sum(one.numel() for one in backbone.parameters()),
         text_front_end=reads,
         precisions=offered(device),
+        interval_weights=find_interval_weights(folders(chosen.id, path), digest, request.check),
     )
     return MegaSpeech(info, backbone, decoder, front_end)

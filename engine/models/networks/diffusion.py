@@ -109,7 +109,7 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         weight = self.final_norm.linear.weight
         key = times.tobytes() + f"{weight.device}{weight.dtype}".encode()
         if self._tabulated is None or self._tabulated[0] != key:
-            vectors = self.time_embedding(torch.from_numpy(times).to(weight.device, weight.dtype))
+            vectors = self.time_embedding.of_schedule(torch.from_numpy(times).to(weight.device, weight.dtype))
             layers = torch.stack([block.norm.table(vectors) for block in self.blocks], dim=1)
             self._tabulated = key, (layers, self.final_norm.table(vectors))
         return self._tabulated[1]
@@ -202,7 +202,8 @@ class DiffusionTransformer(nn.Module, Generic[Run]):
         return self.leave(hidden, entered, evaluation, run)
 
     def pass_layers(self, entered: Tensor, times: Tensor, rotary: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """All layers as in training: every item has its own time, (items,), and gradients flow.
+        """All layers as in training: every item has its own time, (items,), or whatever else the time embedding takes,
+        and gradients flow.
 
         ``entered`` is (items, frames, width); the result is the last layer's output before the final norm, and the
         final norm's scale and shift, (items, 2, 1, width).

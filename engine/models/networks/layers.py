@@ -40,6 +40,10 @@ class TimeEmbedding(nn.Module):
     def forward(self, times: Tensor) -> Tensor:
         return self.time_mlp(sinusoids(1000 * times, self.sinusoid_width).to(times.dtype))
 
+    def of_schedule(self, times: Tensor) -> Tensor:
+        """Vectors of all evaluations of a schedule, at ``times`` (n,) in their order."""
+        return self(times)
+
 
 class AdaptiveNorm(nn.Module):
     """The linear layer that turns a time vector into a layer's shifts, scales and gates (AdaLN)."""

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from engine.errors import Cancelled, CheckpointError, TrainingError
-from engine.front_end.phones import PhoneVocabulary
-from engine.models.catalogue import F5, CatalogueEntry, entry
-from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from engine.models.files.weight_sets import FOLDER, trained_guidance
+from engine.errors import Cancelled, TrainingError
+from engine.models.catalogue import F5, entry
+from engine.models.f5.checkpoint import F5Checkpoint
+from engine.models.files.weight_sets import FOLDER
 from engine.paths import data_folder
 from engine.setting.knobs import Values
 from engine.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions, equivalent_guidance
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
-from engine.training import features
-from engine.training.features import Examples
+from engine.training.f5_checkpoints import guided_checkpoint, recorded_examples, spoken_examples
 from engine.training.follower import Follower, SilentFollower
 from engine.training.learner import SMALL_PARAMETERS
-from engine.training.manifest import read_manifest
 from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
-from engine.training.natural_examples import natural_examples
-from engine.training.processes import Processes, join_processes
+from engine.training.processes import join_processes
 from engine.training.requests import Trained
 from engine.training.saving import save_with_log
 from engine.training.session import Budget, Intervals, TrainingSession, check_place
@@ -32,8 +27,6 @@ from engine.training.session import Budget, Intervals, TrainingSession, check_pl
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
 INTERVALS = Intervals(validation_steps=100, validates_first=True)
-SPEECH = "speech"
-"""Folder of the prepared speech, in the work folder."""
 
 
 def guidance_free_folder(model: str) -> Path:
@@ -79,16 +72,13 @@ def fine_tune(
     if not (request.manifest or chosen.bundled):
         raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
     follower.status(f"Reading {chosen.title}")
-    checkpoint = _checkpoint(request, chosen, follower.check)
+    checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
     # As in synthesis: numbers too small to be heard are slow to compute with.
     torch.set_flush_denormal(True)
     if request.manifest:
-        examples = _recorded(Path(request.manifest), checkpoint, work, processes, follower)
+        examples = recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
     else:
-        vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
-        with processes.first_process_first():
-            follower.status("Preparing natural speech")
-            examples = natural_examples(work.parent / NATURAL_CORPUS, vocabulary, corpus, follower.progress)
+        examples = spoken_examples(work.parent / NATURAL_CORPUS, checkpoint, corpus, processes, follower)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
     budget = Budget(request.minutes, request.steps)
     session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
@@ -110,32 +100,6 @@ def _trained(options: GuidanceFreeOptions, target: Path, session: TrainingSessio
         summary += f"; one branch has learned {validation['learnt']:.0%} of it."
     figures = Values(weight=options.weight, equivalent_guidance=strength, method=options.method)
     return Trained(str(target), summary, figures, session.number, session.seconds, validation, is_first)
-
-
-def _recorded(
-    manifest: Path, checkpoint: F5Checkpoint, work: Path, processes: Processes, follower: Follower
-) -> Examples:
-    """The recordings of a manifest."""
-    follower.status(f"Reading {manifest.name}")
-    rows = read_manifest(manifest, follower.check)
-    read = features.reader(checkpoint)
-    features.check_rows(manifest, rows, read, follower.check)
-    with processes.first_process_first():
-        follower.status(f"Preparing {len(rows)} recordings")
-        return features.prepare(manifest, rows, read, work / SPEECH, follower.progress)
-
-
-def _checkpoint(request: GuidanceFreeRequest, chosen: CatalogueEntry, check: Callable[[], None]) -> F5Checkpoint:
-    place = Path(request.folder) if request.folder else chosen.folder
-    if not place.exists():
-        raise CheckpointError(
-            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
-        )
-    variant = request.variant or ("" if request.folder else chosen.variant)
-    checkpoint = read_f5_checkpoint(place, variant, check)
-    if trained_guidance(checkpoint.path) is not None:
-        raise TrainingError(f"{checkpoint.path} is already CFG-free; start from the model that it was made from.")
-    return checkpoint
 
 
 def _rate(request: GuidanceFreeRequest, checkpoint: F5Checkpoint) -> float:

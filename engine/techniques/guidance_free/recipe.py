@@ -16,8 +16,7 @@ branches, and of the trained one only that with text and speech will run.
 from __future__ import annotations
 
 import copy
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.errors import SettingError, TrainingError
 from engine.models.f5.checkpoint import F5Checkpoint
@@ -33,7 +32,8 @@ from engine.models.f5.dit import DiT
 from engine.models.f5.saving import save_official
 from engine.models.files.checkpoints import fingerprint
 from engine.training.batch_queue import BatchQueue
-from engine.training.features import Example, Examples
+from engine.training.f5_checkpoints import diffusion_transformer
+from engine.training.features import Examples
 from engine.training.flow_matching import (
     LAYER_MATRICES,
     FlowMatchingDraw,
@@ -43,12 +43,14 @@ from engine.training.flow_matching import (
     predicted_velocity,
     span_error,
     synthesis_problem,
+    without_conditions,
 )
-from engine.training.learner import GRADIENT_NORM, Learner
+from engine.training.joined_learner import JoinedLearner
 from engine.training.learning_recipe import LearningRecipe
 from engine.training.optimisers import Rates
 from engine.training.processes import Processes
 from engine.training.schedule import Rated
+from engine.training.speech_batches import collate, may_join, validation_batches
 
 MODEL_GUIDANCE, DISTILLATION = METHODS = ("model-guidance", "distillation")
 VALIDATION_TIMES = (0.05, 0.2, 0.4, 0.6, 0.8)
@@ -116,13 +118,20 @@ class GuidanceFree(LearningRecipe[GuidanceFreeOptions, DiT]):
         self.name = f"cfg-free {options.method} w={options.weight:.6g}"
         self.checkpoint, self.examples, self.processes = checkpoint, examples, processes
         torch.manual_seed(options.seed)
-        self._teacher = _diffusion_transformer(checkpoint).to(processes.device)
-        learner = _JoinedLearner(copy.deepcopy(self._teacher).train().requires_grad_(True), options, processes)
+        self._teacher = diffusion_transformer(checkpoint).to(processes.device)
+        learner = JoinedLearner(
+            copy.deepcopy(self._teacher).train().requires_grad_(True),
+            predicted_velocity,
+            LAYER_MATRICES,
+            Rates(options.matrix_rate, options.learning_rate),
+            options.average_decay,
+            processes,
+        )
         super().__init__(learner, processes.device, options)
-        self._field = learner.field
+        self._field = learner.call
         # Every process draws for itself.
         seed = options.seed + 1_000_003 * processes.number
-        joined_share = options.joined_share if _may_join(examples.training) else 0.0
+        joined_share = options.joined_share if may_join(examples.training) else 0.0
         self._queue = BatchQueue(examples.training, options.frames, joined_share, seed)
         self._generator = torch.Generator().manual_seed(seed)
         self._objective = options.objective
@@ -294,75 +303,3 @@ class _Result:
     error: float
     goal: float
     progress: float
-
-
-class _JoinedLearner(Learner[DiT]):
-    """Learns with all processes of the run, which exchange their gradients."""
-
-    def __init__(self, model: DiT, options: GuidanceFreeOptions, processes: Processes) -> None:
-        rates = Rates(options.matrix_rate, options.learning_rate)
-        super().__init__(model, LAYER_MATRICES, rates, options.average_decay, 0.0, options.half_precision)
-        self._accelerator, parts = processes.accelerator, self.optimisers.parts
-        self.field, *prepared = self._accelerator.prepare(_Field(model), *parts.values())
-        """The model as one call; see :class:`_Field`."""
-        parts.update(zip(parts, prepared, strict=True))
-
-    def _backward(self, loss: Tensor) -> None:
-        self._accelerator.backward(loss)
-
-    def _shortened(self) -> Tensor:
-        return self._accelerator.clip_grad_norm_(self.model.parameters(), GRADIENT_NORM)
-
-
-class _Field(nn.Module):
-    """The model in training as one call, which is what several processes exchange their gradients around."""
-
-    def __init__(self, model: DiT) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids: Tensor, problem: FlowMatchingDraw) -> Tensor:
-        return predicted_velocity(self.model, ids, problem)
-
-
-def without_conditions(problem: FlowMatchingDraw) -> FlowMatchingDraw:
-    """The same noised speech at the same times, without text and surrounding speech."""
-    return replace(problem, condition=torch.zeros_like(problem.condition), drops_text=True, drops_audio=True)
-
-
-def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
-    """A batch whose items are one recording, or two of one voice joined."""
-    lengths = [sum(one.frames for one in item) for item in items]
-    counts = [sum(len(one.ids) for one in item) for item in items]
-    mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
-    ids = torch.full((len(items), max(counts)), -1)
-    for row, item in enumerate(items):
-        mel[row, : lengths[row]] = torch.from_numpy(np.concatenate([one.mel for one in item]).astype(np.float32))
-        ids[row, : counts[row]] = torch.from_numpy(np.concatenate([one.ids for one in item]))
-    joins = [item[0].frames if len(item) > 1 else 0 for item in items]
-    return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
-
-
-def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBatch]:
-    """About ``count`` items, the same every time: a recording after another one of its voice if that can be."""
-    draw = random.Random(3)
-    joins = _may_join(examples)
-    items = []
-    for one in examples[:: max(1, len(examples) // count)]:
-        others = [other for other in examples if joins and other.voice == one.voice and other is not one]
-        items.append([draw.choice(others), one] if others else [one])
-    items.sort(key=lambda item: sum(one.frames for one in item))
-    return [collate(items[start : start + 8]) for start in range(0, len(items), 8)]
-
-
-def _may_join(examples: Sequence[Example]) -> bool:
-    """Only what has one token a frame can be joined, and only where voices are distinguished."""
-    return all(one.voice and len(one.ids) == one.frames for one in examples)
-
-
-def _diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
-    """The model to be trained, with the weights of ``checkpoint``. Raises :class:`TrainingError` for another kind."""
-    backbone = checkpoint.build() if checkpoint.config.backbone == "DiT" else None
-    if not isinstance(backbone, DiT):
-        raise TrainingError(f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here.")
-    return backbone

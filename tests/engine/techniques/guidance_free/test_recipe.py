@@ -22,14 +22,18 @@ from engine.techniques.guidance_free.recipe import (
     VALIDATION_TIMES,
     GuidanceFree,
     GuidanceFreeOptions,
-    collate,
     equivalent_guidance,
-    validation_batches,
-    without_conditions,
 )
 from engine.training.features import Example, Examples
-from engine.training.flow_matching import FlowMatchingOptions, draw_problem, predicted_velocity, span_error
+from engine.training.flow_matching import (
+    FlowMatchingOptions,
+    draw_problem,
+    predicted_velocity,
+    span_error,
+    without_conditions,
+)
 from engine.training.processes import join_processes
+from engine.training.speech_batches import collate, validation_batches
 from tests.engine.training.learning import SHARE
 from tests.engine.training.toy_corpus import toy_corpus
 from tests.engine.training.toy_model import toy_model

@@ -1,0 +1,1 @@
+"""Average velocity on the command line: training weights."""

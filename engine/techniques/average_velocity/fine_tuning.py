@@ -1,0 +1,143 @@
+"""Fine-tuning a model of the catalogue, from its checkpoint to a file that the engine finds again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from engine.errors import Cancelled, TrainingError
+from engine.models.base import FLOW
+from engine.models.catalogue import F5, CatalogueEntry, entry
+from engine.models.files.checkpoints import fingerprint
+from engine.models.files.interval_weights import user_folder
+from engine.setting.knobs import Values, checked
+from engine.techniques.average_velocity.f5 import F5Subject
+from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
+from engine.techniques.average_velocity.requests import AverageVelocityRequest
+from engine.techniques.average_velocity.subjects import Subject
+from engine.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, recorded_examples, spoken_examples
+from engine.training.follower import Follower, SilentFollower
+from engine.training.learner import SMALL_PARAMETERS
+from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
+from engine.training.optimisers import Rates
+from engine.training.processes import Processes, join_processes
+from engine.training.requests import Trained
+from engine.training.saving import save_with_log
+from engine.training.session import Budget, Intervals, TrainingSession, check_place
+
+SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
+"""Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
+INTERVALS = Intervals(log_steps=10, validation_steps=200, validates_first=True)
+GUIDANCE = ("guidance", "intelligibility", "similarity")
+"""Options that are guidance, of all models."""
+
+
+def fine_tune(
+    request: AverageVelocityRequest,
+    follower: Follower,
+    intervals: Intervals = INTERVALS,
+    corpus: CorpusOptions = CorpusOptions(),
+) -> Trained:
+    """Train, and export the result. If there is no manifest, a bundled model learns from the kind of speech that it
+    learnt from before: from ``corpus``.
+
+    Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
+    """
+    chosen, work = entry(request.model), Path(request.work)
+    require_trainable(chosen)
+    options = options_of(request, chosen)
+    check_place(work, request.resume)
+    processes = join_processes(request.device, request.half_precision)
+    if not processes.is_first:
+        follower = SilentFollower()
+    if not (request.manifest or chosen.bundled):
+        raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
+    follower.status(f"Reading {chosen.title}")
+    # As in synthesis: numbers too small to be heard are slow to compute with.
+    torch.set_flush_denormal(True)
+    subject, base = _subject(request, chosen, corpus, processes, follower)
+    rates = rates_of(request, subject)
+    options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
+    recipe = AverageVelocity(subject, base, processes, options)
+    budget = Budget(request.minutes, request.steps)
+    session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
+    session.begin(request.resume)
+    follower.status("Training")
+    if not session.run():
+        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
+    target = (Path(request.export) if request.export else user_folder(request.model)) / recipe.file_name
+    if processes.is_first:
+        target = save_with_log(recipe.save, target, work)
+    return _trained(options, target, session, processes.is_first)
+
+
+def require_trainable(chosen: CatalogueEntry) -> None:
+    """Raise :class:`TrainingError` unless weights of ``chosen`` can be trained here."""
+    if chosen.family == FLOW and (chosen.kind == F5 or chosen.loader == "megatts3"):
+        return
+    raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS and MegaTTS 3.")
+
+
+def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> AverageVelocityOptions:
+    """Training options of ``request`` for a model. Raises :class:`SettingError`."""
+    known = checked(chosen.options, chosen.default_options, chosen.title)
+    guidance = {name: known[name] for name in GUIDANCE if name in known}
+    unknown = [name for name in request.guidance if name not in guidance]
+    if unknown:
+        raise TrainingError(
+            f"{chosen.title} is not guided by {unknown[0]}; its guidance is {' and '.join(sorted(guidance))}."
+        )
+    values = checked(chosen.options, {**known, **guidance, **request.guidance}, chosen.title)
+    return AverageVelocityOptions(
+        Values({name: float(values[name]) for name in guidance}),
+        request.method,
+        sway=float(known["sway"]),
+        teacher_steps=request.teacher_steps,
+        seed=request.seed,
+        half_precision=request.half_precision,
+        rate_scale=request.rate_scale,
+    )
+
+
+def _subject(
+    request: AverageVelocityRequest,
+    chosen: CatalogueEntry,
+    corpus: CorpusOptions,
+    processes: Processes,
+    follower: Follower,
+) -> tuple[Subject, str]:
+    """The model with its speech, and the fingerprint of its checkpoint."""
+    work = Path(request.work)
+    seed = request.seed + 1_000_003 * processes.number  # Every process draws for itself.
+    spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
+    if chosen.kind != F5:
+        from engine.techniques.average_velocity.megatts3_speech import megatts3_subject
+
+        return megatts3_subject(request, chosen, spoken, corpus, processes, follower, seed)
+    checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
+    if request.manifest:
+        examples = recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
+    else:
+        examples = spoken_examples(spoken, checkpoint, corpus, processes, follower)
+    model = diffusion_transformer(checkpoint)
+    return F5Subject(model, examples, request.frames, seed), fingerprint(checkpoint.path, follower.check)
+
+
+def rates_of(request: AverageVelocityRequest, subject: Subject) -> Rates:
+    """The learning rates that were asked for, or the usual ones of a model of this size."""
+    parameters = sum(one.numel() for one in subject.model.parameters())
+    usual = SMALL_RATES if parameters < SMALL_PARAMETERS else USUAL_RATES
+    if request.learning_rate is None and request.matrix_rate is None:
+        return usual
+    return Rates(request.matrix_rate, usual.others if request.learning_rate is None else request.learning_rate)
+
+
+def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:
+    validation = session.validation
+    summary = "One to four evaluations"
+    if is_first:  # The others have validated nothing.
+        summary += f" end at {validation['left']:.0%} of the squared distance of as many without training"
+    figures = Values({**options.guidance, "method": options.method})
+    return Trained(str(target), summary + ".", figures, session.number, session.seconds, validation, is_first)

@@ -1,0 +1,86 @@
+"""MegaTTS 3 as a subject of the training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from engine.models.megatts3.dit import MegaDiT
+from engine.sampling.guidance import branch_weights
+from engine.setting.knobs import Values
+from engine.techniques.average_velocity.subjects import Subject
+from engine.techniques.average_velocity.targets import Field
+from engine.training.batch_queue import BatchQueue, held_out_pairs
+from engine.training.latent_flow import (
+    LatentFlowOptions,
+    LatentProblem,
+    draw_latent_problem,
+    latent_synthesis_problem,
+)
+from engine.training.recipes.mega_recipe import LAYER_MATRICES, LatentClip, collate_latents
+
+JOINED = 0.9
+OBJECTIVE = LatentFlowOptions(unprompted=0.0, drop_prompt=0.0, drop_both=0.0)
+
+
+class MegaSubject(Subject[MegaDiT, LatentProblem]):
+    """A MegaTTS 3 with clips as it sees them."""
+
+    layers = LAYER_MATRICES
+
+    def __init__(
+        self, model: MegaDiT, clips: Sequence[LatentClip], held_out: Sequence[LatentClip], frames: int, seed: int
+    ) -> None:
+        self._clips, self._held_out = clips, held_out
+        super().__init__(model, BatchQueue(clips, frames, JOINED, seed), seed)
+        self.speech = f"{len(clips)} clips"
+
+    def drawn(self, items: list[list[int]], device: torch.device) -> LatentProblem:
+        batch = collate_latents([[self._clips[one] for one in item] for item in items])
+        return draw_latent_problem(batch, OBJECTIVE, self.generator).to(device)
+
+    def held_out(self, count: int, device: torch.device) -> Sequence[LatentProblem]:
+        generator = torch.Generator().manual_seed(7)
+        batches = [collate_latents(items) for items in held_out_pairs(self._held_out, count, 8)]
+        return [latent_synthesis_problem(batch, 0.0, generator).to(device) for batch in batches]
+
+    def field(self, model: MegaDiT, problem: LatentProblem) -> Field:
+        with _ATTENTION():
+            known = model.conditions(
+                problem.condition,
+                problem.prompt,
+                problem.phones,
+                problem.tones,
+                problem.phones_of_frames,
+                problem.mask,
+            )
+
+        def velocity(state: Tensor, times: Tensor) -> Tensor:
+            with _ATTENTION():
+                return model.follow(state, problem.prompt, known, times, problem.mask)
+
+        return velocity
+
+    def guided(self, model: MegaDiT, problem: LatentProblem, guidance: Values) -> Field:
+        weights = branch_weights(float(guidance["intelligibility"]), float(guidance["similarity"]))
+        without_prompt = replace(problem, condition=torch.zeros_like(problem.condition))
+        phones, tones = model.unknown(problem.phones, problem.tones)
+        branches = (problem, without_prompt, replace(without_prompt, phones=phones, tones=tones))
+        parts = [(weight, self.field(model, one)) for weight, one in zip(weights, branches, strict=True) if weight]
+
+        def velocity(state: Tensor, times: Tensor) -> Tensor:
+            return torch.stack([weight * part(state, times).float() for weight, part in parts]).sum(0)
+
+        return velocity
+
+    def official(self, weights: Mapping[str, Tensor], steps: int) -> dict[str, Tensor]:
+        return dict(weights)
+
+
+_ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
+"""As in the training of the bundled model: items are short, and the fused kernel's backward pass costs more there."""

@@ -1,0 +1,73 @@
+"""Checkpoints of F5-TTS that are fine-tuned, and the speech that they learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.errors import CheckpointError, TrainingError
+from engine.front_end.phones import PhoneVocabulary
+from engine.models.catalogue import CatalogueEntry
+from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
+from engine.models.f5.dit import DiT
+from engine.models.files.weight_sets import trained_guidance
+from engine.training import features
+from engine.training.features import Examples
+from engine.training.follower import Follower
+from engine.training.manifest import read_manifest
+from engine.training.natural_corpus import CorpusOptions
+from engine.training.natural_examples import natural_examples
+from engine.training.processes import Processes
+
+SPEECH = "speech"
+"""Folder of the prepared speech, in the work folder."""
+
+
+def place_of(chosen: CatalogueEntry, folder: str) -> Path:
+    """Where the model is: ``folder``, or the usual place. Raises :class:`CheckpointError` if nothing is there."""
+    place = Path(folder) if folder else chosen.folder
+    if not place.exists():
+        raise CheckpointError(
+            f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
+        )
+    return place
+
+
+def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
+    """The checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` if it is CFG-free."""
+    place = place_of(chosen, folder)
+    checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
+    if trained_guidance(checkpoint.path) is not None:
+        raise TrainingError(f"{checkpoint.path} is already CFG-free; start from the model that it was made from.")
+    return checkpoint
+
+
+def diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
+    """The model to be trained, with the weights of ``checkpoint``. Raises :class:`TrainingError` for another kind."""
+    backbone = checkpoint.build() if checkpoint.config.backbone == "DiT" else None
+    if not isinstance(backbone, DiT):
+        raise TrainingError(f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here.")
+    return backbone
+
+
+def recorded_examples(
+    manifest: Path, checkpoint: F5Checkpoint, work: Path, processes: Processes, follower: Follower
+) -> Examples:
+    """The recordings of a manifest."""
+    follower.status(f"Reading {manifest.name}")
+    rows = read_manifest(manifest, follower.check)
+    read = features.reader(checkpoint)
+    features.check_rows(manifest, rows, read, follower.check)
+    with processes.first_process_first():
+        follower.status(f"Preparing {len(rows)} recordings")
+        return features.prepare(manifest, rows, read, work / SPEECH, follower.progress)
+
+
+def spoken_examples(
+    folder: Path, checkpoint: F5Checkpoint, options: CorpusOptions, processes: Processes, follower: Follower
+) -> Examples:
+    """Natural speech for a bundled model, from the corpus in ``folder`` or made there."""
+    vocabulary = PhoneVocabulary.load(checkpoint.path.parent / "vocab.txt")
+    with processes.first_process_first():
+        follower.status("Preparing natural speech")
+        return natural_examples(folder, vocabulary, options, follower.progress)
