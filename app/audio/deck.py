@@ -8,9 +8,11 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.audio.analysis import Analyser, Analysis
 from app.audio.envelope import Envelope
+from app.audio.looping import Looping
 from app.audio.player import Player
 from app.audio.sound import Sound
 from app.audio.switching import Switching, comparison
+from app.audio.waits import Waits
 from app.widgets.side_buttons import SIDES
 from engine.setting.take import Take
 
@@ -40,15 +42,13 @@ class Deck(QObject):
         self.seen: tuple[float, float] | None = None
         """The part of A and B that is in view, in seconds: what a loop repeats first."""
         self._envelope: Envelope | None = None
-        self._waited_before = (0, 0.0)
-        """How often and how long streams before the last one waited."""
+        self._waits = Waits(player)
         self._aligned = True
         self._matching = True
         self._heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
         self._load_pending = False
-        self._loop: tuple[float, float] | None = None
-        self._region: tuple[float, float] | None = None
+        self._looping = Looping(player)
         self._play_wanted = False
         self._lent = False
         self._late: Analysis | None = None
@@ -99,9 +99,7 @@ class Deck(QObject):
             return
         self.analysis = analysis
         if self.sound is None:
-            if self._loop is not None and self._loop[1] > self.duration:
-                self._put_loop(None)
-            self._region = None if self._loop is None else self._region
+            self._looping.fit(self.duration)
         if self.sound is None or self._later_take:
             self._load_pending = True
             self.load_when_silent()
@@ -132,8 +130,7 @@ class Deck(QObject):
             choice=self._index(self._heard) or 0,
             keep_place=kept,
         )
-        if self._loop is not None:
-            self.player.set_loop(*self._loop)
+        self._looping.put_again()
         self.changed.emit()
 
     def load_if_pending(self) -> None:
@@ -216,8 +213,8 @@ class Deck(QObject):
         self.changed.emit()
 
     def expect_stream(self) -> None:
-        """A take will stream: the waits of earlier ones are no longer of interest."""
-        self._waited_before = self.player.starvations, self.player.starved_seconds
+        """A take will stream; nothing was heard of it yet."""
+        self._waits.begin()
 
     def append(self, samples: np.ndarray) -> None:
         """More of the stream."""
@@ -232,8 +229,7 @@ class Deck(QObject):
     @property
     def waits(self) -> tuple[int, float]:
         """How often the last stream waited for more audio, and for how many seconds in all."""
-        times, seconds = self._waited_before
-        return self.player.starvations - times, self.player.starved_seconds - seconds
+        return self._waits.counted
 
     def hear_sound(self, sound: Sound) -> None:
         """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""
@@ -248,8 +244,7 @@ class Deck(QObject):
 
     def _leave_takes(self) -> None:
         """Something else than A and B comes into the player."""
-        self._put_loop(None)
-        self._region = None
+        self._looping.forget()
         self._play_wanted = False
         self._loaded = ()
         self.sound = None
@@ -327,7 +322,7 @@ class Deck(QObject):
     @Slot()
     def go_to_start(self) -> None:
         """Go to the start, or to the loop's; continues playing."""
-        self.seek(self._loop[0] if self._loop else 0.0)
+        self.seek(self.loop[0] if self.loop else 0.0)
 
     @Slot(float)
     def seek(self, seconds: float) -> None:
@@ -371,40 +366,30 @@ class Deck(QObject):
     @property
     def loop(self) -> tuple[float, float] | None:
         """Start and end of the loop, in seconds."""
-        return self._loop
+        return self._looping.part
 
     def set_loop(self, loop: tuple[float, float] | None) -> None:
         """Repeat what lies between these seconds, or nothing."""
-        self._put_loop(loop)
+        self._looping.put(loop)
         self.changed.emit()
-
-    def _put_loop(self, loop: tuple[float, float] | None) -> None:
-        if loop is not None and loop[1] <= loop[0]:
-            loop = None
-        self._loop = loop
-        self._region = loop or self._region
-        if loop is None:
-            self.player.clear_loop()
-        else:
-            self.player.set_loop(*loop)
 
     @Slot()
     def toggle_loop(self) -> None:
         """Repeat the region drawn last, or what is in view; or stop repeating."""
         if self._lent:
             return
-        if self._loop is not None:
+        if self.loop is not None:
             self.set_loop(None)
         else:
             whole = (0.0, self.length)
-            start, end = self._region or (self.seen if self.complete else None) or whole
+            start, end = self._looping.last or (self.seen if self.complete else None) or whole
             self.set_loop((max(0.0, start), min(end, self.length)))
 
     def set_loop_end(self, which: int) -> None:
         """Put the loop's start (0) or end (1) where the player is."""
         if self._lent:
             return
-        ends = list(self._loop or (0.0, self.length))
+        ends = [*(self.loop or (0.0, self.length))]
         ends[which] = self.player.position
         if ends[0] < ends[1]:
             self.set_loop((ends[0], ends[1]))

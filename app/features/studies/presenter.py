@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QWidget
 from app.features.presenter import Presenter, Services, built
 from app.features.studies.making import StudyMaking
 from app.features.studies.opened import OpenedStudies
+from app.features.studies.reporting import StudyReporting
 from app.features.takes.presenter import TakesPresenter
 from app.numbers import counted
 from app.shell import file_dialogs
@@ -43,7 +44,6 @@ class StudiesPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
-        self._trials = services.folder / trials.FOLDER
         self._studies = services.folder / "studies"
         self._background = Background("studies", self)
         takes = services.features.find(TakesPresenter)
@@ -67,6 +67,8 @@ class StudiesPresenter(Presenter):
             self,
         )
         self._making.made.connect(self._made)
+        self._reporting = StudyReporting(services.folder / trials.FOLDER, self._notices, self._background, self)
+        self._reporting.ended.connect(lambda: built(self.studies).say(""))
         self.studies: StudiesPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"studies": self._build_studies}
         actions = self._actions
@@ -301,35 +303,10 @@ class StudiesPresenter(Presenter):
 
     def report(self) -> None:
         """Write the report of the study that is shown, and open it."""
-        from engine.listening.listened import listened
-        from engine.studies.report import write_report
-        from engine.studies.results import read
-
-        seen = self.summary
-        if seen is None:
+        if self.summary is None:
             raise StudyError("Open or create a study first.")
-        place = seen.folder / "report"
-
-        def make() -> Path:
-            try:
-                place.mkdir(exist_ok=True)
-            except OSError as error:
-                raise StudyError(f"{place} could not be created: {files.reason(error)}.") from error
-            return write_report(read(seen.folder), place, listened(self._trials))[0]
-
         built(self.studies).say("Writing the report…")
-        self._background.run(make, self._reported)
-
-    def _reported(self, page: Path | BaseException) -> None:
-        built(self.studies).say("")
-        if isinstance(page, PlainError):
-            self._notices.warn(str(page))
-        elif isinstance(page, BaseException):
-            raise page
-        else:
-            self._notices.note(f"Wrote {page}")
-            self._notices.say(f"Wrote {page}; the CSV and LaTeX tables are in the same folder.", "info")
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(page)))
+        self._reporting.write(self.summary.folder)
 
     # --- Damage ------------------------------------------------------------------------------------------------------
     def _tell_damage(self, seen: StudySummary) -> None:

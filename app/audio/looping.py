@@ -1,0 +1,44 @@
+"""The part of what is in the player that is repeated."""
+
+from __future__ import annotations
+
+from app.audio.player import Player
+
+Part = tuple[float, float]
+"""Start and end, in seconds."""
+
+
+class Looping:
+    """Has ``player`` repeat a part, and knows which one was repeated last."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self.part: Part | None = None
+        """What is repeated."""
+        self.last: Part | None = None
+        """What was repeated last, if that is still in the player."""
+
+    def put(self, part: Part | None) -> None:
+        """Repeat ``part``, or nothing if it is empty."""
+        self.part = part if part is not None and part[0] < part[1] else None
+        self.last = self.part or self.last
+        if self.part is None:
+            self._player.clear_loop()
+        else:
+            self._player.set_loop(*self.part)
+
+    def forget(self) -> None:
+        """Something else comes into the player."""
+        self.put(None)
+        self.last = None
+
+    def fit(self, duration: float) -> None:
+        """What is in the player lasts ``duration`` seconds now."""
+        if self.part is not None and self.part[1] > duration:
+            self.put(None)
+        self.last = None if self.part is None else self.last
+
+    def put_again(self) -> None:
+        """Tell the player again, which forgets what it repeats when it is loaded."""
+        if self.part is not None:
+            self._player.set_loop(*self.part)
