@@ -5,15 +5,18 @@ Branches are nested: each knows less than the one before it. An effect is the di
 later one, and the velocity is the first branch's plus every effect times its strength: with two branches,
 v_c + s (v_c − v_u).
 
-An effect has *saturated* when computing it again would change little. Then either its last difference is used on, which
-is what DiTReducio calls branch skipping and FasterCache (arXiv 2410.19355) reuse of guidance, but decided while
-running; or the effect ends, as in Adaptive Guidance (Castillo et al., arXiv 2312.12487), whose test is the cosine of
-both velocities. A saturated effect lets a branch go that no other effect needs.
+An effect has *saturated* when computing it again would change little. Its change is foreseen: as fast as between the
+last two evaluations that computed it, over the time since. As long as that is little, its last difference is used on,
+which is what DiTReducio calls branch skipping and FasterCache (arXiv 2410.19355) reuse of guidance, but decided while
+running. Time counts, not evaluations: on grids that are dense near the noise, neighbours hardly differ while the effect
+still changes. Or the effect ends for good, as in Adaptive Guidance (Castillo et al., arXiv 2312.12487), whose test is
+the cosine of both velocities. A saturated effect lets a branch go that no other effect needs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -25,6 +28,16 @@ Key = tuple[int, int]
 """The branches of an effect."""
 
 
+@dataclass(frozen=True)
+class _Known:
+    """An effect as it was last computed."""
+
+    difference: Tensor
+    evaluation: int
+    rate: float | None
+    """Its relative change per unit of time; ``None``: it was computed once only."""
+
+
 class BranchGuidance:
     """The guidance of one passage. For every evaluation, in order: :meth:`needed`, then :meth:`velocity`."""
 
@@ -33,10 +46,9 @@ class BranchGuidance:
     ) -> None:
         """``times`` are those of all evaluations; ``strengths`` those of each branch over the next."""
         self._times, self._strengths, self._saturation = times, strengths, saturation
-        self._last: dict[Key, Tensor] = {}
-        """The last difference of every effect."""
-        self._saturated: dict[Key, int] = {}
-        """The evaluation that found an effect saturated."""
+        self._known: dict[Key, _Known] = {}
+        """What was last computed of every effect."""
+        self._ended: set[Key] = set()
 
     def needed(self, evaluation: int) -> tuple[int, ...]:
         """The branches that must run, in order."""
@@ -71,7 +83,7 @@ class BranchGuidance:
             if skip:
                 if not self._reuses:
                     continue
-                difference = self._last[key]
+                difference = self._known[key].difference
                 if one.first in branches:
                     branches.setdefault(one.last, branches[one.first] - difference)
             else:
@@ -88,24 +100,31 @@ class BranchGuidance:
         return effects(self._strengths, float(self._times[evaluation]))
 
     def _skipped(self, effect: Effect, evaluation: int) -> bool:
-        """Whether an effect has saturated and is not to be computed again now."""
-        since = self._saturated.get((effect.first, effect.last))
-        if since is None or self._saturation is None:
+        """Whether an effect has saturated and is not to be computed now."""
+        key = effect.first, effect.last
+        if not self._reuses:
+            return key in self._ended
+        known = self._known.get(key)
+        if known is None or known.rate is None or self._saturation is None:
             return False
-        return not self._saturation.again or evaluation - since < self._saturation.again
+        if self._saturation.again and evaluation - known.evaluation >= self._saturation.again:
+            return False
+        elapsed = float(self._times[evaluation] - self._times[known.evaluation])
+        return known.rate * elapsed < self._saturation.threshold
 
     def _observe(self, key: Key, difference: Tensor, branches: dict[int, Tensor], evaluation: int) -> None:
-        """Decide whether an effect that was computed has saturated."""
+        """Take note of an effect that was computed."""
         if self._saturation is None:
             return
         if self._saturation.reuse:
-            before = self._last.get(key)
-            little = before is not None and relative_change(before, difference) < self._saturation.threshold
-            self._last[key] = difference
+            before, rate = self._known.get(key), None
+            if before is not None:
+                elapsed = float(self._times[evaluation] - self._times[before.evaluation])
+                rate = before.rate
+                if elapsed > 0:
+                    rate = relative_change(before.difference, difference) / elapsed
+            self._known[key] = _Known(difference, evaluation, rate)
         else:
             first, last = (branches[branch].flatten().float() for branch in key)
-            little = 1 - F.cosine_similarity(first, last, dim=0).item() < self._saturation.threshold
-        if little:
-            self._saturated[key] = evaluation
-        else:
-            self._saturated.pop(key, None)
+            if 1 - F.cosine_similarity(first, last, dim=0).item() < self._saturation.threshold:
+                self._ended.add(key)

@@ -88,12 +88,12 @@ class Saturation:
     :class:`engine.sampling.branch_guidance.BranchGuidance`."""
 
     threshold: float
-    """With ``reuse``, the relative change from one evaluation to the next below which it has; else one minus the cosine
-    of its two branches' velocities."""
+    """With ``reuse``, the relative change since it was last computed, as foreseen, below which it has; else one minus
+    the cosine of its two branches' velocities."""
     reuse: bool
     """Whether its last difference is used on; else the effect ends."""
     again: int = 0
-    """After how many evaluations it is computed again; 0: never."""
+    """With ``reuse``, after how many evaluations it is computed again at the latest; 0: no limit."""
 
 
 def effects(strengths: Sequence[Strength], time: float) -> tuple[Effect, ...]:

@@ -1,9 +1,10 @@
 """Guidance whose branches are skipped once they have saturated, which is decided while sampling.
 
 DiTReducio's branch skipping is planned by a calibration. Here every synthesis watches the effects of its own guidance:
-one that changes little from one evaluation to the next is used on without being computed (reuse of guidance as in
-FasterCache, arXiv 2410.19355, but decided by its change), or, as in Adaptive Guidance (arXiv 2312.12487), guidance ends
-once the velocities of its branches point the same way. See :mod:`engine.sampling.branch_guidance`.
+one is used on without being computed as long as it has changed little, as foreseen from how fast it changed before
+(reuse of guidance as in FasterCache, arXiv 2410.19355, but decided by its change), or, as in Adaptive Guidance (arXiv
+2312.12487), guidance ends once the velocities of its branches point the same way. See
+:mod:`engine.sampling.branch_guidance`.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def describe(knobs: Values) -> str:
     """When branches are skipped, and what then takes their place."""
     if knobs["then"] == END:
         return f"guidance ends once 1 − cosine is below {knobs['threshold']:g}"
-    again = f", computed again after {knobs['again']}" if knobs["again"] else ""
-    return f"reused once it changes by less than {knobs['threshold']:.0%}{again}"
+    again = f", {knobs['again'] - 1} times at most" if knobs["again"] else ""
+    return f"reused until it has changed by {knobs['threshold']:.0%}{again}"
 
 
 TECHNIQUE = Technique(
@@ -71,9 +72,9 @@ TECHNIQUE = Technique(
         Number(
             "threshold",
             "Threshold",
-            "Change of an effect of guidance from one evaluation to the next below which it is reused, as a share of "
-            "its size; where guidance ends: one minus the cosine of both velocities.",
-            default=0.3,
+            "Foreseen change of an effect of guidance since it was last computed, as a share of its size, below which "
+            "it is reused; where guidance ends: one minus the cosine of both velocities.",
+            default=0.2,
             symbol="δ",
             minimum=0.0,
             maximum=2.0,
@@ -90,7 +91,7 @@ TECHNIQUE = Technique(
         Number(
             "again",
             "Compute again after",
-            "Number of evaluations after which a saturated effect is computed again; 0: never.",
+            "Number of evaluations after which a reused effect is computed again at the latest; 0: no limit.",
             default=4,
             minimum=0,
             maximum=128,

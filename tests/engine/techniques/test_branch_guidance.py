@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -57,7 +59,7 @@ def test_separate_strengths_against_a_loop_by_hand(model: F5Speech) -> None:
     script = model._script(TEXT, VOICE, of, resolve(model.info, of))
     times = sampling_grid(STEPS, "uniform")
     follow = euler_steps(times)
-    run = model._begin(
+    run: Any = model._begin(
         model._backbone, script.passages[0], script.prompt, times[:-1], script.options, (ALL, TEXT_ALONE, NOTHING)
     )
     found = state(model, of)
