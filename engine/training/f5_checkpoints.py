@@ -34,11 +34,14 @@ def place_of(chosen: CatalogueEntry, folder: str) -> Path:
 
 
 def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
-    """The checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` if it is CFG-free."""
+    """The checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` if it has guidance in its
+    weights."""
     place = place_of(chosen, folder)
     checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
     if trained_guidance(checkpoint.path) is not None:
-        raise TrainingError(f"{checkpoint.path} is already CFG-free; start from the model that it was made from.")
+        raise TrainingError(
+            f"{checkpoint.path} has guidance in its weights already; start from the model that it was made from."
+        )
     return checkpoint
 
 

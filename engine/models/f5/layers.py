@@ -164,7 +164,12 @@ class ConvPositionEmbedding(nn.Module):
 
 def _mish(x: Tensor) -> Tensor:
     """x · tanh(softplus(x)). Torch's own kernel takes half as long again on a CPU, but it has a gradient."""
-    return F.mish(x) if x.requires_grad else F.softplus(x).tanh_().mul_(x)
+    return F.mish(x) if _has_gradient(x) else F.softplus(x).tanh_().mul_(x)
+
+
+def _has_gradient(x: Tensor) -> bool:
+    """Whether ``x`` may need a gradient: within a Jacobian-vector product it does not say so itself."""
+    return x.requires_grad or torch.is_grad_enabled()
 
 
 def _along_frames(convolution: nn.Conv1d, x: Tensor, bias: bool = True) -> Tensor:
@@ -280,9 +285,7 @@ def _gelu(x: Tensor) -> Tensor:
     x/2 · (1 + tanh u) is x · sigmoid(2u). Torch's kernels for that, a piece at a time that stays in the processor's
     cache, take less than half as long as its own GELU.
     """
-    # Within a Jacobian-vector product, a tensor does not say that it needs a gradient.
-    is_kept = x.requires_grad or torch.is_grad_enabled()
-    plain = x.device.type == "cpu" and x.dtype == torch.float32 and not is_kept
+    plain = x.device.type == "cpu" and x.dtype == torch.float32 and not _has_gradient(x)
     if not plain or torch.compiler.is_compiling():
         return F.gelu(x, approximate="tanh")
     slope = x.new_tensor(GELU_SLOPE)

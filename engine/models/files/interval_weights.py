@@ -70,7 +70,7 @@ def described(found: Mapping[str, str], path: str, digest: str) -> IntervalWeigh
         return None
     if evaluations < 1 or not all(map(math.isfinite, (sway, *guidance.values()))):
         return None
-    return IntervalWeights(path, digest, evaluations, sway, Values(**guidance), found.get("method", ""))
+    return IntervalWeights(path, digest, evaluations, sway, Values(guidance), found.get("method", ""))
 
 
 def find_interval_weights(
@@ -93,7 +93,7 @@ def interval_backbone(own: DiffusionTransformer, weights: IntervalWeights) -> Di
     :class:`CheckpointError`."""
 
     def make() -> DiffusionTransformer:
-        made = type(own)(own.config)  # type: ignore[call-arg, attr-defined]
+        made = type(own)(own.config)  # type: ignore[call-arg]
         add_interval(made)
         return made
 

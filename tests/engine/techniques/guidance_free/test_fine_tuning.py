@@ -240,7 +240,7 @@ def test_what_cannot_be_trained_is_said(job: GuidanceFreeRequest, tmp_path: Path
     with pytest.raises(CheckpointError, match="F5-TTS v1 Base is not in"):
         _run(job, model="F5TTS_v1_Base", folder="")
     done = toy_model(tmp_path / "done", {"cfg_free": "true", "weight": "0.5"})
-    with pytest.raises(TrainingError, match="already CFG-free"):
+    with pytest.raises(TrainingError, match="guidance in its weights already"):
         _run(job, folder=str(done))
     with monkeypatch.context() as patch:
         patch.setattr(fine_tuning, "entry", lambda model: replace(entry(model), kind="other"))
