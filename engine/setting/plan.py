@@ -216,6 +216,9 @@ class LanguagePlan(Plan):
     """Weights that replace the model's own."""
     layers: tuple[int, ...] | None = None
     """Which of the model's layers run, in order, where not all do."""
+    products: Part | None = None
+    """Changes how products with the weights are computed, the draft's as well: called for each network as
+    ``function(tokens, **arguments)`` with a :class:`engine.models.families.token_model.TokenModel`; returns another."""
     draft: DraftWeights | StudentWeights | None = None
     """The draft model that proposes tokens."""
     sampler: Part | None = None

@@ -26,7 +26,8 @@ from engine.models.families.language_internals import LanguageInternals
 from engine.models.families.token_model import TokenModel
 from engine.models.kernels.causal_graphs import GraphedTransformer
 from engine.models.kernels.fused_causal import FusedLayer, FusedTransformer, turn
-from engine.models.kernels.half_products import HalfProduct, Product
+from engine.models.kernels.half_products import Product
+from engine.models.kernels.packed_products import ROWS, Int4Product, Int8Product
 from engine.sampling.autoregressive import Cycle, places
 from engine.sampling.tokens import TokenSampler, draw
 
@@ -166,7 +167,7 @@ def _pass(
         ]
     queries, keys = heads * width, key_heads * width
     activation = embedded.element_size()
-    weight = _weight_width(layers[0].queries_keys_values, activation)
+    weight = _weight_width(layers[0].queries_keys_values, activation, tokens)
     precision = str(embedded.dtype).partition(".")[2]
     seen = context + (tokens + 1) / 2
     part = partial(TimedComponent, calls=config.layers, precision=precision)
@@ -186,7 +187,7 @@ def _pass(
     if choosing is not None:
         scores = model.logits(rows).float()
         ids = torch.zeros(tokens, dtype=torch.long, device=model.device)
-        head = counts.linear(tokens, config.hidden, model.rows, activation, 2 if model.head_is_half else activation)
+        head = counts.linear(tokens, config.hidden, model.rows, activation, model.head_weight_bytes)
         # Penalties and filters sort; counted is the softmax alone.
         parts = [
             TimedComponent(EMBEDDING, counts.looked_up(tokens, config.hidden, 1, activation), precision=precision),
@@ -233,6 +234,8 @@ def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> 
     return torch.randn(shape, generator=generator).to(like)
 
 
-def _weight_width(product: Product, activation: int) -> int:
-    """Bytes of one weight of ``product``."""
-    return 2 if isinstance(product, HalfProduct) else activation
+def _weight_width(product: Product, activation: int, rows: int) -> float:
+    """Bytes of one weight of ``product`` with so many rows."""
+    if isinstance(product, Int8Product | Int4Product) and rows > ROWS:
+        product = product.many
+    return getattr(product, "weight_bytes", float(activation))

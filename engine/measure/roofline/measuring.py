@@ -115,7 +115,7 @@ def _taken_apart(target: RooflineTarget, check: Callable[[], None]) -> _Parts:
         stages = flow_stages(works, model.info.title)
         return _Parts(stages, works.sampler.noise.device, works.audio_seconds, notes, works.plan.launching)
     if isinstance(model, LanguageSpeech):
-        decoding = model.internals(utterance.text, utterance.voice, target.setting, check)
+        decoding = model.internals(utterance.text, utterance.voice, target.setting, check, target.artefacts)
         stages, seconds = language_stages(decoding, model.token_rate)
         notes = (*decoding.plan.notes, *_first_of(decoding.passages))
         return _Parts(stages, decoding.request.embedded.device, seconds, notes, decoding.plan.launching)

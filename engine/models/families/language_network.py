@@ -17,6 +17,8 @@ from engine.setting.plan import LanguagePlan
 
 MOST_KEPT = 3
 """Maximum number kept in addition to the model's own."""
+MOST_CHANGED = 2
+"""Maximum number kept of those whose products were changed: a model and its draft."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class LanguageNetworks:
         self._warm_up = warm_up
         self._others: LastUsed[LanguageNetwork] = LastUsed(MOST_KEPT)
         """By fingerprint, or by the layers that are left."""
+        self._with_products: LastUsed[LanguageNetwork] = LastUsed(MOST_CHANGED)
+        """By what they are of, and their products."""
 
     def __len__(self) -> int:
         """Number of cached ones."""
@@ -72,8 +76,21 @@ class LanguageNetworks:
 
     def of(self, plan: LanguagePlan, status: Callable[[str], None] = lambda text: None) -> Networks:
         """The networks of a plan. Raises :class:`engine.errors.CheckpointError` for files that do not fit."""
-        target = self._target(plan, status)
-        return Networks(target, None if plan.draft is None else self._draft(plan.draft, status))
+        target = self._changed(self._target(plan, status), plan, status)
+        draft = None if plan.draft is None else self._changed(self._draft(plan.draft, status), plan, status)
+        return Networks(target, draft)
+
+    def _changed(self, network: LanguageNetwork, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
+        """``network`` with other products, if that is planned."""
+        products = plan.products
+        if products is None:
+            return network
+
+        def change() -> LanguageNetwork:
+            status("Packing weights …")
+            return LanguageNetwork(products.make(network.tokens), network.tables)
+
+        return self._warm(self._with_products, (network.tokens, products), change)
 
     def _target(self, plan: LanguagePlan, status: Callable[[str], None]) -> LanguageNetwork:
         if plan.weights is not None:
@@ -102,12 +119,17 @@ class LanguageNetworks:
         return self._kept(draft.fingerprint, read)
 
     def _kept(self, key: Hashable, make: Callable[[], LanguageNetwork]) -> LanguageNetwork:
+        return self._warm(self._others, key, make)
+
+    def _warm(
+        self, where: LastUsed[LanguageNetwork], key: Hashable, make: Callable[[], LanguageNetwork]
+    ) -> LanguageNetwork:
         def warm() -> LanguageNetwork:
             made = make()
             self._warm_up(made)
             return made
 
-        return self._others.of(key, warm)
+        return where.of(key, warm)
 
 
 def drafting(own: LanguageNetwork, draft: DraftWeights, tensors: DraftTensors) -> LanguageNetwork:

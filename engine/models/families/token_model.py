@@ -6,7 +6,7 @@ tables, so that no pass computes scores of text, and knows which official ids th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -76,6 +76,11 @@ class TokenModel(nn.Module):
         return self.head.device
 
     @property
+    def head_weight_bytes(self) -> float:
+        """Bytes of each weight that scores are computed from."""
+        return getattr(self._scores, "weight_bytes", float(self.head.element_size()))
+
+    @property
     def head_is_half(self) -> bool:
         """Whether scores are computed from weights that are held in float16."""
         return isinstance(self._scores, HalfProduct)
@@ -99,6 +104,12 @@ class TokenModel(nn.Module):
         """The same, tables shared, around another ``transformer`` that computes the same."""
         made = TokenModel(transformer, *self._tables(), codes=self.codes).requires_grad_(False)
         made._scores = self._scores
+        return made
+
+    def with_products(self, change: Callable[[Product, int], Product]) -> TokenModel:
+        """The same, optimised, with other products: see :meth:`FusedTransformer.with_products`. Tables are shared."""
+        made = self.with_transformer(self.fused_transformer.with_products(change))
+        made._scores = None if self._scores is None else change(self._scores, self.head.shape[1])
         return made
 
     def reach(self, positions: int) -> None:

@@ -9,7 +9,7 @@ rounding.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -207,6 +207,22 @@ class FusedTransformer(nn.Module):
         fused = {index: FusedLayer.of(layer) for index, layer in layers.items()}
         kept = [fused.get(index, layer) for index, layer in enumerate(self._layers)]
         return FusedTransformer(self.config, kept, self._norm)
+
+    def with_products(self, change: Callable[[Product, int], Product]) -> FusedTransformer:
+        """A copy with other products, each made by ``change`` from one of these and the number of its inputs."""
+        config = self.config
+        hidden, mixed, wide = config.hidden, config.heads * config.head_width, config.feed_forward
+        layers = [
+            replace(
+                one,
+                queries_keys_values=change(one.queries_keys_values, hidden),
+                output=change(one.output, mixed),
+                gate_up=change(one.gate_up, hidden),
+                down=change(one.down, wide),
+            )
+            for one in self._layers
+        ]
+        return FusedTransformer(config, layers, self._norm)
 
     def operations(self, tokens: int, context: int = 0) -> float:
         """Operations of a pass; see :func:`engine.models.networks.causal.operations`."""

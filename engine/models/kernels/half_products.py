@@ -48,8 +48,18 @@ def available() -> bool:
         return False
 
 
+def weight_of(product: Product, inputs: int) -> tuple[Tensor, Tensor | None]:
+    """Weights (outputs, inputs), float32, and bias (outputs,) of what :func:`product` made, exactly."""
+    if isinstance(product, HalfProduct):
+        return product.weight(inputs), product.bias
+    assert isinstance(product, partial)
+    return product.keywords["weight"], product.keywords["bias"]
+
+
 class HalfProduct:
     """A product whose weights are held in float16, packed. Immutable, so copies share it."""
+
+    weight_bytes = 2.0
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         with warnings.catch_warnings():
@@ -58,6 +68,16 @@ class HalfProduct:
             self._packed = torch.fbgemm_pack_gemm_matrix_fp16(weight.contiguous())
             self._bias = bias
             self(weight.new_zeros(1, weight.shape[1]))
+
+    @property
+    def bias(self) -> Tensor | None:
+        """(outputs,), if there is one."""
+        return self._bias
+
+    def weight(self, inputs: int) -> Tensor:
+        """Its weights (outputs, ``inputs``), float32: products with the rows of the identity are exact."""
+        rows = torch.eye(inputs)
+        return torch.fbgemm_linear_fp16_weight_fp32_activation(rows, self._packed, None).T.contiguous()
 
     def __call__(self, x: Tensor) -> Tensor:
         return torch.fbgemm_linear_fp16_weight_fp32_activation(x, self._packed, self._bias)

@@ -72,18 +72,11 @@ def _prepared(model: SpeechModel, exact: Setting, addition: Addition) -> tuple[S
         used = entry.with_values({})
         if entry.technique.artefact is not None:
             bundled.say(f"{addition.title}: preparing …")
-            artefact = preparer(used.technique)(model, (), setting.with_technique(used), _Quiet())
+            artefact = preparer(used.technique)(model, (), setting.with_technique(used), SilentObserver())
             artefacts.append(artefact)
             used = replace(used, artefact=artefact.fingerprint)
         setting = setting.with_technique(used)
     return setting, artefacts
-
-
-class _Quiet(SilentObserver):
-    """A preparation's observer that shows nothing."""
-
-    def progress(self, done: int, total: int) -> None:
-        """Nothing."""
 
 
 def diversities(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,16 @@ from engine.measure.roofline.report import (
     RooflineReport,
 )
 from engine.models import load_model
-from engine.models.base import SpeechModel, Utterance, Voice
+from engine.models.base import LANGUAGE, SpeechModel, Utterance, Voice
 from engine.models.catalogue import MODELS, entry, voice
 from engine.models.llasa import adapter as llasa
 from engine.models.megatts3 import graphemes
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
+from engine.setting.artefact import Artefact
 from engine.setting.knobs import NO_VALUES, defaults
 from engine.setting.setting import Setting, UsedTechnique
+from engine.studies.hooks import preparer
 from engine.techniques import applying_to, ditreducio
 from engine.techniques.base import Technique
 from engine.techniques.ditreducio.table import StrategyTable
@@ -139,8 +142,8 @@ REFUSED: dict[str, set[str]] = {
 }
 """Techniques that need weights which have not been trained here, other layers, or a graphics card; where only the small
 model's loader does not know its device, CUDA graphs cannot be recorded and it runs without."""
-KNOBS = {"spade": {"depth": 2}}
-"""Knobs that differ from their defaults: small models have few layers."""
+KNOBS: dict[str, dict[str, object]] = {"spade": {"depth": 2}, "weight_only": {"anyway": True}}
+"""Knobs that differ from their defaults: small models have few layers, and gain by chance."""
 
 
 @pytest.fixture(autouse=True)
@@ -176,11 +179,15 @@ def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path)
     assert refused == REFUSED[layout]
 
 
-def measured(model: SpeechModel, who: Voice, chosen: Setting, *tables: StrategyTable) -> RooflineReport:
+def measured(model: SpeechModel, who: Voice, chosen: Setting, *tables: Artefact) -> RooflineReport:
     return measure_roofline(RooflineTarget(model, Utterance(TEXT, who), chosen, tables), SilentObserver(), rounds=1)
 
 
-def with_technique(model: SpeechModel, plain: Setting, one: Technique) -> tuple[Setting, tuple[StrategyTable, ...]]:
+def with_technique(model: SpeechModel, plain: Setting, one: Technique) -> tuple[Setting, tuple[Artefact, ...]]:
+    if one.artefact is not None and model.info.family == LANGUAGE:
+        used = UsedTechnique(one.name, defaults(one.knobs))
+        found = preparer(one.name)(model, (), plain.with_technique(used), SilentObserver())
+        return plain.with_technique(replace(used, artefact=found.fingerprint)), (found,)
     if one.name != ditreducio.TECHNIQUE.name:
         return plain.with_technique(UsedTechnique(one.name, defaults(one.knobs).replace(**KNOBS.get(one.name, {})))), ()
     table = skipping(model, plain)

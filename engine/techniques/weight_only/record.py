@@ -1,0 +1,130 @@
+"""Measurements of packed weights by device, in a file of the user's for each model. Torch-free."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from engine import files
+from engine.errors import PlainError
+from engine.fields import exact
+from engine.measure.machine import describe, hardware
+from engine.models.files.language_weights import own_place
+
+FILE = "weight-only.json"
+SCHEMA = 1
+INT8, INT4 = "int8", "int4"
+_FIELDS = {
+    "machine": str,
+    "checkpoint": str,
+    "bits": str,
+    "group": int,
+    "speed_up": float | int,
+    "low": float | int,
+    "high": float | int,
+    "error": float | int,
+    "divergence": float | int,
+    "created": str,
+}
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One-token passes with packed weights against the usual ones, on one machine."""
+
+    machine: str
+    checkpoint: str
+    """SHA-256 of the weights, hexadecimal."""
+    bits: str
+    group: int
+    """Inputs that share a scale; 0 for 8 bits."""
+    speed_up: float
+    """Median of paired rounds: seconds of the usual pass over those of the packed one."""
+    low: float
+    high: float
+    """Ends of its 95 % interval."""
+    error: float
+    """Root mean square error of the scores over their standard deviation."""
+    divergence: float
+    """Mean divergence of the probabilities at temperature 1 from the usual ones (KL), in nats."""
+    created: str = ""
+    """UTC, ISO 8601."""
+
+    @property
+    def gains(self) -> bool:
+        """Whether packed weights are faster, beyond chance."""
+        return self.low > 1
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """What it was measured of."""
+        return self.machine, self.checkpoint, self.bits, self.group
+
+
+@dataclass(frozen=True)
+class Record:
+    """All measurements of a model."""
+
+    path: Path
+    measured: tuple[Measured, ...] = ()
+
+    @classmethod
+    def of(cls, model: str) -> Record:
+        """That of the model with this id; empty without a file. A damaged file counts as none, and is logged."""
+        path = own_place(model) / FILE
+        if not path.is_file():
+            return cls(path)
+        try:
+            data = exact(
+                json.loads(path.read_text(encoding="utf-8")), FILE, {"schema": int, "measured": list}, PlainError
+            )
+            if data["schema"] != SCHEMA:
+                raise PlainError(f"it has schema {data['schema']}; this version reads schema {SCHEMA}")
+            found = [exact(one, f"{FILE}.measured", _FIELDS, PlainError) for one in data["measured"]]
+        except (OSError, ValueError, PlainError) as error:
+            _log.warning("%s cannot be read (%s); packed weights are measured again.", path, error)
+            return cls(path)
+        return cls(path, tuple(Measured(**one) for one in found))
+
+    def find(self, machine: str, checkpoint: str, bits: str, group: int) -> Measured | None:
+        """What was measured of these weights on this machine."""
+        wanted = machine, checkpoint, bits, group_of(bits, group)
+        return next((one for one in self.measured if one.key == wanted), None)
+
+    def all_of(self, machine: str, checkpoint: str) -> tuple[Measured, ...]:
+        """All that was measured of these weights on this machine."""
+        return tuple(one for one in self.measured if one.key[:2] == (machine, checkpoint))
+
+    def with_measured(self, new: Measured) -> Record:
+        """The same with ``new``, in place of an earlier one of the same, written to its file. Raises
+        :class:`PlainError` if it cannot be written."""
+        changed = replace(self, measured=(*(one for one in self.measured if one.key != new.key), new))
+        data = {"schema": SCHEMA, "measured": [asdict(one) for one in changed.measured]}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(self.path, json.dumps(data, indent=1).encode())
+        return changed
+
+
+def group_of(bits: str, group: int) -> int:
+    """The group that matters: none with 8 bits."""
+    return group if bits == INT4 else 0
+
+
+def current_machine() -> str:
+    """This machine's hardware, in a line."""
+    return hardware(describe().line)
+
+
+def refusal(known: Measured, title: str) -> str:
+    """That packed weights gain nothing, as a sentence."""
+    if known.speed_up < 1:
+        found = f"took {1 / known.speed_up:.2f} times as long"
+    else:
+        found = f"were {known.speed_up:.2f} times as fast, which may be chance"
+    return (
+        f"One-token passes of {title} with {known.bits} weights {found} on this device ({known.machine.split(';')[0]}; "
+        f"95 % interval {known.low:.2f} to {known.high:.2f}); do without, or switch on “Even without a gain”."
+    )

@@ -1,0 +1,185 @@
+"""Packed weights as a technique: measured once on a device, kept, refused with the reason, and combined with others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import SettingError
+from engine.models.kernels import packed_products
+from engine.models.kernels.packed_products import Int8Product
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
+from engine.setting.knobs import Values, defaults
+from engine.setting.setting import UsedTechnique
+from engine.techniques import foreseen, resolve
+from engine.techniques.weight_only import NAME, TECHNIQUE, packing
+from engine.techniques.weight_only import record as module
+from engine.techniques.weight_only.measuring import measure
+from engine.techniques.weight_only.packing import narrowed
+from engine.techniques.weight_only.record import Measured, Record, current_machine
+from tests.engine.models.small_causal import small_model
+from tests.engine.speaking import TEXT, drafted, load, setting, shallow, spoken, write_all
+
+pytestmark = pytest.mark.skipif(not packed_products.available(), reason="this build of torch lacks the operators")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return load(write_all(tmp_path_factory.mktemp("language") / "model"))
+
+
+@pytest.fixture(autouse=True)
+def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: LmMiniSpeech) -> None:
+    """No measurement of another test, and no packed network of one."""
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "own"))
+    model._networks._with_products._kept.clear()
+
+
+def used(**knobs: object) -> UsedTechnique:
+    return UsedTechnique(NAME, Values(knobs))
+
+
+def found(model: LmMiniSpeech, speed_up: float, bits: str = "int8") -> Measured:
+    return Measured(
+        current_machine(),
+        model.info.fingerprint,
+        bits,
+        32 if bits == "int4" else 0,
+        speed_up,
+        speed_up - 0.05,
+        speed_up + 0.05,
+        0.02,
+        0.003,
+    )
+
+
+def test_it_is_measured_once_and_kept(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+
+    def measuring(*given: object) -> Measured:
+        measured.append(given)
+        return found(model, 1.4)
+
+    monkeypatch.setattr(packing, "measure", measuring)
+    take = spoken(model, setting(used()))
+    assert take.measurements.tokens and any("rounded to 8 bits" in note for note in take.notes)
+    assert len(measured) == 1 and Record.of("lm-mini").measured == (found(model, 1.4),)
+    model._networks._with_products._kept.clear()
+    spoken(model, setting(used()))
+    assert len(measured) == 1, "what is known is not measured again"
+    assert "by 0.003 nats" in resolve(model.info, setting(used())).notes[-1]
+
+
+def test_without_a_gain_it_is_refused_with_what_was_measured(
+    model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "measure", lambda *given: found(model, 0.8))
+    with pytest.raises(SettingError, match=r"took 1\.25 times as long on this device .* interval 0\.75 to 0\.85"):
+        spoken(model, setting(used()))
+    with pytest.raises(SettingError, match=r"One-token passes of LM mini with int8 weights took 1\.25 times as long"):
+        resolve(model.info, setting(used()))
+    assert TECHNIQUE.little(model.info).startswith("One-token passes of LM mini with int8 weights took 1.25 times")
+    assert spoken(model, setting(used(anyway=True))).measurements.tokens
+    chance = replace(found(model, 1.02), low=0.99)
+    Record.of("lm-mini").with_measured(chance)
+    with pytest.raises(SettingError, match=r"were 1\.02 times as fast, which may be chance"):
+        resolve(model.info, setting(used()))
+
+
+def test_it_goes_with_drafts_and_students(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "measure", lambda *given: replace(found(model, 1.4), checkpoint=given[-1]))
+    chosen = setting(used(), drafted(adaptive=False))
+    networks = model.networks(resolve(model.info, chosen))
+    for network in (networks.target, networks.draft):
+        assert network is not None
+        layer = network.tokens.fused_transformer.fused_layers[0]
+        assert all(isinstance(one, Int8Product) for one in (layer.queries_keys_values, layer.down, layer.gate_up))
+        assert network.tokens.head_weight_bytes == 1.0
+    assert model.own.tokens.head_weight_bytes > 1.0, "the model's own is left alone"
+    assert networks is not None and model.networks(resolve(model.info, chosen)).target is networks.target
+    drafting = spoken(model, chosen)
+    assert drafting.measurements.target_passes < drafting.measurements.tokens
+    student = setting(used(), shallow(depth=2))
+    spoken(model, student)
+    checkpoints = {one.checkpoint for one in Record.of("lm-mini").measured}
+    assert checkpoints == {model.info.fingerprint, resolve(model.info, student).fingerprint}
+
+
+def test_measuring_says_how_exact_and_how_fast() -> None:
+    tokens = small_model().float().optimised()
+    same = measure(tokens, tokens, "int8", 32, "0" * 64)
+    assert same.error == same.divergence == 0 and same.group == 0 and same.low <= same.speed_up <= same.high
+    packed = measure(tokens, narrowed(tokens, "int8", 32), "int8", 32, "0" * 64)
+    assert 0 < packed.error < 0.1 and 0 < packed.divergence < 0.05
+    assert (packed.machine, packed.checkpoint) == (current_machine(), "0" * 64)
+
+
+@torch.inference_mode()
+def test_packed_networks_predict_alike() -> None:
+    tokens = small_model().float().optimised()
+    ids = torch.arange(12) % tokens.codes
+    wanted, found = (
+        one.logits(one.transformer(one.embed(ids)[None])[0]).softmax(-1)
+        for one in (tokens, narrowed(tokens, "int8", 32))
+    )
+    assert not torch.equal(wanted, found) and torch.allclose(wanted, found, atol=0.02)
+
+
+def test_elsewhere_than_on_a_processor_it_is_refused(model: LmMiniSpeech) -> None:
+    elsewhere = replace(model.info, device_type="cuda", device="NVIDIA card")
+    with pytest.raises(SettingError, match="uses torch's operators for processors, and LM mini runs on NVIDIA card"):
+        resolve(elsewhere, setting(used()))
+    assert foreseen(setting(used())).products is not None
+
+
+def test_a_damaged_record_is_measured_again(model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(module._log, "warning", lambda text, *values: said.append(text % values))
+    record = Record.of("lm-mini").with_measured(found(model, 1.4))
+    assert Record.of("lm-mini") == record
+    other = record.with_measured(found(model, 1.6, "int4"))
+    assert (
+        len(other.measured) == 2 and other.find(current_machine(), model.info.fingerprint, "int4", 32).speed_up == 1.6
+    )
+    assert other.find(current_machine(), model.info.fingerprint, "int4", 64) is None
+    assert other.find("another machine", model.info.fingerprint, "int8", 32) is None
+    for content in ("{", json.dumps({"schema": 2, "measured": []}), json.dumps({"schema": 1, "measured": [{}]})):
+        record.path.write_text(content)
+        assert Record.of("lm-mini").measured == ()
+    assert len(said) == 3 and all(one.endswith("packed weights are measured again.") for one in said)
+
+
+def test_measured_on_the_command_line(paretone: Callable[..., tuple[int, str, str]]) -> None:
+    code, said, _ = paretone("measure-weights", "--group", "32", "--group", "64", "--json")
+    assert code == 0
+    data = json.loads(said)
+    assert [(one["bits"], one["group"]) for one in data["measured"]] == [("int8", 0), ("int4", 32), ("int4", 64)]
+    assert all(one["low"] <= one["speed_up"] <= one["high"] for one in data["measured"])
+    assert Path(data["path"]).is_file()
+    code, said, _ = paretone("measure-weights")
+    assert code == 0 and "divergence (nats)" in said
+    speak = (
+        "speak",
+        "--model",
+        "lm-mini",
+        "--text",
+        TEXT,
+        "--speed",
+        "2",
+        "--out",
+        Path(data["path"]).with_suffix(".wav"),
+    )
+    code, said, _ = paretone(*speak, "--technique", f"{NAME}:anyway=on")
+    assert code == 0 and "rounded to 8 bits" in said
+
+
+def test_declaration() -> None:
+    knobs = defaults(TECHNIQUE.knobs)
+    assert TECHNIQUE.slot == "precision" and TECHNIQUE.families == ("language",)
+    assert TECHNIQUE.describe(knobs) == "weights of 8 bits with one scale per output, for passes of few tokens"
+    assert "4 bits in groups of 64" in TECHNIQUE.describe(knobs.replace(bits="int4", group="64"))
