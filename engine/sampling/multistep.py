@@ -12,18 +12,21 @@ step follows that. So an Euler step becomes the method's, and a stochastic step 
   J. Comput. Phys. 425, 2021), whose velocities between the steps come from a Taylor expansion in time. The authors'
   code takes the nodes of another family, Runge–Kutta–Legendre; here they are the method's own, so that the order is 2.
 
-Without another start, the first step is Euler's.
+Without another start, the first step is Euler's. Torch-free at import.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import Tensor
 
-from engine.sampling.flow import Follow
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from engine.sampling.flow import Follow
 
 ADAMS_BASHFORTH, PREDICTOR_CORRECTOR, STORK = "ab2", "unipc", "stork2"
 METHODS = (ADAMS_BASHFORTH, PREDICTOR_CORRECTOR, STORK)
