@@ -90,8 +90,7 @@ class ComboBox(_Unwheeled, QComboBox):
         field = QStyle.SubControl.SC_ComboBoxEditField
         room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
         drawing = 0 if option.currentIcon.isNull() else option.iconSize.width() + 4
-        # Styles leave a pixel or two next to the words.
-        return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - drawing - 4)
+        return self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room - drawing)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

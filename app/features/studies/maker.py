@@ -102,11 +102,8 @@ class StudyMaker(QDialog):
         columns.addLayout(self._build_comparison(), 3)
         self.path = build.named(QLineEdit(), "File of the study")
         browse = build.button("…", self._ask_where, name="Choose the file of the study")
-        place = HBoxLayout()
         label = QLabel("&File")
         label.setBuddy(self.path)
-        for widget, stretch in ((label, 0), (self.path, 1), (browse, 0)):
-            place.addWidget(widget, stretch)
         self.verdict = build.words(name="Size of the study")
         self.verdict.setMinimumHeight(int(2.6 * em))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -118,7 +115,7 @@ class StudyMaker(QDialog):
         buttons.rejected.connect(self.reject)
         layout = VBoxLayout(self)
         layout.addLayout(columns, 1)
-        layout.addLayout(place)
+        layout.addWidget(build.row(label, (self.path, 1), browse))
         layout.addWidget(self.verdict)
         layout.addWidget(buttons)
         for button in self.findChildren(QPushButton):

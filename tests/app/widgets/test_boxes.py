@@ -11,6 +11,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.shell.colours import LIGHT
+from app.shell.style import style_sheet
 from app.widgets.boxes import ComboBox, DoubleSpinBox, Slider, SpinBox
 
 APP = Path(__file__).parents[3] / "app"
@@ -61,6 +63,14 @@ def test_what_has_no_room_in_a_choice_ends_with_an_ellipsis(boxes: dict[str, QWi
     combo.addItem("a choice of many words, for which there is no room")
     combo.resize(120, combo.height())
     assert combo.shown == "two"
+    for sheet in ("", style_sheet(LIGHT)):
+        combo.setStyleSheet(sheet)
+        for words in ("On this machine", "All models", "Attention and feed-forward (paper)"):
+            own = ComboBox()
+            own.setStyleSheet(sheet)
+            own.addItem(words)
+            own.resize(own.sizeHint())
+            assert own.shown == words, "what has the room that it asks for is whole"
     combo.setCurrentIndex(3)
     assert combo.shown.startswith("a choice") and combo.shown.endswith("…")
     assert combo.currentText().endswith("no room")
