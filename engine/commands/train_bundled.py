@@ -26,11 +26,13 @@ SUMMARIES = {
 """By the names of :data:`engine.training.recipes.bundled_training.RECIPES`, which imports torch."""
 CODECS = {"voice-lm": "voice-tokenizer", "voice-omni": "voice-codec"}
 """Recipes whose exports others speak through."""
+CONTINUING = ("voice-vocoder", "voice-f5")
+"""Recipes that can start from exported weights."""
 
 
 def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
     """Add the arguments of ``recipe``."""
-    parser.set_defaults(codec=None)
+    parser.set_defaults(codec=None, initial=None)
     arguments.add_run(parser, "model", "export/ in the work folder")
     parser.add_argument(
         "--corpus",
@@ -44,6 +46,10 @@ def declare(parser: argparse.ArgumentParser, recipe: str) -> None:
             type=Path,
             metavar="DIR",
             help=f"exported codec to speak through (default: {CODECS[recipe]}/export next to the work folder)",
+        )
+    if recipe in CONTINUING:
+        parser.add_argument(
+            "--initial", type=Path, metavar="DIR", help="exported folder to start from (default: random weights)"
         )
     group = arguments.add_budget(parser, threads=1)
     group.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: cpu)")
@@ -64,6 +70,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         budget=Budget(options.minutes, options.steps),
         corpus=options.corpus,
         codec=options.codec,
+        initial=options.initial,
         half_precision=options.half,
         rate_scale=options.rate_scale,
         device=options.device,

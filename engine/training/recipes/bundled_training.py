@@ -39,6 +39,8 @@ class BundledTraining:
     codec: Path | None = None
     """Folder of the exported codec; ``None`` for ``export`` in the work folder of the codec's own recipe, next to this
     one."""
+    initial: Path | None = None
+    """Folder of exported weights to start from, for recipes in :data:`CONTINUING`."""
     half_precision: bool = False
     rate_scale: float = 1.0
     """Factor on all learning rates."""
@@ -63,6 +65,8 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
     make = RECIPES.get(job.recipe)
     if make is None:
         raise SettingError(f"There is no recipe {job.recipe!r}; known: {', '.join(RECIPES)}.")
+    if job.initial and job.recipe not in CONTINUING:
+        raise SettingError(f"{job.recipe} starts from random weights only; leave out --initial.")
     check_place(job.work, job.resume)
     device = choose(job.device)
     follower.status("Preparing the corpus")
@@ -73,11 +77,11 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
 
 
 def _natural_vocoder(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return NaturalVocoder(corpus, device, VocoderOptions(**job.common))
+    return NaturalVocoder(corpus, device, VocoderOptions(**job.common), initial=job.initial)
 
 
 def _natural_f5(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
-    return NaturalF5(corpus, device, NaturalF5Options(**job.common))
+    return NaturalF5(corpus, device, NaturalF5Options(**job.common), initial=job.initial)
 
 
 def _natural_megatts3(job: BundledTraining, corpus: Corpus, device: torch.device) -> Recipe:
@@ -112,3 +116,5 @@ RECIPES: Mapping[str, Make] = {
     "voice-omni": _natural_omni,
 }
 """In the order in which they need each other."""
+CONTINUING = frozenset({NaturalVocoder.name, NaturalF5.name})
+"""Recipes that can start from exported weights."""

@@ -60,12 +60,7 @@ class F5Recipe(BundledRecipe[Options, Clips, DiT]):
 
     term = "flow"
 
-    def __init__(
-        self, corpus: Corpus[Clips], device: torch.device, options: Options, architecture: BackboneConfig
-    ) -> None:
-        torch.manual_seed(options.seed)
-        model = DiT(architecture)
-        initialise(model, torch.from_numpy(mel_frames(corpus.training).mean(axis=0)))
+    def __init__(self, corpus: Corpus[Clips], device: torch.device, options: Options, model: DiT) -> None:
         super().__init__(corpus, corpus.training, model, LAYER_MATRICES, device, options)
 
     @abstractmethod
@@ -117,6 +112,14 @@ def laid_out(items: Sequence[Sequence[MelClip]], tokens: Sequence[Sequence[np.nd
             first = last
     joins = [item[0].frames if len(item) > 1 else 0 for item in items]
     return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
+
+
+def untrained(architecture: BackboneConfig, clips: Sequence[MelClip], seed: int) -> DiT:
+    """A model with random weights, for the mels of ``clips``."""
+    torch.manual_seed(seed)
+    model = DiT(architecture)
+    initialise(model, torch.from_numpy(mel_frames(clips).mean(axis=0)))
+    return model
 
 
 @torch.no_grad()

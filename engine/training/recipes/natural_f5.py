@@ -10,17 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from engine.errors import CheckpointError
 from engine.front_end.frame_phones import labels
 from engine.front_end.natural.phones import PHONES
 from engine.front_end.phones import PhoneVocabulary
 from engine.front_end.timed_phone import TimedPhone
+from engine.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
 from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
+from engine.models.files.checkpoints import fingerprint
 from engine.training.corpus import Corpus
 from engine.training.flow_matching import (
     FlowMatchingDraw,
@@ -32,7 +36,7 @@ from engine.training.flow_matching import (
 from engine.training.natural_alignment import Alignment, AlignmentOptions, drawn_alignment, evened
 from engine.training.natural_corpus import NaturalClip
 from engine.training.recipes.f5_layout import export_layout
-from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out
+from engine.training.recipes.f5_recipe import SMALL_F5, F5Options, F5Recipe, laid_out, untrained
 from engine.training.recipes.normalised_mel import MelNormalisation
 
 MODEL = "f5-mini"
@@ -82,12 +86,29 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
         device: torch.device,
         options: NaturalF5Options = NaturalF5Options(),
         architecture: BackboneConfig = ARCHITECTURE,
+        initial: Path | None = None,
     ) -> None:
-        super().__init__(corpus, device, options, architecture)
-        self._normalisation = MelNormalisation.of([clip.mel for clip in corpus.training[::7]]).to(device)
-        with torch.no_grad():
-            for model in (self.model, self.average.module):
+        """``initial``: folder of an exported model to start from, instead of random weights, and with text that is
+        aligned as at the end of a training. Raises :class:`CheckpointError`."""
+        normalisation = MelNormalisation.of([clip.mel for clip in corpus.training[::7]])
+        if initial:
+            checkpoint = read_f5_checkpoint(initial)
+            if checkpoint.config != architecture or checkpoint.text_front_end != NATURAL_PHONES:
+                raise CheckpointError(f"{checkpoint.path} is not of the model that {self.name} makes.")
+            model = normalisation.unfolded(cast(DiT, checkpoint.build()))
+            model.train().requires_grad_(True)
+            options = replace(options, alignment=replace(options.alignment, exact_until=0.0))
+            self._initial = fingerprint(checkpoint.path)
+        else:
+            model = untrained(architecture, corpus.training, options.seed)
+            with torch.no_grad():
                 model.proj_out.bias.zero_()
+            self._initial = "random"
+        super().__init__(corpus, device, options, model)
+        self._normalisation = normalisation.to(device)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "initial_weights": self._initial}
 
     @property
     def prompt_frames(self) -> int:

@@ -4,7 +4,8 @@ Phases and fine structure cannot be read off a mel, and a small network that mus
 latent frames, formant scale and level instead, which a mel determines, and a decoder that is given does the rest. An
 error in the latents counts by its effect on the decoder: the log magnitudes of its spectra are compared as well.
 Noise on the mels, of a strength that changes from excerpt to excerpt, makes the network robust to the output of a flow
-model in few steps; a random gain teaches it the level.
+model in few steps; a random gain teaches it the level. Half of the excerpts lack high frequencies, as recordings do: a
+network that has seen none of those takes the missing top of the spectrum for a longer vocal tract.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +22,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine.files import write_atomically
+from engine.models.files.checkpoints import fingerprint
 from engine.models.minis.natural.frame_rates import at_latent_frames, latent_frames, mel_frame_at
 from engine.models.minis.natural.layout import (
     COMPONENTS,
@@ -37,6 +40,7 @@ from engine.training.natural_corpus import NaturalClip
 from engine.training.natural_errors import CENTS, frame_error, spectral_error
 from engine.training.natural_frames import voice_frames
 from engine.training.optimisers import LayerMatrices
+from engine.training.recipes.band_limits import band_limited
 from engine.training.recipes.initialising import begin_over_mels
 from engine.training.recipes.natural_excerpts import NaturalExcerpts
 
@@ -58,6 +62,11 @@ class VocoderOptions(LearningOptions):
     """Standard deviation of the noise on the normalised mel, drawn for every excerpt between zero and this."""
     largest_gain: float = 0.7
     """Natural logarithm of the gain, drawn between minus and plus this."""
+    band_limited: float = 0.5
+    """Share of the excerpts that go through a low-pass."""
+    lowest_edge: float = 3_400.0
+    highest_edge: float = 11_700.0
+    """Hertz where that begins, drawn between these."""
     spectrum_weight: float = 0.5
     """Of the mean absolute error in log magnitudes, next to that in voice frames."""
     pitch_weight: float = 4.0
@@ -76,12 +85,22 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         device: torch.device,
         options: VocoderOptions = VocoderOptions(),
         architecture: MelReaderConfig = MelReaderConfig(),
+        initial: Path | None = None,
     ) -> None:
+        """``initial``: folder of an exported mel reader to start from, instead of random weights. Raises
+        :class:`CheckpointError`."""
         torch.manual_seed(options.seed)
-        model = MelReader(architecture)
-        begin_over_mels(model, corpus.training)
+        self._initial = fingerprint(initial / WEIGHT_FILE) if initial else "random"
+        if initial:
+            model = MelReader.load(initial).train().requires_grad_(True)
+        else:
+            model = MelReader(architecture)
+            begin_over_mels(model, corpus.training)
         clips = [clip for clip in corpus.training if len(clip.latents) > options.frames + 1]
         super().__init__(corpus, clips, model, LAYER_MATRICES, device, options)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "initial_weights": self._initial}
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
         mel, wanted = self._batch()
@@ -100,9 +119,17 @@ class NaturalVocoder(NaturalExcerpts[VocoderOptions, MelReader]):
         gain, strength = (torch.rand((2, len(mel), 1, 1), generator=self._generator)).unbind()
         gain = (2 * gain - 1) * self.options.largest_gain
         wanted[:, :, LEVEL] = gain[:, :, 0] / LEVEL_SCALE
-        mel = self.model.normalised((mel + gain).to(self.device).mT).mT
+        mel = self.model.normalised(self._limited(mel + gain).to(self.device).mT).mT
         noise = torch.randn(mel.shape, generator=self._generator) * strength * self.options.largest_noise
         return mel + noise.to(self.device), wanted.to(self.device)
+
+    def _limited(self, mel: Tensor) -> Tensor:
+        """Some of the mels (B, bands, n) through low-passes of 100 to 1,000 Hz and 35 to 113 dB."""
+        options = self.options
+        chosen, edge, slope, depth = torch.rand((4, len(mel)), generator=self._generator).unbind()
+        edge = options.lowest_edge * (options.highest_edge / options.lowest_edge) ** edge
+        limited = band_limited(mel, edge, slope=100 * 10**slope, depth=4 + 9 * depth)
+        return torch.where((chosen < options.band_limited)[:, None, None], limited, mel)
 
     def _excerpt(self, clip: NaturalClip) -> tuple[Tensor, Tensor]:
         """A stretch of ``clip``: its mel at the latent frames (bands, n), and its voice frames (n, 36)."""

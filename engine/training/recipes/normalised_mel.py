@@ -75,3 +75,17 @@ class MelNormalisation:
         leave.weight.mul_(self.deviation[:, None])
         leave.bias.copy_(self.velocity(leave.bias))
         return plain
+
+    @torch.no_grad()
+    def unfolded(self, plain: DiT) -> DiT:
+        """A copy of ``plain``, which takes plain mels, for normalised ones: the opposite of :meth:`folded`."""
+        model = copy.deepcopy(plain)
+        bands = len(self.mean)
+        entry, leave = model.input_embed.proj, model.proj_out
+        noised, condition = entry.weight[:, :bands], entry.weight[:, bands : 2 * bands]
+        entry.bias.add_(noised @ self.noised_mean + condition @ self.mean)
+        noised.mul_(self.noised_deviation)
+        condition.mul_(self.deviation)
+        leave.weight.div_(self.deviation[:, None])
+        leave.bias.copy_((leave.bias - self.mean) / self.deviation)
+        return model

@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 import yaml
 
+from engine.errors import CheckpointError
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
 from engine.models.f5.dit import DiT
@@ -112,3 +114,21 @@ def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
     # Options of the alignment were the recipe's own when this one was made.
     known = NaturalF5Options.__dataclass_fields__.keys() | AlignmentOptions.__dataclass_fields__.keys()
     assert header["options"].keys() == known - {"alignment"}
+
+
+def test_a_run_starts_from_an_exported_model_and_aligns_as_at_the_end(tmp_path: Path):
+    of_layout = replace(SMALL, heads=1, dim_head=64)
+    first = NaturalF5(toy_natural_corpus(), CPU, QUICK, of_layout)
+    for number in range(1, 4):
+        first.step(number, 0.1)
+    first.export(tmp_path)
+    second = NaturalF5(toy_natural_corpus(), CPU, QUICK, of_layout, initial=tmp_path)
+    assert second.describe()["initial_weights"] != first.describe()["initial_weights"] == "random"
+    assert second.options.alignment.exact_until == 0.0
+    for name, value in first.average.module.state_dict().items():
+        torch.testing.assert_close(second.model.state_dict()[name], value, atol=2e-2, rtol=2e-2)
+    before = second.model.proj_out.weight.clone()
+    second.step(1, 0.1)
+    assert not torch.equal(second.model.proj_out.weight, before)
+    with pytest.raises(CheckpointError, match="is not of the model that voice-f5 makes"):
+        NaturalF5(toy_natural_corpus(), CPU, QUICK, replace(of_layout, ff_mult=3), initial=tmp_path)

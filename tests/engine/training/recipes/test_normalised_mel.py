@@ -30,6 +30,9 @@ def test_folded_a_model_gives_of_plain_mels_what_it_gives_of_normalised_ones():
     outside = predicted_velocity(normalisation.folded(model), batch.ids, problem)
     torch.testing.assert_close(outside[batch.mask], inside[batch.mask], atol=1e-3, rtol=1e-3)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    again = normalisation.unfolded(normalisation.folded(model)).state_dict()
+    for name, value in before.items():
+        torch.testing.assert_close(again[name], value, atol=1e-5, rtol=1e-4)
 
 
 def test_in_the_middle_what_the_model_sees_has_mean_zero_and_variance_one():
