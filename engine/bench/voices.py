@@ -3,7 +3,8 @@
 Harvard sentences and everyday ones, alternately, in the voices in turn. The floor of every figure is what the decoder
 makes of the speaker's own latents: no model of these latents can sound better. Differences of naturalness are those of
 pairs, of one sentence in one voice. Take more than one seed: diversity is the spread over them, and one take of a
-sentence says little about another.
+sentence says little about another. Pitch and formant scale by voice, next to those of the copy, show how closely a
+model follows its prompts.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.evaluation.speakers import VoiceJudge
 from engine.measure.machine import describe
-from engine.measure.melody import diversity, log_pitch, pitch_range
+from engine.measure.melody import diversity, log_pitch, mean_pitch, pitch_range
 from engine.measure.metrics import estimate
 from engine.models.base import SpeechModel, Voice, run_to_completion
 from engine.models.catalogue import harvard_sentences, unseen_sentences, voices
 from engine.models.minis.natural.layout import SAMPLE_RATE
+from engine.models.minis.natural.voice_reader import VoiceReader
 from engine.models.silent_observer import SilentObserver
 from engine.training.originals import decoder_copy
 
@@ -57,7 +59,14 @@ class Heard:
     spread: float
     """Pitch range; NaN where too little is voiced."""
     curve: np.ndarray = field(repr=False)
+    formants: float = 1.0
+    """Formant scale, 1 is the teacher's own voice."""
     real_time_factor: float = float("nan")
+
+    @property
+    def pitch(self) -> float:
+        """Mean, in hertz; NaN without voice."""
+        return mean_pitch(self.curve)
 
 
 Takes = Mapping[tuple[int, int], Heard]
@@ -90,8 +99,8 @@ def run(arguments: argparse.Namespace) -> Report:
     sides = [replace(typed_side("", arguments.model), title=DEFAULT)]
     sides += [typed_side(text, arguments.model) for text in arguments.way]
     panel = Panel(texts, voices(arguments.model, arguments.folder), Path(arguments.keep) if arguments.keep else None)
-    floor = {(at, 0): panel.hear(at, FLOOR, decoder_copy(text, panel.voice(at))) for at, text in enumerate(texts)}
     model = bundled.loaded_on_threads(arguments)
+    floor = {(at, 0): panel.hear(at, FLOOR, decoder_copy(text, panel.voice(at))) for at, text in enumerate(texts)}
     rows, headline = [_row(FLOOR, floor, floor, panel)], None
     for side in sides:
         bundled.say(f"{side.title}: {len(texts)} sentences, {arguments.seeds} takes of each …")
@@ -116,6 +125,7 @@ class Panel:
         self._words = judge_named("words").ready(texts)
         self._naturalness = judge_named("naturalness").ready(texts)
         self._likeness = cast(VoiceJudge, judge_named("voice").ready(texts))
+        self._reader = VoiceReader()
 
     def voice(self, at: int) -> Voice:
         """Whose turn it is."""
@@ -140,6 +150,7 @@ class Panel:
             float(np.mean([value for name, value in alike.items() if name != own.id])),
             float("nan") if spread is None else spread,
             curve,
+            self._reader.formant_scale(samples, rate),
         )
 
 
@@ -174,8 +185,10 @@ def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, obje
         row["diversity"] = _diversity(takes)
         row["RTF"] = float(np.median([one.real_time_factor for one in takes.values()]))
     for number, voice in enumerate(panel.speakers):
-        own = [one.naturalness for (at, _), one in takes.items() if at % len(panel.speakers) == number]
-        row[voice.id] = float(np.mean(own)) if own else None
+        own = [one for (at, _), one in takes.items() if at % len(panel.speakers) == number]
+        row[voice.id] = float(np.mean([one.naturalness for one in own])) if own else None
+        row[f"{voice.id}, Hz"] = float(np.nanmean([one.pitch for one in own])) if own else None
+        row[f"{voice.id}, formants"] = float(np.mean([one.formants for one in own])) if own else None
     return row
 
 

@@ -45,6 +45,12 @@ def log_pitch(samples: np.ndarray, rate: int) -> np.ndarray:
     return curve
 
 
+def mean_pitch(curve: np.ndarray) -> float:
+    """Geometric mean of the fundamental frequency in Hz of what :func:`log_pitch` gave; NaN where nothing is voiced."""
+    voiced = curve[curve > 0]
+    return float(np.exp(voiced.mean())) if len(voiced) else float("nan")
+
+
 def pitch_range(curve: np.ndarray) -> float | None:
     """Pitch range of what :func:`log_pitch` gave; ``None`` for less than 0.2 s of voice."""
     voiced = curve[curve > 0]

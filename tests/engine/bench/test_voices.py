@@ -25,7 +25,7 @@ MODEL, WAY = "megatts3-mini", "steps=2,intelligibility=1,similarity=1"
 
 def take(naturalness: float, edits: float = 0) -> Heard:
     curve = np.log(200 + 20 * np.sin(np.arange(60) / 9 + naturalness))
-    return Heard(edits, 5, naturalness, 0.8, 0.7, 0.2, curve, 0.5)
+    return Heard(edits, 5, naturalness, 0.8, 0.7, 0.2, curve, 1.0, 0.5)
 
 
 @pytest.mark.slow
@@ -50,7 +50,9 @@ def test_a_model_is_heard_beside_the_decoders_copy(
     for row in report["rows"]:
         assert 1 <= row["naturalness"] <= 5
         assert row["naturalness"] == pytest.approx((row["anna"] + row["bella"]) / 2)
-        assert row["clara"] is None
+        assert row["clara"] is None and row["clara, Hz"] is None
+        assert 0.9 < row["anna, formants"] < row["bella, formants"] < 1.1, "the voices are told apart by their formants"
+        assert 100 < row["anna, Hz"] < 300
     for row in (default, way):
         assert row["RTF"] > 0 and row["diversity"] > 0
         assert row["naturalness"] - floor["naturalness"] == pytest.approx(row["to the copy"])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.measure.melody import FEWEST, diversity, log_pitch, pitch_range
+from engine.measure.melody import FEWEST, diversity, log_pitch, mean_pitch, pitch_range
 
 RATE = 24_000
 
@@ -22,6 +22,8 @@ def test_the_range_of_a_glide_is_that_of_even_steps_on_the_logarithm() -> None:
     width = np.log(200 / 140)
     assert pitch_range(log_pitch(glide(140, 200), RATE)) == pytest.approx(width / np.sqrt(12), rel=0.05)
     assert pitch_range(log_pitch(glide(150, 150), RATE)) == pytest.approx(0.0, abs=1e-3)
+    assert mean_pitch(log_pitch(glide(150, 150), RATE)) == pytest.approx(150, abs=0.5)
+    assert np.isnan(mean_pitch(np.zeros(50))), "nothing is voiced"
 
 
 def test_level_and_silence_around_change_no_range() -> None:
