@@ -34,8 +34,8 @@ def place_of(chosen: CatalogueEntry, folder: str) -> Path:
 
 
 def guided_checkpoint(chosen: CatalogueEntry, folder: str, variant: str, check: Callable[[], None]) -> F5Checkpoint:
-    """The checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` if it has guidance in its
-    weights."""
+    """The checkpoint to start from. Raises :class:`CheckpointError`, and :class:`TrainingError` if it has guidance in
+    its weights."""
     place = place_of(chosen, folder)
     checkpoint = read_f5_checkpoint(place, variant or ("" if folder else chosen.variant), check)
     if trained_guidance(checkpoint.path) is not None:

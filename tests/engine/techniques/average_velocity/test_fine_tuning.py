@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import TrainingError
 from engine.models.files.checkpoints import metadata_of, read_float_weights
 from engine.models.files.interval_weights import described, plain_names
 from engine.setting.knobs import Values
