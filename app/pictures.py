@@ -1,7 +1,8 @@
-"""Pictures of every workspace, from the real window: ``python -m app.pictures FOLDER``.
+"""Pictures of the real window: ``python -m app.pictures FOLDER`` makes those of every workspace, and with ``--guides``
+those that the guides show (:mod:`app.guide_pictures`).
 
-The steps of the main job are done first, so that the panels have something to show. ``--scale 1.5`` gives what a
-screen at 150 % shows; sizes are in the desktop's own pixels, as the window has them.
+What is to be seen is done first: the main job for the workspaces, what each picture needs for the guides. With
+``--scale 1.5`` they are as a screen at 150 % shows them; sizes are in the desktop's own pixels, as the window has them.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.shell.theme import Scheme
 
 if TYPE_CHECKING:
-    from PySide6.QtWidgets import QApplication
+    from PySide6.QtWidgets import QApplication, QWidget
 
     from app.shell.window import MainWindow
 
@@ -49,7 +51,6 @@ async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]
     """Do the main job, with ``steps`` solver steps if that is not 0, and save all pictures in ``folder``. Raises
     :class:`engine.errors.PlainError` with the reason when a job fails."""
     from app.shell.headless_tour import make_takes, until
-    from engine.errors import PlainError
 
     folder.mkdir(parents=True, exist_ok=True)
     window.show()
@@ -58,10 +59,67 @@ async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]
     await until(lambda: bool(window.state.open_studies.folders), window)
     for name in arranged(window, sizes):
         await asyncio.sleep(_SECONDS)
-        path = folder / f"{name}.webp"
-        if not window.grab().toImage().save(str(path), quality=_QUALITY):
-            raise PlainError(f"{path} could not be written.")
-        print(f"Wrote {path}")
+        save(window, folder / f"{name}.webp")
+
+
+async def take_for_guides(window: MainWindow, folder: Path, names: Collection[str] = (), steps: int = 0) -> None:
+    """Save the pictures of the guides in ``folder``: all, or those called ``names``, with ``steps`` solver steps if
+    that is not 0. Raises :class:`engine.errors.PlainError` when a job fails, or when a panel has nothing to show."""
+    from app.guide_pictures import PICTURES, settled
+    from app.shell.headless_tour import started
+
+    folder.mkdir(parents=True, exist_ok=True)
+    window.show()
+    await started(window)
+    if steps:
+        window.state.selection.set_option("steps", steps)
+    for one in PICTURES:
+        if names and one.name not in names:
+            continue
+        async with one.shown(window) as widget:
+            window.theme.apply(one.scheme)
+            window.notices.clear()
+            await settled(window)
+            require_content(widget)
+            save(widget, folder / f"{one.name}.webp")
+
+
+def require_content(widget: QWidget) -> None:
+    """Raise :class:`engine.errors.PlainError` where ``widget`` still shows how it would be filled."""
+    from app.widgets.invitation import Invited
+    from engine.errors import PlainError
+
+    for one in (widget, *widget.findChildren(Invited)):
+        if isinstance(one, Invited) and one.isVisibleTo(widget) and one.is_empty:
+            raise PlainError(f"There is nothing to take a picture of yet: {one.empty.words.text()}")
+
+
+def save(widget: QWidget, path: Path) -> None:
+    """Save ``widget`` as it is now. Raises :class:`engine.errors.PlainError` when ``path`` cannot be written."""
+    from engine.errors import PlainError
+
+    if not widget.grab().toImage().save(str(path), quality=_QUALITY):
+        raise PlainError(f"{path} could not be written.")
+    print(f"Wrote {path}")
+
+
+@contextmanager
+def sound_to_nobody() -> Iterator[None]:
+    """A sound server that plays to nobody, where one can be had: the listening lab needs one."""
+    from app.audio.null_sink import NullSink, missing
+
+    if missing():
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        sink = NullSink(Path(folder))
+        sink.start()
+        os.environ.update(sink.environment)
+        os.environ.pop("DBUS_SESSION_BUS_ADDRESS", None)
+        try:
+            yield
+        finally:
+            sink.kill()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     application = QApplication(sys.argv[:1])
     application.setQuitOnLastWindowClosed(False)
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+    silence = sound_to_nobody() if options.guides is not None else nullcontext()
+    with silence, asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
         return runner.run(_run(application, options))
 
 
@@ -83,13 +142,17 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
     from app.__main__ import make_window
     from engine.errors import PlainError
 
-    with tempfile.TemporaryDirectory() as data:
+    with tempfile.TemporaryDirectory(prefix="paretone-") as data:
         window = make_window(application, data)
         closed = asyncio.get_running_loop().create_future()
         window.closed.connect(lambda: closed.set_result(None))
         code = 0
         try:
-            await take(window, Path(options.folder), options.sizes or SIZES, options.steps)
+            folder = Path(options.folder)
+            if options.guides is None:
+                await take(window, folder, options.sizes or SIZES, options.steps)
+            else:
+                await take_for_guides(window, folder, options.guides, options.steps)
         except PlainError as error:
             print(f"No pictures: {error}", file=sys.stderr)
             code = 1
@@ -104,11 +167,14 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m app.pictures", description="Pictures of every workspace.")
+    parser = argparse.ArgumentParser(prog="python -m app.pictures", description="Pictures of the real window.")
     parser.add_argument("folder", help="where they are saved")
     parser.add_argument("--sizes", type=_size, nargs="+", metavar="WIDTHxHEIGHT", help="sizes of the window")
     parser.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="scale of the desktop, such as 1.5")
     parser.add_argument("--steps", type=int, default=0, metavar="N", help="solver steps (default: the model's)")
+    parser.add_argument(
+        "--guides", nargs="*", metavar="NAME", help="make the pictures of the guides instead: all, or those called so"
+    )
     return parser.parse_args(arguments)
 
 

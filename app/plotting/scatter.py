@@ -144,7 +144,7 @@ class ScatterLayers:
         named = [index for index, text in enumerate(self.shown.labels) if text and self.inside[index]]
         if len(named) > _NAMES:
             return found
-        away = self.radius + 0.3 * self.frame.em
+        away = self.radius + 0.5 * self.frame.em  # Beyond the ring around a chosen point.
         for index in sorted(named, key=lambda one: self.px[one]):
             place = self.place(index)
             found.append(Label(self.shown.labels[index], colours.muted, partial(next_to, place, away)))

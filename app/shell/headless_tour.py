@@ -58,12 +58,17 @@ async def headless_tour(window: MainWindow, folder: Path, steps: int, say: Calla
     say(f"Everything is in {folder.resolve()}")
 
 
-async def make_takes(window: MainWindow, steps: int, say: Callable[[str], None]) -> None:
-    """Do the steps of the main job that make A and B. Raises :class:`PlainError` with the reason when a job fails."""
+async def started(window: MainWindow) -> None:
+    """Wait until all panels are there and a model is loaded. Raises :class:`PlainError` when that fails."""
     await until(lambda: window.is_built, window)
     await until(lambda: window.state.selection.ready or not window.jobs.busy, window)
     if not window.state.selection.ready:
         raise PlainError(window.notices.banner.text or "The bundled model could not be loaded.")
+
+
+async def make_takes(window: MainWindow, steps: int, say: Callable[[str], None]) -> None:
+    """Do the steps of the main job that make A and B. Raises :class:`PlainError` with the reason when a job fails."""
+    await started(window)
     say(f"Device: {window.state.selection.loaded.device} · {window.state.machine.title}")
     if steps:
         window.state.selection.set_option("steps", steps)
@@ -99,9 +104,16 @@ async def perform(window: MainWindow, action: QAction) -> None:
     await until(lambda: not window.jobs.busy, window)
     if not action.isEnabled():
         raise PlainError(action.toolTip())
+    await finished(window, action.trigger)
+
+
+async def finished(window: MainWindow, begin: Callable[[], object]) -> None:
+    """Call ``begin``, and wait until the job that it starts has ended. Raises :class:`PlainError` when it did not
+    finish."""
+    await until(lambda: not window.jobs.busy, window)
     ended: list[tuple[Outcome, str]] = []
     connection = window.jobs.ended.connect(lambda job, outcome, sentence: ended.append((outcome, sentence)))
-    action.trigger()
+    begin()
     try:
         await until(lambda: bool(ended) or not window.jobs.busy, window)
     finally:
@@ -110,11 +122,11 @@ async def perform(window: MainWindow, action: QAction) -> None:
         raise PlainError((ended[0][1] if ended else window.notices.banner.text) or "The job was cancelled.")
 
 
-async def until(condition: Callable[[], bool], window: MainWindow) -> None:
-    """Wait for ``condition``, at most :data:`PATIENCE_SECONDS`."""
+async def until(condition: Callable[[], bool], window: MainWindow, patience: float = PATIENCE_SECONDS) -> None:
+    """Wait for ``condition``, at most ``patience`` seconds."""
     waited = 0.0
     while not condition():
         await asyncio.sleep(0.02)
         waited += 0.02
-        if waited > PATIENCE_SECONDS:
-            raise PlainError(f"No progress for {PATIENCE_SECONDS} s; the last status was: {window.status.text}")
+        if waited > patience:
+            raise PlainError(f"No progress for {patience:g} s; the last status was: {window.status.text}")

@@ -73,7 +73,9 @@ def test_the_architecture_names_every_room() -> None:
 
 def test_every_picture_is_shown_somewhere() -> None:
     shown = {Path(one).name for document in DOCUMENTS for one in _LINK.findall(text(document))}
-    assert {one.name for one in (ROOT / "resources" / "docs").glob("*.png")} <= shown
+    pictures = [one for one in (ROOT / "resources" / "docs").rglob("*") if one.suffix in (".png", ".webp")]
+    assert {one.name for one in pictures} <= shown
+    assert pictures
 
 
 def test_sizes_of_the_bundled_language_model_are_those_of_its_files() -> None:

@@ -74,7 +74,7 @@ class AcceptancePlot(Chart):
         count = max(1, len(positions))
         self.frame.bottom.set_names([(place, str(place)) for place in range(1, count + 1)])
         self.set_note("" if positions else "No drafts: switch SSD on")
-        self.frame.set_scales(Scale(0.4, count + 0.6), Scale(0.0, 110.0))
+        self.frame.set_scales(Scale(0.4, count + 0.6), Scale(0.0, 105.0))
         self.refresh()
 
     def cursor_text(self) -> str:
