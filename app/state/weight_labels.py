@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.numbers import fixed, general
-from engine.models.base import DraftWeights, TrainedWeights, WeightSet
+from engine.models.base import DraftWeights, IntervalWeights, TrainedWeights, WeightSet
 from engine.paths import resource
 
 
@@ -15,6 +15,9 @@ def weights_title(one: TrainedWeights) -> str:
     whose = "shipped" if path.is_relative_to(resource("models")) else path.stem
     if isinstance(one, WeightSet):
         return f"w = {fixed(one.weight, 2)}, {one.method} ({whose})"
+    if isinstance(one, IntervalWeights):
+        guidance = ", ".join(f"{name} {general(value, 3)}" for name, value in one.guidance.items())
+        return f"{guidance}, {one.method} ({whose})"
     if isinstance(one, DraftWeights):
         return f"Draft with {len(one.retained)} layers ({whose})"
     learnt = f"{general(one.minutes, 3)} min of training" if one.minutes else "not recovered"

@@ -83,7 +83,12 @@ class TrainingPresenter(Presenter):
 
     def _make_ready(self, technique: str, trained: Trained, info: ModelInfo) -> None:
         """Set what the new weights are for, so that using the technique is all that is left to do."""
-        there: tuple[TrainedWeights, ...] = (*info.weight_sets, *info.drafts, *info.students)
+        there: tuple[TrainedWeights, ...] = (
+            *info.weight_sets,
+            *info.interval_weights,
+            *info.drafts,
+            *info.students,
+        )
         made = next((one.fingerprint for one in there if one.path == trained.checkpoint), "")
         knobs, sentence = training(technique).ready(trained.figures)
         for name, value in knobs.items():

@@ -129,6 +129,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="weights",
     place=25,
+    exports="engine.techniques.average_velocity.exports",
     benches=(("few-evaluations", "engine.techniques.average_velocity.benches.few_evaluations"),),
     commands=("engine.techniques.average_velocity.commands.train",),
     jobs=(

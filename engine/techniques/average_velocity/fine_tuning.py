@@ -8,14 +8,13 @@ from pathlib import Path
 import torch
 
 from engine.errors import Cancelled, TrainingError
-from engine.models.base import FLOW
 from engine.models.catalogue import F5, CatalogueEntry, entry
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.interval_weights import user_folder
 from engine.setting.knobs import Values, checked
 from engine.techniques.average_velocity.f5 import F5Subject
 from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
-from engine.techniques.average_velocity.requests import AverageVelocityRequest
+from engine.techniques.average_velocity.requests import AverageVelocityRequest, why_not_trained
 from engine.techniques.average_velocity.subjects import Subject
 from engine.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, recorded_examples, spoken_examples
 from engine.training.follower import Follower, SilentFollower
@@ -46,7 +45,8 @@ def fine_tune(
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
     chosen, work = entry(request.model), Path(request.work)
-    require_trainable(chosen)
+    if reason := why_not_trained(chosen):
+        raise TrainingError(reason)
     options = options_of(request, chosen)
     check_place(work, request.resume)
     processes = join_processes(request.device, request.half_precision)
@@ -71,13 +71,6 @@ def fine_tune(
     if processes.is_first:
         target = save_with_log(recipe.save, target, work)
     return _trained(options, target, session, processes.is_first)
-
-
-def require_trainable(chosen: CatalogueEntry) -> None:
-    """Raise :class:`TrainingError` unless weights of ``chosen`` can be trained here."""
-    if chosen.family == FLOW and (chosen.kind == F5 or chosen.loader == "megatts3"):
-        return
-    raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS and MegaTTS 3.")
 
 
 def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> AverageVelocityOptions:

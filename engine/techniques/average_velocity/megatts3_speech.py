@@ -30,7 +30,7 @@ def megatts3_subject(
     """The model with its speech, and the fingerprint of its checkpoint. ``spoken`` is the folder of natural speech."""
     folder = MegaMiniFolder(place_of(chosen, request.folder), follower.check)
     if not MegaMiniFolder.is_at(folder.root):
-        raise TrainingError(f"{chosen.title} cannot be trained here yet, only the bundled model.")
+        raise TrainingError(f"{folder.root} is not a folder of the bundled MegaTTS 3; only that can be trained here.")
     if request.manifest:
         raise TrainingError(f"{chosen.title} learns from natural speech; leave the manifest out.")
     with processes.first_process_first():

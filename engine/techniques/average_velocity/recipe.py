@@ -31,7 +31,14 @@ from engine.models.networks.diffusion import DiffusionTransformer
 from engine.models.networks.interval import add_interval
 from engine.sampling.flow import sampling_grid
 from engine.setting.knobs import Values
-from engine.techniques.average_velocity.requests import DISPLACEMENT, MEAN_FLOW, METHODS, MOST_EVALUATIONS
+from engine.techniques.average_velocity.requests import (
+    DISPLACEMENT,
+    FEWEST_STEPS,
+    MEAN_FLOW,
+    METHODS,
+    MOST_EVALUATIONS,
+    TEACHER_STEPS,
+)
 from engine.techniques.average_velocity.subjects import Problem, Subject, state_at
 from engine.techniques.average_velocity.targets import Field, displacement, mean_flow
 from engine.training.flow_matching import span_error
@@ -47,8 +54,6 @@ REFERENCE_STEPS = 24
 """Steps of the frozen model by whose end validation measures."""
 OWN_SHARE = 0.5
 """Share of the states that are the averaged model's own; at time 0 there is only noise."""
-FEWEST_STEPS = 2
-"""Steps of the frozen model over an interval, at least."""
 MEAN_FLOW_SHARE = 0.25
 """Share of intervals that have a length, as the paper found best."""
 MEAN_FLOW_CONSTANT = 1e-3
@@ -64,7 +69,7 @@ class AverageVelocityOptions(Rated):
     method: str = DISPLACEMENT
     sway: float = -1.0
     """Of the model's grid."""
-    teacher_steps: int = 8
+    teacher_steps: int = TEACHER_STEPS
     """Steps of the frozen model over the whole time; over parts of it, as many fewer, but two at least."""
     learning_rate: float = 4e-4
     matrix_rate: float | None = 0.006

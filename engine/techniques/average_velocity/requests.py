@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.models.base import FLOW
+from engine.models.catalogue import F5, CatalogueEntry
 from engine.setting.knobs import NO_VALUES, Values
 from engine.training.requests import TrainingRequest
 
 DISPLACEMENT, MEAN_FLOW = METHODS = ("displacement", "mean-flow")
 """Copying how far the model goes (IntMeanFlow), and MeanFlow's own loss."""
 MOST_EVALUATIONS = 4
+TEACHER_STEPS, FEWEST_STEPS = 8, 2
+"""Steps of the frozen model that one evaluation from noise to speech replaces in training: as a rule, and at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,13 @@ class AverageVelocityRequest(TrainingRequest):
     given, for AdamW on everything."""
     frames: int = 1_800
     """The model's frames of a step."""
-    teacher_steps: int = 8
+    teacher_steps: int = TEACHER_STEPS
     """Steps of the model's own that one evaluation from noise to speech replaces in training; fewer for parts."""
     seed: int = 1
+
+
+def why_not_trained(chosen: CatalogueEntry) -> str:
+    """Why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
+    if chosen.family == FLOW and (chosen.kind == F5 or (chosen.loader == "megatts3" and chosen.bundled)):
+        return ""
+    return f"{chosen.title} cannot be trained here, only F5-TTS and the bundled MegaTTS 3."

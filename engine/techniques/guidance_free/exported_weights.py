@@ -17,8 +17,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine.errors import CheckpointError, ProfileError
-from engine.models.f5.checkpoint import SIDECAR, F5Checkpoint, backbone_weights, expected_shapes
-from engine.models.f5.phones import VOCABULARY
+from engine.export.exported_weights import companions
+from engine.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
 from engine.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
 from engine.models.files.weight_sets import folders
 from engine.setting.profile import Profile
@@ -76,20 +76,11 @@ class GuidanceFreeWeights:
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
     def contents(self) -> dict[str, bytes]:
-        """The files by name: the weights, and what else a folder needs that Paretone loads, where it lies next to the
-        model: what describes the architecture, and the vocabulary. Raises :class:`CheckpointError` if that cannot be
+        """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
         read."""
         weights = {f"ema_model.transformer.{name}": value.contiguous() for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
-        found = {self.name: _in_order(save(weights, dict(self.metadata)))}
-        for name in (SIDECAR, VOCABULARY):
-            path = self.source / name
-            try:
-                if path.is_file():
-                    found[name] = path.read_bytes()
-            except OSError as error:
-                raise CheckpointError(f"{path} cannot be read ({error.strerror}); download the model again.") from error
-        return found
+        return {self.name: _in_order(save(weights, dict(self.metadata))), **companions(self.source)}
 
 
 def _in_order(content: bytes) -> bytes:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 from engine.export.targets import Target
 from engine.setting.profile import Profile
 from engine.setting.setting import UsedTechnique
+from engine.techniques import technique
+
+NAME = "guidance_free"
 
 if TYPE_CHECKING:
     from engine.models.f5.checkpoint import F5Checkpoint
@@ -20,7 +23,7 @@ def why_not(target: str, entry: UsedTechnique, artefact: object) -> str:
 
 
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
-    if guided_weights or profile.weights:
+    if guided_weights or profile.setting.technique(NAME) is not None:
         return ""
     return (
         "The profile runs the plain checkpoint with guidance: there are no CFG-free weights to write; use "
@@ -36,4 +39,7 @@ def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None
     """Those that the profile runs with, the checkpoint's own if these are CFG-free."""
     from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights  # Imports torch.
 
+    others = [one for one in profile.setting.techniques if one.technique != NAME and technique(one.technique).weights]
+    if others:  # Their own technique exports them.
+        return None
     return GuidanceFreeWeights.of(profile, checkpoint, check)

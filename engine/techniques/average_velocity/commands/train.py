@@ -11,7 +11,7 @@ from engine.commands.session import JOB, Session
 from engine.session.commands import Prepare
 from engine.setting.knobs import Values
 from engine.techniques import average_velocity
-from engine.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from engine.techniques.average_velocity.requests import METHODS, TEACHER_STEPS, AverageVelocityRequest
 
 NAME = "train average-velocity"
 SUMMARY = "Fine-tune a model so that one to four evaluations replace many guided steps."
@@ -50,7 +50,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--teacher-steps",
         type=arguments.positive,
-        default=8,
+        default=TEACHER_STEPS,
         help="steps of the model itself that one evaluation replaces in training (default: %(default)s)",
     )
     group = arguments.add_budget(parser)

@@ -1,0 +1,100 @@
+"""Training weights for few evaluations, as the Training panel offers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.features.training.model import Found, Place, Training, TrainingPlan, count_knob, lasting, run_arguments
+from engine.models.base import ModelInfo
+from engine.models.catalogue import entry
+from engine.setting.knobs import Choice, Effect, Values
+from engine.techniques.average_velocity import TECHNIQUE
+from engine.techniques.average_velocity.requests import (
+    FEWEST_STEPS,
+    TEACHER_STEPS,
+    AverageVelocityRequest,
+    why_not_trained,
+)
+
+METHODS = (
+    (
+        "displacement",
+        "Displacement (IntMeanFlow)",
+        "The target is how far the frozen model goes in a few guided steps.",
+    ),
+    ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
+)
+MEASURED_MINUTES, MEASURED_PARAMETERS = 40.0, 8_200_000
+"""Training of the bundled F5 on one processor core with bfloat16; a step's work grows with the number of parameters."""
+
+
+def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
+    return AverageVelocityRequest(
+        method=str(plan.knobs["method"]),
+        teacher_steps=int(plan.knobs["teacher_steps"]),
+        variant=place.variant,
+        **run_arguments(place, plan),
+    )
+
+
+def _minutes(info: ModelInfo) -> float:
+    return max(1.0, round(MEASURED_MINUTES * info.parameters / MEASURED_PARAMETERS))
+
+
+def _why_not(info: ModelInfo) -> str:
+    if info.trained_guidance is not None:
+        return f"{info.title} has its guidance in its weights already; load the model that it was made from."
+    return why_not_trained(entry(info.id))
+
+
+def _estimate(info: ModelInfo, spoken: bool) -> str:
+    before = " Without a manifest, hibari-tts first speaks 6,500 sentences." if spoken else ""
+    return (
+        f"{info.title} takes about {lasting(_minutes(info))} of one CPU core, judging by the bundled F5; a GPU is far "
+        f"faster.{before}"
+    )
+
+
+def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
+    return {}, f"Weights for one to four evaluations are ready: switch {TECHNIQUE.title} on."
+
+
+TRAINING = Training(
+    name=TECHNIQUE.name,
+    title=f"{TECHNIQUE.title} weights",
+    families=TECHNIQUE.families,
+    intro="Trains weights of the loaded model with which one to four evaluations in one branch go the way of many "
+    "steps under its usual guidance. A manifest is a CSV file with the columns audio and text.",
+    knobs=(
+        Choice(
+            "method",
+            "Method",
+            " ".join(f"{title}: {meaning}" for _, title, meaning in METHODS),
+            default=METHODS[0][0],
+            values=tuple(name for name, _, _ in METHODS),
+            titles=tuple(title for _, title, _ in METHODS),
+            effect=Effect.AFTER_TRAINING,
+        ),
+        count_knob(
+            "teacher_steps",
+            "Steps of the model",
+            "Steps of the model itself that one evaluation replaces in training; more are truer and slower.",
+            TEACHER_STEPS,
+            32,
+            FEWEST_STEPS,
+        ),
+    ),
+    found=(
+        Found("left", "squared distance that is left"),
+        Found("distance 1", "distance, 1 evaluation", share=False),
+        Found("distance 2", "distance, 2 evaluations", share=False),
+    ),
+    progress="At step {step} {found} of the squared distance to many guided steps is left.",
+    request=_request,
+    minutes=_minutes,
+    folder=lambda model, knobs: f"{model}-{knobs['method']}",
+    needs_manifest=True,
+    why_not=_why_not,
+    estimate=_estimate,
+    ready=_ready,
+)
