@@ -12,6 +12,7 @@ import asyncio
 import os
 import sys
 import tempfile
+import traceback
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -64,10 +65,13 @@ async def take(window: MainWindow, folder: Path, sizes: Sequence[tuple[int, int]
 
 async def take_for_guides(window: MainWindow, folder: Path, names: Collection[str] = (), steps: int = 0) -> None:
     """Save the pictures of the guides in ``folder``: all, or those called ``names``, with ``steps`` solver steps if
-    that is not 0. Raises :class:`engine.errors.PlainError` when a job fails, or when a panel has nothing to show."""
+    that is not 0. Raises :class:`engine.errors.PlainError` after the others where a job failed, or a panel had nothing
+    to show."""
     from app.guide_pictures import PICTURES, settled
     from app.shell.headless_tour import started
+    from engine.errors import PlainError
 
+    failed: list[str] = []
     folder.mkdir(parents=True, exist_ok=True)
     window.show()
     await started(window)
@@ -76,12 +80,17 @@ async def take_for_guides(window: MainWindow, folder: Path, names: Collection[st
     for one in PICTURES:
         if names and one.name not in names:
             continue
-        async with one.shown(window) as widget:
-            window.theme.apply(one.scheme)
-            window.notices.clear()
-            await settled(window)
-            require_content(widget)
-            save(widget, folder / f"{one.name}.webp")
+        try:
+            async with one.shown(window) as widget:
+                window.theme.apply(one.scheme)
+                window.notices.clear()
+                await settled(window)
+                require_content(widget)
+                save(widget, folder / f"{one.name}.webp")
+        except PlainError as error:
+            failed.append(f"{one.name}: {error}")
+    if failed:
+        raise PlainError("\n".join(failed))
 
 
 def require_content(widget: QWidget) -> None:
@@ -139,11 +148,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def _run(application: QApplication, options: argparse.Namespace) -> int:
-    from app.__main__ import make_window
+    from app.__main__ import make_window, tell_qt_messages
     from engine.errors import PlainError
 
     with tempfile.TemporaryDirectory(prefix="paretone-") as data:
         window = make_window(application, data)
+        tell_qt_messages(window)
         closed = asyncio.get_running_loop().create_future()
         window.closed.connect(lambda: closed.set_result(None))
         code = 0
@@ -153,8 +163,10 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
                 await take(window, folder, options.sizes or SIZES, options.steps)
             else:
                 await take_for_guides(window, folder, options.guides, options.steps)
-        except PlainError as error:
-            print(f"No pictures: {error}", file=sys.stderr)
+        except Exception as error:  # The window has to close in any case.
+            if not isinstance(error, PlainError):
+                traceback.print_exc()
+            print(f"The pictures stopped: {error}", file=sys.stderr)
             code = 1
         window.close()
         await closed

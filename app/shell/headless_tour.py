@@ -113,8 +113,8 @@ async def finished(window: MainWindow, begin: Callable[[], object]) -> None:
     await until(lambda: not window.jobs.busy, window)
     ended: list[tuple[Outcome, str]] = []
     connection = window.jobs.ended.connect(lambda job, outcome, sentence: ended.append((outcome, sentence)))
-    begin()
     try:
+        begin()
         await until(lambda: bool(ended) or not window.jobs.busy, window)
     finally:
         window.jobs.ended.disconnect(connection)
