@@ -23,6 +23,8 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     return plan.noted(*remarks(plan.options, knobs, context.title_in("guidance")))
 
 
+FEW_STEPS = 8
+"""At this number of steps or fewer, Euler was nearer on the bundled F5-TTS."""
 TITLES = {"ab2": "Adams–Bashforth 2", "unipc": "Predictor–corrector (after UniPC)", "stork2": "STORK-2"}
 _SPOKEN = {"ab2": "Adams–Bashforth 2", "unipc": "a predictor–corrector", "stork2": "STORK-2"}
 _START_TITLES = {"euler": "Euler", "heun": "Heun", "midpoint": "Midpoint (one more evaluation)"}
@@ -39,6 +41,11 @@ def remarks(options: Values, knobs: Values, guidance: str = "") -> tuple[str, ..
     found = []
     if options["steps"] == 1 and knobs["start"] != MIDPOINT:
         found.append("A single step has no earlier velocities: it is Euler's.")
+    elif 1 < options["steps"] <= FEW_STEPS:
+        found.append(
+            f"With {options['steps']} steps the velocity changes much from one to the next, and extrapolating it can "
+            "end further away than Euler; see the view Order of convergence."
+        )
     if options.get("overshoot"):
         found.append(
             "The order is that of an ordinary differential equation; with an overshoot of "

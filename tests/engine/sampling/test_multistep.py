@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -63,7 +62,9 @@ def order(method: str, first: str, sway: float) -> float:
     return -float(np.polyfit(np.log(counts), np.log(errors), 1)[0])
 
 
-@pytest.mark.parametrize(("method", "first"), list(itertools.product(METHODS, STARTS)))
+@pytest.mark.parametrize(
+    ("method", "first"), [(one, start) for one in METHODS for start in STARTS if one != STORK or start == HEUN]
+)
 @pytest.mark.parametrize("sway", [0.0, -1.0])
 def test_orders_of_convergence(method: str, first: str, sway: float) -> None:
     wanted = 3 if method == PREDICTOR_CORRECTOR else 2

@@ -87,6 +87,8 @@ def test_noise_of_every_step_is_remarked_on() -> None:
     said = multistep.remarks(checked(MEGA_OPTIONS, {}, "a model"), knobs)
     assert any("every step adds noise" in one for one in said)
     assert multistep.remarks(checked(F5_OPTIONS, {}, "a model"), knobs) == ()
+    few = multistep.remarks(checked(F5_OPTIONS, {"steps": 6}, "a model"), knobs)
+    assert len(few) == 1 and "further away than Euler" in few[0]
 
 
 @pytest.mark.parametrize(

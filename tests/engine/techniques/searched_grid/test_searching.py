@@ -21,7 +21,7 @@ from engine.techniques.searched_grid.journal import FOLDER, Journal
 from engine.techniques.searched_grid.objectives import MANY, many_steps
 from engine.techniques.searched_grid.searching import search_grid, start_grids
 from tests.engine.analytic_flow import AnalyticFlow
-from tests.engine.small_speech import VOICE, setting
+from tests.engine.small_speech import VOICE, load, setting
 from tests.engine.techniques.searched_grid.grids import NAME, model
 
 UTTERANCES = (Utterance("One.", VOICE), Utterance("Another.", VOICE))
@@ -87,6 +87,12 @@ def test_a_real_model_is_searched_within_the_foreseen_evaluations() -> None:
     assert list(done) == sorted(done) and done[-1] == total[-1]
     assert watch.said[0] == f"Speaking with {MANY} steps" and watch.said[-1] == "Pass 1, time 1 of 1"
     assert total[0] <= MANY + 2 * (found.trials + 1)
+
+
+def test_a_backbone_whose_layers_cannot_be_skipped_is_searched_as_well() -> None:
+    flat = load("small", "", "flat", "cpu", lambda text: None, lambda: None)
+    found = search_grid(flat, UTTERANCES[:1], searching(2, passes=1), SilentObserver())
+    assert found.best.value <= min(one.trial.value for one in found.starts)
 
 
 def test_other_solvers_have_their_own_grids() -> None:
