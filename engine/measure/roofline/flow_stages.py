@@ -111,9 +111,9 @@ def _evaluating(works: FlowInternals, number: int) -> TimedPhase:
 def _whole(works: FlowInternals, phase: Phase, forwards: int) -> tuple[Callable[[], object] | None, int]:
     """Function that runs whole forwards of a phase, and their number."""
     noise = works.sampler.noise
-    if not works.plan.computes_in_part:
+    if not (works.plan.computes_in_part or works.plan.guidance.decides):
         return lambda: works.sampler.follow(noise, works.evaluations(noise, phase.first), 0), 1
-    # What is skipped differs from evaluation to evaluation, so that only all of them together are a whole.
+    # What is skipped, or which branches run, differs between evaluations, so that only all of them are a whole.
     return (works.integrate, forwards) if len(works.phases) == 1 else (None, 1)
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from engine.errors import SettingError
+from engine.measure.roofline.flow_stages import flow_stages
 from engine.models.base import Synthesis, run_to_completion
 from engine.models.f5.adapter import F5Speech
 from engine.models.silent_observer import SilentObserver
@@ -137,3 +138,12 @@ def test_models_with_two_weights_set_them_as_options() -> None:
     without_voice = Setting("megatts3-mini", Values(similarity=0.0), (UsedTechnique("saturating_guidance", Values()),))
     with pytest.raises(SettingError, match="With a similarity of 0"):
         foreseen(without_voice)
+
+
+@torch.inference_mode()
+def test_the_roofline_times_all_evaluations_where_branches_come_and_go(model: F5Speech) -> None:
+    for of, forwards in ((setting(STEPS), 1), (using("saturating_guidance", threshold=2.0, again=0), STEPS)):
+        _, evaluations, _ = flow_stages(model.internals(TEXT, VOICE, of, (), lambda: None), "the small one")
+        assert evaluations.whole_forwards == forwards
+    projections = next(one for one in evaluations.parts if one.share < 1)
+    assert projections.note.endswith("of the layers' operations are computed")
