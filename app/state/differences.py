@@ -23,6 +23,10 @@ STREAMING_MEANING = (
 )
 
 
+_OF_ALL = "model", "seed"
+"""What a setting of any model has."""
+
+
 def speed_of_b(ratio: float) -> str:
     """Speed of B, ``ratio`` being the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than
     A``."""
@@ -70,14 +74,16 @@ def first_value(entry: UsedTechnique) -> str:
 
 
 def differences(left: Take | TakeSummary, right: Take | TakeSummary) -> tuple[Difference, ...]:
-    """Everything in which two takes differ by intent: text, voice and setting; and weights, where both are known."""
+    """Everything in which two takes differ by intent: text, voice and setting; and weights, where both are known and
+    the model is the same."""
     spoken = (
         Difference(what, getattr(left, what), getattr(right, what), False)
         for what in ("text", "voice")
         if getattr(left, what) != getattr(right, what)
     )
     weights: tuple[Difference, ...] = ()
-    if left.checkpoint and right.checkpoint and left.checkpoint != right.checkpoint:
+    known = left.setting.model == right.setting.model and left.checkpoint and right.checkpoint
+    if known and left.checkpoint != right.checkpoint:
         shown = checkpoint_text(left.checkpoint), checkpoint_text(right.checkpoint)
         weights = (Difference("weights", *shown, False),)
     return (*spoken, *weights, *setting_differences(left.setting, right.setting))
@@ -95,8 +101,22 @@ def caution_on_repeating(take: Take | TakeSummary, voices: Sequence[Voice]) -> s
 
 
 def setting_differences(left: Setting, right: Setting) -> tuple[Difference, ...]:
-    """Everything in which two settings differ, with what a technique is used with included."""
-    return tuple(_spelt_out(one, left, right) for one in left.differences(right))
+    """Everything in which two settings differ, with what a technique is used with included; of options, what was chosen
+    and does not merely follow from another model."""
+    found = left.differences(right)
+    if left.model != right.model:
+        found = tuple(one for one in found if one.technique or one.what in _OF_ALL or _is_chosen(one.what, left, right))
+    return tuple(_spelt_out(one, left, right) for one in found)
+
+
+def _is_chosen(option: str, left: Setting, right: Setting) -> bool:
+    """Whether both models have ``option``, and one of the settings has it otherwise than its model does."""
+    try:
+        usual = [(one, catalogue.entry(one.model).options_with()) for one in (left, right)]
+    except SettingError:
+        return True
+    both = all(option in one.options for one, _ in usual)
+    return both and any(one.options[option] != own.get(option) for one, own in usual)
 
 
 def _spelt_out(difference: Difference, left: Setting, right: Setting) -> Difference:

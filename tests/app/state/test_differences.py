@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app.state.differences import caution_on_repeating, differences, measured_against, technique_text
+from app.state.differences import caution_on_repeating, difference_words, differences, measured_against, technique_text
+from engine.models import catalogue
 from engine.setting import editions
 from engine.setting.editions import ReplacedModel
-from engine.setting.setting import UsedTechnique
+from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import wording
 from tests.app.presenters import Presenter
 
@@ -43,6 +44,22 @@ def test_weights_are_a_difference_where_both_are_known(tmp_path: Path, qapp) -> 
     assert differences(unknown, one) == differences(one, one) == ()
     (found,) = differences(one, other)
     assert (found.what, found.left, found.right, found.technique) == ("weights", repr("a" * 12), repr("b" * 12), False)
+
+
+def test_what_follows_from_another_model_is_no_difference_of_its_own(tmp_path: Path, qapp) -> None:
+    presenter = Presenter(tmp_path)
+    one = replace(presenter.take(presenter.state.selection.baseline_setting), checkpoint="a" * 64)
+    other = catalogue.entry("lm-mini")
+    usual = Setting(other.id, other.options_with())
+    found = differences(one, replace(one, setting=usual, checkpoint="b" * 64))
+    assert [difference_words(each) for each in found] == [("Model", "F5 mini", "LM mini")]
+    name, value = next((name, value) for name, value in usual.options.items() if isinstance(value, float))
+    if name in one.setting.options:
+        return
+    chosen = replace(usual, options=other.options_with(**{name: value + 0.1}))
+    assert [each.what for each in differences(one, replace(one, setting=chosen))] == ["model"]
+    steps = replace(one.setting, model="megatts3-mini", options={**one.setting.options, "steps": 5})
+    assert "steps" in {each.what for each in differences(one, replace(one, setting=steps))}, "it was chosen"
 
 
 def test_what_will_be_different_when_a_take_is_made_again_is_said(
