@@ -381,8 +381,7 @@ class Deck(QObject):
         if self.loop is not None:
             self.set_loop(None)
         else:
-            whole = (0.0, self.length)
-            start, end = self._looping.last or (self.seen if self.complete else None) or whole
+            start, end = self._looping.last or (self.seen if self.complete else None) or (0.0, self.length)
             self.set_loop((max(0.0, start), min(end, self.length)))
 
     def set_loop_end(self, which: int) -> None:

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.state.artefacts import Artefacts
 from app.state.differences import caution_on_repeating
+from app.state.remembering import Remembered
 from app.state.step_times import option_times, plan_times
 from engine.errors import PlainError, SettingError
 from engine.models import catalogue
@@ -357,47 +358,33 @@ class Selection(QObject):
     # --- Between sessions ---------------------------------------------------------------------------------------------
     def remembered(self) -> str:
         """The selection as JSON, for :meth:`recall`."""
-        return json.dumps(
-            {
-                "text": self.text,
-                "voice": self.voice.id if self.voice else "",
-                "own_voices": [[one.id, one.title, one.audio, one.transcript] for one in self.own_voices],
-                "seed": self.seed,
-                "seed_locked": self.seed_locked,
-                "options": dict(self.options),
-                "knobs": {name: dict(values) for name, values in self._knobs.items()},
-                "used": self._used,
-            }
-        )
+        return Remembered(
+            self.text,
+            self.voice.id if self.voice else "",
+            tuple(self.own_voices),
+            self.seed,
+            self.seed_locked,
+            dict(self.options),
+            {name: dict(values) for name, values in self._knobs.items()},
+            self._used,
+        ).to_json()
 
     def recall(self, data: str) -> None:
         """Select what was selected when :meth:`remembered` was called; what no longer exists is passed over."""
-        try:
-            saved = json.loads(data)
-        except ValueError:
+        saved = Remembered.from_json(data)
+        if saved is None:
             return
-        if not isinstance(saved, dict):
-            return
-        self.text = str(saved.get("text") or self.text)
-        self.own_voices = [
-            Voice(str(id_), str(title), str(audio), str(transcript))
-            for id_, title, audio, transcript in _lists(saved.get("own_voices"), 4)
-        ]
-        self.voice = next((one for one in self.voices if one.id == saved.get("voice")), self.voice)
-        seed = saved.get("seed")
-        self.seed = seed if isinstance(seed, int) and 0 <= seed <= SEED_LIMIT else self.seed
-        self.seed_locked = bool(saved.get("seed_locked", True))
-        if isinstance(saved.get("options"), dict):
-            self.options = self._options_like(saved["options"])
-        used = saved.get("used") or saved.get("engaged") or {}  # The second is the first edition's name of it.
+        self.text = saved.text or self.text
+        self.own_voices = list(saved.own_voices)
+        self.voice = next((one for one in self.voices if one.id == saved.voice), self.voice)
+        self.seed = saved.seed if saved.seed is not None and 0 <= saved.seed <= SEED_LIMIT else self.seed
+        self.seed_locked = saved.seed_locked
+        if saved.options is not None:
+            self.options = self._options_like(saved.options)
         for one in techniques():
-            try:
-                self._knobs[one.name] = checked(one.knobs, saved["knobs"][one.name], one.name)
-                self._used[one.name] = bool(used[one.name])
-            except (KeyError, TypeError, SettingError):
-                continue
+            values, used = (saved.knobs or {}).get(one.name), (saved.used or {}).get(one.name)
+            with suppress(SettingError, TypeError):
+                if isinstance(values, dict):
+                    self._knobs[one.name] = checked(one.knobs, values, one.name)
+                    self._used[one.name] = self._used[one.name] if used is None else bool(used)
         self.changed.emit()
-
-
-def _lists(data: object, length: int) -> Iterable[list]:
-    return [one for one in data if isinstance(one, list) and len(one) == length] if isinstance(data, list) else []
