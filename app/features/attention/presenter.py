@@ -52,7 +52,7 @@ class AttentionPresenter(Presenter):
         state, record = self._state, self._strategy.record
         self.attention.set_times(state.selection.step_times)
         steps = state.selection.options_in_force.get("steps")
-        if record is not None and record.table.steps == steps:
+        if record is not None and not record.is_for_end and record.table.steps == steps:
             self.attention.set_similarities(record.similarities, record.cut)
         elif state.selection.info is not None and steps is not None:
             self.attention.set_layout(state.selection.info.layers, int(steps))

@@ -13,6 +13,7 @@ from engine.files import reason, write_atomically
 from engine.sampling.actions import SkipAction
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
+from engine.techniques.ditreducio import calibrates_alike
 from engine.techniques.ditreducio.record import CalibrationRecord, Sentence, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -50,7 +51,7 @@ class CalibrationStore:
     def newest(self, compatibility: Compatibility, knobs: Values) -> CalibrationRecord | None:
         """The latest calibration for ``compatibility`` whose knobs equal ``knobs`` but for the threshold."""
         for record in reversed(self._records.values()):
-            if record.table.compatibility == compatibility and _but_threshold(record.knobs) == _but_threshold(knobs):
+            if record.table.compatibility == compatibility and calibrates_alike(record.knobs, knobs):
                 return record
         return None
 
@@ -66,10 +67,6 @@ class CalibrationStore:
                 f"The calibration could not be written to {path} ({reason(error)}). "
                 "It can be used until the window closes."
             ) from error
-
-
-def _but_threshold(knobs: Values) -> dict:
-    return {name: value for name, value in knobs.items() if name != "threshold"}
 
 
 def write_record(record: CalibrationRecord, path: Path) -> None:

@@ -40,7 +40,7 @@ from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
 from engine.sampling.actions import SkipAction
 from engine.sampling.operations import OperationCounts
-from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, Trial
+from engine.techniques.ditreducio.record import CALIBRATION, END, PRE_CALIBRATION, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 
 CHECK = "check"
@@ -52,6 +52,7 @@ _PASSES = {
     CHECK: ("Pass 1 of 3, check", "how diagonal is every layer's attention?"),
     PRE_CALIBRATION: ("Pass 2 of 3, pre-calibration", "the most diagonal cells try temporal skipping"),
     CALIBRATION: ("Pass 3 of 3, calibration", "all other cells try temporal, then branch skipping"),
+    END: ("End of the trajectory", "skips are chosen by what they do to the last state"),
 }
 
 
@@ -197,14 +198,14 @@ class StrategyPanel(QWidget):
         ):
             action.setIcon(icon(name))
 
-    def begin_calibration(self, layers: int, steps: int, threshold: float | None = None) -> None:
+    def begin_calibration(self, layers: int, steps: int, threshold: float | None = None, for_end: bool = False) -> None:
         """Show an untried table that :meth:`add_trials` fills in. It cannot be edited until the calibration ended. At
-        ``threshold`` δ, layer l of L may err by l/L of δ."""
+        ``threshold`` δ, layer l of L may err by l/L of δ. A calibration ``for_end`` has no passes."""
         self._threshold = threshold
         self._live = np.full((layers, steps), UNTRIED, np.int8)
         self._live[:, 0] = SkipAction.NONE
         self._trials = 0
-        self._say_phase(CHECK, "begins")
+        self._say_phase(END if for_end else CHECK, "begins")
         self._show()
 
     def add_similarities(self, similarities: np.ndarray) -> None:

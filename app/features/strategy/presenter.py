@@ -21,7 +21,7 @@ from app.state.jobs import Job, Kind
 from engine.errors import PlainError
 from engine.sampling.actions import SkipAction
 from engine.session.events import Event, Prepared
-from engine.techniques.ditreducio import NAME
+from engine.techniques.ditreducio import END, NAME
 from engine.techniques.ditreducio.record import Trial
 from engine.techniques.ditreducio.requests import Calibrated, Similarities
 from engine.techniques.ditreducio.table import StrategyTable
@@ -138,10 +138,11 @@ class StrategyPresenter(Presenter):
         self.state.follow(event)
         if isinstance(event, Prepared) and isinstance(event.result, Calibrated):
             record = event.result.record
+            budget = f"for {general(record.knobs['operations'])} % of the operations" if record.is_for_end else ""
             self._notices.note(
                 f"Calibrated {record.table.layers} × {record.table.steps} cells with {len(record.trials)} trials in "
-                f"{fixed(event.result.seconds, 1)} s; {record.table.skipped_share:.0%} skip at threshold "
-                f"{general(record.threshold)}"
+                f"{fixed(event.result.seconds, 1)} s; {record.table.skipped_share:.0%} skip "
+                f"{budget or f'at threshold {general(record.threshold)}'}"
             )
 
     # --- Calibration ------------------------------------------------------------------------------------------------
@@ -162,8 +163,10 @@ class StrategyPresenter(Presenter):
         state = self._state
         if job.kind is Kind.CALIBRATE and state.selection.info is not None and self.strategy is not None:
             self._workspaces.bring_forward("strategy")
-            steps, threshold = int(state.selection.options_in_force["steps"]), state.selection.knobs(NAME)["threshold"]
-            self.strategy.begin_calibration(state.selection.info.layers, steps, float(threshold))
+            steps, knobs = int(state.selection.options_in_force["steps"]), state.selection.knobs(NAME)
+            for_end = knobs["objective"] == END
+            threshold = None if for_end else float(knobs["threshold"])
+            self.strategy.begin_calibration(state.selection.info.layers, steps, threshold, for_end)
 
     @Slot(object)
     def _job_ended(self, job: Job) -> None:

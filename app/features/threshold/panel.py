@@ -337,6 +337,11 @@ class ThresholdPanel(QWidget):
             self.pages.invite(self.verdict.text())
             set_look(self.verdict, "muted")
             return
+        if record.is_for_end:
+            budget = f"{general(record.knobs['operations'])} % of the operations"
+            self.verdict.setText(f"✓ Calibrated for {budget}: δ does not change the table.")
+            set_look(self.verdict, "good")
+            return
         if derivation.exact:
             low, high = record.exact_interval
             until = f"to {general(high, 4)}" if np.isfinite(high) else "upwards"

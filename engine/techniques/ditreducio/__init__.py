@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from engine.errors import ProfileError, SettingError
 from engine.sampling.actions import SkipAction
-from engine.setting.knobs import Choice, Effect, Number, Values
+from engine.setting.knobs import Choice, Effect, Number, Values, defaults
 from engine.setting.plan import FlowPlan, NotPrepared, Part
 from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique
 from engine.techniques.ditreducio import artefact
@@ -35,6 +35,28 @@ THRESHOLD = Number(
     minimum=0.0,
     maximum=2.0,
     step=0.01,
+)
+PUBLISHED, END = "published", "end"
+OBJECTIVE = Choice(
+    "objective",
+    "Skips chosen by",
+    "The error of their own step's output, up to the threshold (the paper), or their effect on the last state, under a "
+    "budget of operations; threshold, metric, compared output and cells tried first then do not matter.",
+    default=PUBLISHED,
+    effect=Effect.AFTER_CALIBRATION,
+    values=(PUBLISHED, END),
+    titles=("Error of the step (paper)", "End of the trajectory (ours)"),
+)
+OPERATIONS = Number(
+    "operations",
+    "Operations left",
+    "Budget of a calibration for the end of the trajectory, as a share of the baseline's operations.",
+    default=50.0,
+    unit="%",
+    effect=Effect.AFTER_CALIBRATION,
+    minimum=10.0,
+    maximum=100.0,
+    step=5.0,
 )
 
 
@@ -105,6 +127,19 @@ def remarks(options: Values) -> tuple[str, ...]:
     )
 
 
+def calibrates_alike(knobs: Values, other: Values) -> bool:
+    """Whether calibrations with these knobs are the same but for the threshold, which moves within one. Knobs that an
+    older record lacks are at their defaults."""
+    return _deciding(knobs) == _deciding(other)
+
+
+def _deciding(knobs: Values) -> dict[str, object]:
+    """The knobs that decide what a calibration measures."""
+    given = defaults(TECHNIQUE.knobs).replace(**knobs)
+    passed = ("operations",) if given["objective"] == PUBLISHED else ("metric", "compare", "marked")
+    return {name: value for name, value in given.items() if name not in (THRESHOLD.name, *passed)}
+
+
 TECHNIQUE = Technique(
     name=NAME,
     title="DiTReducio",
@@ -132,6 +167,7 @@ TECHNIQUE = Technique(
         "engine.techniques.ditreducio.views.module_latencies",
         "engine.techniques.ditreducio.views.ablation",
         "engine.techniques.ditreducio.views.tables",
+        "engine.techniques.ditreducio.views.objectives",
     ),
     artefact_file=ArtefactFile(
         "table",
@@ -207,5 +243,7 @@ TECHNIQUE = Technique(
             ),
         ),
         TEMPORAL,
+        OBJECTIVE,
+        OPERATIONS,
     ),
 )

@@ -29,6 +29,7 @@ import numpy as np
 from engine.errors import SettingError
 from engine.sampling.actions import SkipAction
 from engine.sampling.calibration_target import CalibrationTarget
+from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.techniques.ditreducio.observer import CalibrationObserver
 from engine.techniques.ditreducio.record import CALIBRATION, PRE_CALIBRATION, CalibrationRecord, Trial, origin
@@ -60,15 +61,9 @@ def calibrate(
     the second one is left out unless ``pre_calibrates``: studies take parts away. Raises :class:`SettingError` for
     sentences that do not belong together.
     """
-    if not targets:
-        raise SettingError("There is no sentence to calibrate on; give at least one.")
     if combine not in _ERRORS:
         raise SettingError(f"The errors of several sentences combine as {' or '.join(_ERRORS)}, not {combine!r}.")
-    compatibility = targets[0].compatibility
-    for number, other in enumerate(targets[1:], start=2):
-        mismatch = compatibility.mismatch(other.compatibility)
-        if mismatch:
-            raise SettingError(f"Sentences 1 and {number} cannot be calibrated together: {mismatch}.")
+    compatibility = check_together(targets)
     if side_by_side is None:
         side_by_side = targets[0].noise.device.type != "cpu"
     passes = _Passes(targets, knobs, observer, combine, side_by_side, candidates)
@@ -87,6 +82,19 @@ def calibrate(
         similarities,
         combine=combine,
     )
+
+
+def check_together(targets: Sequence[CalibrationTarget]) -> Compatibility:
+    """What a table of these sentences belongs to. Raises :class:`SettingError` if there are none, or they do not belong
+    together."""
+    if not targets:
+        raise SettingError("There is no sentence to calibrate on; give at least one.")
+    compatibility = targets[0].compatibility
+    for number, other in enumerate(targets[1:], start=2):
+        mismatch = compatibility.mismatch(other.compatibility)
+        if mismatch:
+            raise SettingError(f"Sentences 1 and {number} cannot be calibrated together: {mismatch}.")
+    return compatibility
 
 
 class _Passes:

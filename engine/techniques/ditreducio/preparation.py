@@ -12,7 +12,8 @@ from engine.sampling.calibration_target import CalibrationTarget
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.calibration import calibrate
+from engine.techniques.ditreducio.calibration import calibrate, check_together
+from engine.techniques.ditreducio.end_calibration import calibrate_end
 from engine.techniques.ditreducio.observer import CalibrationObserver
 from engine.techniques.ditreducio.record import CalibrationRecord, Sentence
 
@@ -26,13 +27,20 @@ def calibrate_model(
 ) -> CalibrationRecord:
     """Calibrate on the first passage of every utterance, all of them together, under the knobs in ``setting``.
 
-    ``combine`` is one of :data:`engine.techniques.ditreducio.COMBINATIONS`. Raises :class:`SettingError` if
+    ``combine`` is one of :data:`engine.techniques.ditreducio.COMBINATIONS`; a calibration for the end of the trajectory
+    has the sentences' mean in any case. Raises :class:`SettingError` if
     ``setting`` rules DiTReducio out, and :class:`engine.errors.Cancelled`.
     """
     knobs = knobs_of(setting)
     targets, sentences = prepared(model, utterances, setting)
     with torch.inference_mode():
-        record = calibrate(targets, knobs, observer, combine)
+        if knobs["objective"] == ditreducio.END:
+            check_together(targets)
+            first = utterances[0]
+            counts = flow_model(model, "Calibrating").operations(first.text, first.voice, setting)
+            record = calibrate_end(targets, counts, knobs, observer)
+        else:
+            record = calibrate(targets, knobs, observer, combine)
     return replace(record, sentences=sentences, seed=setting.seed)
 
 

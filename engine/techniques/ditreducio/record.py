@@ -21,6 +21,9 @@ from engine.techniques.ditreducio.table import StrategyTable
 
 PRE_CALIBRATION = "pre-calibration"
 CALIBRATION = "calibration"
+END = "end"
+"""The phase of the calibration for the end of the trajectory; the error of its trials is the distance of the end that
+is foreseen with all skips so far."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,11 @@ class CalibrationRecord:
         return float(self.knobs["threshold"])
 
     @property
+    def is_for_end(self) -> bool:
+        """Whether it was calibrated for the end of the trajectory, under a budget instead of a threshold."""
+        return self.knobs.get("objective") == "end"
+
+    @property
     def marked(self) -> np.ndarray:
         """(layers, steps) bool: the cells marked in the check phase."""
         return self.similarities >= self.cut
@@ -94,7 +102,7 @@ class CalibrationRecord:
         all; NaN where not measured. The later phase wins where both tried."""
         errors = np.full((self.table.layers, self.table.steps), np.nan)
         for trial in self.trials:
-            if trial.action is action:
+            if trial.action is action and trial.phase != END:
                 errors[trial.layer, trial.step] = trial.error * self.table.layers / (trial.layer + 1)
         return errors
 
@@ -105,7 +113,11 @@ class CalibrationRecord:
         skips that were in force when it was measured, it would add to that of those which would now be in force. A
         trial that added nothing is taken by its whole error. (Taking every error as measured predicts far too many
         skips.)
+
+        A calibration for the end of the trajectory has no threshold: its table is the same at all.
         """
+        if self.is_for_end:
+            return Derivation(self.table, True)
         layers, steps = self.table.layers, self.table.steps
         rows = [[SkipAction.NONE] * steps for _ in range(layers)]
         differs_at = None
@@ -140,6 +152,8 @@ class CalibrationRecord:
     @property
     def exact_interval(self) -> tuple[float, float]:
         """Thresholds ``low < δ <= high`` for which :meth:`derive` is exact."""
+        if self.is_for_end:
+            return 0.0, float("inf")
         bounds = [(trial.error * self.table.layers / (trial.layer + 1), trial.accepted) for trial in self.trials]
         low = max((bound for bound, accepted in bounds if accepted), default=0.0)
         high = min((bound for bound, accepted in bounds if not accepted), default=float("inf"))
@@ -163,3 +177,9 @@ def origin(how: str, threshold: float, sentences: int, combine: str) -> str:
     """Origin of a table, in words."""
     words = f"{how} at threshold {threshold:g}"
     return words if sentences < 2 else f"{words} on the {combine} error of {sentences} sentences"
+
+
+def end_origin(operations: float, sentences: int) -> str:
+    """Origin of a table that was calibrated for the end of the trajectory, in words."""
+    words = f"calibrated for the end at {operations:g} % of the operations"
+    return words if sentences < 2 else f"{words} on {sentences} sentences"

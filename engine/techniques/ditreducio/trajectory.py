@@ -50,6 +50,10 @@ class Work:
         """Report finished or saved work."""
         self.reached(self._done + layer_evaluations)
 
+    def finish(self) -> None:
+        """Everything is done, whatever was reckoned."""
+        self.reached(self._total)
+
     def reached(self, layer_evaluations: int) -> None:
         """Raise the number of finished units to at least this."""
         self._observer.check()

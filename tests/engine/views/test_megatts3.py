@@ -23,6 +23,7 @@ QUICK = {
     "module-latencies": {"count": 1, "rounds": 3},
     "ablation": {"count": 1, "sentences": 1},
     "tables": {"count": 2},
+    "objectives": {"count": 1, "budgets": 1, "sentences": 1},
     "order-of-convergence": {"doublings": 1},
 }
 PANELS = {
@@ -31,6 +32,7 @@ PANELS = {
     "attention-similarity": 3,
     "module-latencies": 1,
     "tables": 2,
+    "objectives": 1,
     "order-of-convergence": 1,
 }
 """Panels per figure; the ablation has one more if word error rates can be measured."""

@@ -21,6 +21,7 @@ QUICK = {
     "module-latencies": {"count": 2, "rounds": 3},
     "ablation": {"count": 2, "sentences": 2},
     "tables": {"count": 3},
+    "objectives": {"count": 2, "budgets": 2, "sentences": 1},
     "guidance-weight": {"sentences": 2},
 }
 

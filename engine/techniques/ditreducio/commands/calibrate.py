@@ -76,7 +76,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 @dataclass
 class _Calibration:
-    """One threshold: where its files go, and what came out."""
+    """One threshold or budget: where its files go, and what came out."""
 
     knobs: Values
     places: dict[str, Path]
@@ -89,6 +89,13 @@ class _Calibration:
     @property
     def threshold(self) -> float:
         return float(self.knobs["threshold"])
+
+    @property
+    def words(self) -> str:
+        """What it is calibrated for."""
+        if self.knobs["objective"] == ditreducio.END:
+            return f"for the end at {self.knobs['operations']:g} % of the operations"
+        return f"at threshold {self.threshold:g}"
 
     @property
     def calibrated(self) -> CalibrationRecord:
@@ -144,6 +151,11 @@ def _planned(options: argparse.Namespace) -> list[_Calibration]:
         return [_Calibration(_knobs(given), {kind: writable(name) for kind, name in names.items()})]
     if "threshold" in given:
         raise SettingError("Give either --threshold or --thresholds.")
+    if given.get("objective") == ditreducio.END:
+        raise SettingError(
+            "--thresholds belongs to the published objective; a calibration for the end of the trajectory has one "
+            "budget, --operations."
+        )
     if len(set(options.thresholds)) < len(options.thresholds):
         raise SettingError("--thresholds has a threshold twice; give each of them once.")
     return [
@@ -180,7 +192,7 @@ def _calibrate(
             one.same_as = other.threshold
             break
     else:
-        session.terminal.status(f"Calibrating at threshold {one.threshold:g}")
+        session.terminal.status(f"Calibrating {one.words}")
         used = plain.with_technique(UsedTechnique(NAME_OF, one.knobs))
         request = CalibrationRequest(tuple(utterances), used, combine)
         one.record = session.carry_out(Prepare(JOB, NAME_OF, request), _Trials(session.terminal)).result.record
@@ -229,7 +241,7 @@ def _measure(
     take(plain.baseline)  # The first synthesis of this length also pays for its preparation.
     baseline = take(plain.baseline)
     for one in calibrations:
-        session.terminal.status(f"Measuring the accelerated synthesis at threshold {one.threshold:g}")
+        session.terminal.status(f"Measuring the accelerated synthesis, calibrated {one.words}")
         accelerated = take(_reduced(plain, one), one.calibrated.table)
         distance = log_mel_distance(baseline.trace.drawn_mel, accelerated.trace.drawn_mel)
         accelerated = replace(accelerated, fidelity_to=baseline.id, log_mel_distance=distance)
@@ -251,7 +263,9 @@ def _figures(one: _Calibration) -> dict[str, object]:
     low, high = one.calibrated.exact_interval
     return {
         **{kind: str(path) for kind, path in one.places.items()},
-        "threshold": one.threshold,
+        "objective": one.knobs["objective"],
+        "operations": one.knobs["operations"] if one.calibrated.is_for_end else None,
+        "threshold": None if one.calibrated.is_for_end else one.threshold,
         "metric": one.knobs["metric"],
         "sentences": [asdict(sentence) for sentence in one.calibrated.sentences],
         "combine": one.calibrated.combine if len(one.calibrated.sentences) > 1 else None,
@@ -271,11 +285,9 @@ def _figures(one: _Calibration) -> dict[str, object]:
 
 def _shown(calibrations: list[_Calibration], found: list[dict]) -> str:
     rows = [_row(one, figures) for one, figures in zip(calibrations, found, strict=True)]
-    lines = [
-        *table_lines(rows),
-        "",
-        "The table is the same for every threshold δ of its exact range; ops ratio: operations left of the baseline's.",
-    ]
+    ratio = "Ops ratio: operations left of the baseline's."
+    exact = "The table is the same for every threshold δ of its exact range."
+    lines = [*table_lines(rows), "", ratio if calibrations[0].calibrated.is_for_end else f"{exact} {ratio}"]
     if calibrations[0].evidence is not None:
         lines.append("RTF and speed-up come from one run each; paretone compare measures them with an interval.")
     lines += [
@@ -290,11 +302,16 @@ def _shown(calibrations: list[_Calibration], found: list[dict]) -> str:
 def _row(one: _Calibration, figures: dict) -> dict[str, object]:
     low, high = figures["exact_interval"]
     unit = ditreducio.UNITS[str(one.knobs["metric"])]
-    row = {
+    head: dict[str, object] = {
         f"δ ({unit})": one.threshold,
         "exact range of δ": f"{low:.4g} < δ" if high is None else f"{low:.4g} < δ ≤ {high:.4g}",
         "trials": figures["trials"],
         "accepted": figures["accepted"],
+    }
+    if one.calibrated.is_for_end:
+        head = {"budget (%)": one.knobs["operations"], "changes": figures["trials"]}
+    row = {
+        **head,
         **{f"{name} (cells)": count for name, count in figures["cells"].items()},
         "ops ratio": figures["ops_ratio"],
         "calibration (s)": figures["seconds"],

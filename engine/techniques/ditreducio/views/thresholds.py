@@ -87,13 +87,14 @@ def calibrations_needed(task: Task) -> int:
 
 def record_at_hand(task: Task) -> CalibrationRecord | None:
     """The task's calibration, if it was made for this model, sampling and knobs, whatever its threshold."""
+    from engine.techniques import ditreducio
     from engine.techniques.ditreducio.preparation import knobs_of
 
     record = next((one for one in task.records if isinstance(one, CalibrationRecord)), None)
     if record is None or record.table.compatibility.mismatch(task.flow.compatibility(task.setting)):
         return None
-    wanted = knobs_of(task.setting)
-    return record if record.knobs.replace(threshold=0.0) == wanted.replace(threshold=0.0) else None
+    wanted = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
+    return record if ditreducio.calibrates_alike(record.knobs, wanted) else None
 
 
 def calibrate_all(
@@ -121,12 +122,12 @@ def calibrate_all(
 
 
 def calibrate_on_task(task: Task) -> Callable[[float, ProgressStage], CalibrationRecord]:
-    """Calibrates on the task's sentence under DiTReducio's knobs in its setting, but for the threshold."""
+    """Calibrates as published on the task's sentence under DiTReducio's knobs in its setting, but for the threshold."""
     from engine.setting.setting import UsedTechnique
     from engine.techniques import ditreducio
     from engine.techniques.ditreducio.preparation import calibrate_model, knobs_of
 
-    knobs = knobs_of(task.setting)
+    knobs = knobs_of(task.setting).replace(objective=ditreducio.PUBLISHED)
 
     def calibrate(threshold: float, observer: ProgressStage) -> CalibrationRecord:
         used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs.replace(threshold=threshold))

@@ -17,7 +17,7 @@ from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
 from app.shell.colours import DARK, LIGHT, Colours
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
-from engine.techniques.ditreducio.record import CALIBRATION, Trial
+from engine.techniques.ditreducio.record import CALIBRATION, END, Trial
 from engine.techniques.ditreducio.table import StrategyTable
 from tests.app.contrast import contrast, luminance
 from tests.engine.techniques.ditreducio.sequential import LAYERS, STEPS, calibrate, compatibility
@@ -280,6 +280,15 @@ def test_tables_of_another_shape_are_counted_but_not_compared(panel: StrategyPan
 
 
 # --- A calibration at work -------------------------------------------------------------------------------------------
+def test_a_calibration_for_the_end_has_one_phase_and_takes_cells_back(panel: StrategyPanel) -> None:
+    panel.begin_calibration(LAYERS, STEPS, None, True)
+    assert panel._headline.text().startswith("End of the trajectory: begins")
+    panel.add_trials([Trial(END, 2, 1, SkipAction.TS, 0.01, True), Trial(END, 3, 1, SkipAction.BS, 0.02, True)])
+    assert (panel.grid.value(1, 2), panel.grid.value(1, 3)) == (SkipAction.TS, SkipAction.BS)
+    panel.add_trials([Trial(END, 2, 1, SkipAction.NONE, 0.015, True)])
+    assert panel.grid.value(1, 2) == SkipAction.NONE and "limit" not in panel._cell.text()
+
+
 def test_a_calibration_fills_the_table_in_trial_by_trial(panel: StrategyPanel, edits: list[StrategyTable]) -> None:
     record = calibrate(0.1, 4)
     panel.begin_calibration(LAYERS, STEPS)

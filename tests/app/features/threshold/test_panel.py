@@ -102,6 +102,14 @@ def test_cells_without_a_measured_branch_skip_are_owned_up_to(panel: ThresholdPa
     assert f"Branch skipping was not measured for {unmeasured} of the computed cells" in panel.verdict.text()
 
 
+def test_a_calibration_for_the_end_has_no_threshold(empty: ThresholdPanel, record: CalibrationRecord) -> None:
+    empty.set_record(replace(record, knobs=record.knobs.replace(objective="end", operations=45.0)))
+    empty.set_threshold(1.3)
+    assert empty.verdict.text() == "✓ Calibrated for 45 % of the operations: δ does not change the table."
+    assert empty.derivation is not None and empty.derivation.table == record.table
+    assert empty.calibrate_button.isHidden()
+
+
 def test_the_exact_interval_is_shaded_in_both_plots(panel: ThresholdPanel, record: CalibrationRecord) -> None:
     for plot in (panel.histogram, panel.share):
         assert plot.interval == record.exact_interval

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.errors import PlainError
 from engine.measure.verdicts import Way
 from engine.setting.setting import Setting
-from engine.techniques.ditreducio.benches.rivals import TABLES, Contender, _threshold_for, compared, rivals
+from engine.techniques.ditreducio.benches.rivals import FOR_END, TABLES, Contender, _threshold_for, compared, rivals
 
 WAY = Setting("f5-mini")
 
@@ -33,8 +32,20 @@ def test_the_best_rival_at_half_counts() -> None:
         "three at 0.5": np.array([0.01, 0.01]),
         "one at 0.7": np.array([0.01, 0.01]),
     }
-    low, middle, high = compared(contenders, shares, distances)
+    found = compared(contenders, shares, distances)
+    assert found is not None
+    low, middle, high = found
     assert low == pytest.approx(4) and middle == pytest.approx(4) and high == pytest.approx(4)
+
+
+def test_other_forms_of_ditreducio_are_no_rivals() -> None:
+    names = (TABLES["reuse"], TABLES["forecast"], FOR_END, "one")
+    contenders = [contender(name) for name in names]
+    shares = {one.way.title: one.target for one in contenders}
+    distances = {f"{name} at 0.5": np.array([at + 1.0]) for at, name in enumerate(names)}
+    for at, name in enumerate(names[:-1]):
+        found = compared(contenders, shares, distances, name)
+        assert found is not None and found[1] == pytest.approx((at + 1) / len(names))
 
 
 def test_nothing_is_compared_that_missed_its_share() -> None:
@@ -42,8 +53,7 @@ def test_nothing_is_compared_that_missed_its_share() -> None:
     distances = {one.way.title: np.array([0.1]) for one in contenders}
     for missed in contenders:
         shares = {one.way.title: 0.5 for one in contenders} | {missed.way.title: 0.8}
-        with pytest.raises(PlainError, match=r"share of 0\.5"):
-            compared(contenders, shares, distances)
+        assert compared(contenders, shares, distances) is None
 
 
 def test_the_threshold_is_the_nearest_on_the_way() -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import math
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from engine.commands.terminal import Terminal
-from engine.errors import PlainError
+from engine.errors import PlainError, SettingError
 from engine.sampling.actions import SkipAction
 from engine.session.events import PreparationReport, Progress
 from engine.techniques import ditreducio
-from engine.techniques.ditreducio.commands.calibrate import _Trials
+from engine.techniques.ditreducio.commands.calibrate import _Calibration, _figures, _planned, _shown, _Trials, declare
 from engine.techniques.ditreducio.record import CALIBRATION, Trial
+from tests.engine.techniques.ditreducio.sequential import calibrate
 
 
 class Screen(io.StringIO):
@@ -40,3 +44,28 @@ def test_accepted_trials_are_counted() -> None:
 def test_an_error_that_is_no_number_ends_the_calibration() -> None:
     with pytest.raises(PlainError, match=r"invalid numbers .* at step 2, layer 3"):
         _Trials(Terminal(threading.Event(), stream=io.StringIO()))(report(math.nan))
+
+
+def planned(place: Path, *given: str) -> list[_Calibration]:
+    parser = argparse.ArgumentParser()
+    declare(parser)
+    return _planned(parser.parse_args(["--table", str(place / "t.json"), *given]))
+
+
+def test_a_budget_is_calibrated_instead_of_a_threshold(tmp_path: Path) -> None:
+    (one,) = planned(tmp_path, "--objective", "end", "--operations", "45")
+    assert one.words == "for the end at 45 % of the operations"
+    one.record = replace(calibrate(0.1), knobs=one.knobs)
+    figures = {**_figures(one), "ops_ratio": 0.45}
+    assert (figures["objective"], figures["operations"], figures["threshold"]) == ("end", 45.0, None)
+    shown = _shown([one], [figures])
+    assert "budget (%)" in shown and "δ" not in shown
+    with pytest.raises(SettingError, match="one budget, --operations"):
+        planned(tmp_path, "--objective", "end", "--thresholds", "0.1", "0.2")
+
+
+def test_a_threshold_is_shown_with_its_range(tmp_path: Path) -> None:
+    (one,) = planned(tmp_path, "--threshold", "0.1")
+    one.record = calibrate(0.1)
+    shown = _shown([one], [{**_figures(one), "ops_ratio": 0.45}])
+    assert "exact range of δ" in shown and "budget" not in shown

@@ -264,6 +264,24 @@ def test_ablation(model: F5Speech) -> None:
         assert trade_off.curves[0].notes[index] == f"δ = {threshold:g}"
 
 
+def test_both_objectives(model: F5Speech) -> None:
+    figure = computed(model, "objectives", largest=0.02, smallest=60.0)
+    published, ours = figure.panels[0].curves
+    assert published.notes == ("δ = 0.01", "δ = 0.02") and ours.notes == ("80 %", "60 %")
+    (sentence,) = judged_utterances(SAID, 1)
+    plain = run_to_completion(model.synthesise(sentence.text, sentence.voice, setting(STEPS), (), SilentObserver()))
+    for index, budget in enumerate((80.0, 60.0)):
+        used = UsedTechnique("ditreducio", NO_KNOBS.replace(objective="end", operations=budget))
+        table = calibrate_model(model, [SAID], setting(STEPS).with_technique(used), SilentObserver()).table
+        asked = setting(STEPS).with_technique(replace(used, artefact=table.fingerprint))
+        said = model.synthesise(sentence.text, sentence.voice, asked, (table,), SilentObserver())
+        spoken = run_to_completion(said)
+        assert ours.x[index] == pytest.approx(100 * spoken.measurements.ops_ratio)
+        assert ours.x[index] <= budget + 1
+        assert ours.y[index] == pytest.approx(log_mel_distance(plain.trace.mel, spoken.trace.mel))
+    assert "calibrated for the end" in figure.caption
+
+
 @pytest.mark.parametrize("variant", ablation.VARIANTS, ids=lambda one: one.title)
 def test_variants_leave_out_what_they_say(model: F5Speech, variant: ablation.Variant) -> None:
     record = ablation._calibrate(task(model), variant)(0.02, SilentObserver())
