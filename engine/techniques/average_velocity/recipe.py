@@ -50,7 +50,7 @@ from engine.training.schedule import Rated
 
 SHARES = (0.45, 0.3, 0.125, 0.125)
 """Share of the steps that learn a synthesis of one, two, three and four evaluations."""
-REFERENCE_STEPS = 24
+REFERENCE_STEPS = 16
 """Steps of the frozen model by whose end validation measures."""
 OWN_SHARE = 0.5
 """Share of the states that are the averaged model's own; at time 0 there is only noise."""
@@ -79,7 +79,7 @@ class AverageVelocityOptions(Rated):
     hold: float = 0.0
     """Share of the budget after which it falls."""
     average_decay: float = 0.999
-    validation_items: int = 6
+    validation_items: int = 4
     half_precision: bool = False
     seed: int = 1
 

@@ -1,0 +1,74 @@
+"""What passes in the bench, and what it compares with. The bench itself runs on trained weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine import bench
+from engine.errors import PlainError
+from engine.models.base import IntervalWeights
+from engine.models.catalogue import entry
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting
+from engine.techniques import foreseen
+from engine.techniques.average_velocity.benches.few_evaluations import _rivals, failing, few
+
+BASELINE = {
+    "word error rate": 0.01,
+    "naturalness": 4.0,
+    "spread over seeds": 0.08,
+    "pitch range": 0.2,
+    "similarity": 0.8,
+}
+
+
+def test_what_keeps_everything_passes_up_to_the_limits() -> None:
+    assert failing(BASELINE, BASELINE) == ()
+    least = {
+        "word error rate": 0.0199,
+        "naturalness": 3.851,
+        "spread over seeds": 0.0681,
+        "pitch range": 0.1801,
+        "similarity": 0.781,
+    }
+    assert failing(least, BASELINE) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("word error rate", 0.0201),
+        ("naturalness", 3.84),
+        ("spread over seeds", 0.067),
+        ("spread over seeds", None),
+        ("pitch range", 0.179),
+        ("similarity", 0.779),
+        ("pitch range", float("nan")),
+    ],
+)
+def test_what_loses_one_thing_fails_by_it(name: str, value: float | None) -> None:
+    assert failing({**BASELINE, name: value}, BASELINE) == (name,)
+
+
+def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:
+    baseline = Setting("f5-mini", entry("f5-mini").options_with(steps=32, guidance=1.0, spacing="uniform"), seed=4)
+    found = dict(_rivals(baseline))
+    assert {title: foreseen(one).options["steps"] for title, one in found.items()} == {
+        "Euler, 1 step": 1,
+        "Euler, 2 steps": 2,
+        "Euler, 4 steps": 4,
+        "step pruning, 5 steps": 5,
+        "step pruning, 7 steps": 7,
+        "CFG-free, 1 evaluation": 1,
+        "CFG-free, 2 evaluations": 2,
+        "CFG-free, 4 evaluations": 4,
+    }
+    assert {one.seed for one in found.values()} == {4}
+    weights = IntervalWeights("w", "a" * 64, 4, -1.0, Values(guidance=1.0), "displacement")
+    (used,) = few(baseline, 2, weights).techniques
+    assert (used.knobs["evaluations"], used.artefact) == (2, weights.fingerprint)
+
+
+def test_the_spread_needs_two_seeds() -> None:
+    with pytest.raises(PlainError, match="--seeds must be at least 2"):
+        bench.main(["few-evaluations", "--seeds", "1"])

@@ -1,0 +1,188 @@
+"""What is learnt: intervals, states, guided displacements of the frozen model, for F5-TTS and MegaTTS 3."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import SettingError, TrainingError
+from engine.front_end.frame_phones import labels
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.models.megatts3.dit import MegaDiT
+from engine.models.networks.interval import IntervalEmbedding
+from engine.sampling.flow import sampling_grid
+from engine.sampling.guidance import guided_velocity, three_branch_velocity
+from engine.setting.knobs import Values
+from engine.techniques.average_velocity.f5 import F5Subject
+from engine.techniques.average_velocity.megatts3 import MegaSubject
+from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
+from engine.techniques.average_velocity.requests import METHODS, MOST_EVALUATIONS
+from engine.techniques.average_velocity.subjects import Subject, state_at
+from engine.training.f5_checkpoints import diffusion_transformer
+from engine.training.features import Example, Examples
+from engine.training.processes import join_processes
+from engine.training.recipes.mega_recipe import initialise
+from engine.training.recipes.natural_megatts3 import latent_clip
+from engine.training.said_tokens import VOCABULARY
+from tests.engine.training.learning import SHARE
+from tests.engine.training.recipes.test_natural_megatts3 import SMALL
+from tests.engine.training.resuming import same_weights, whole_and_resumed
+from tests.engine.training.toy_corpus import toy_corpus
+from tests.engine.training.toy_model import toy_model
+from tests.engine.training.toy_natural import toy_natural_corpus
+from tests.packages import needs
+
+pytestmark = needs("accelerate")
+
+CPU = torch.device("cpu")
+F5, MEGA = Values(guidance=1.5), Values(intelligibility=1.6, similarity=2.5)
+QUICK = {"warm_up": 2, "validation_items": 4, "average_decay": 0.9, "teacher_steps": 4}
+both = pytest.mark.parametrize("guidance", [F5, MEGA], ids=["f5", "megatts3"])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return toy_model(tmp_path / "model")
+
+
+def _subject(guidance: Values, folder: Path) -> Subject:
+    if guidance == F5:
+        corpus = toy_corpus()
+        training, held_out = (
+            tuple(Example(one.voice, labels(one.phones, one.frames, VOCABULARY), one.mel) for one in part)
+            for part in (corpus.training, corpus.held_out)
+        )
+        model = diffusion_transformer(read_f5_checkpoint(folder))
+        return F5Subject(model, Examples(training, held_out), 400, 1)
+    torch.manual_seed(4)
+    mega = MegaDiT(SMALL)
+    initialise(mega)
+    torch.nn.init.normal_(mega.postnet.weight, std=0.2)
+    natural = toy_natural_corpus()
+    clips, kept = ([latent_clip(clip) for clip in part] for part in (natural.training, natural.held_out))
+    return MegaSubject(mega, clips, kept, 200, 1)
+
+
+def _recipe(guidance: Values, folder: Path, **changes: object) -> AverageVelocity:
+    options = AverageVelocityOptions(guidance, **QUICK | changes)
+    return AverageVelocity(_subject(guidance, folder), "a" * 64, join_processes("cpu", options.half_precision), options)
+
+
+@both
+def test_the_target_is_where_guided_euler_steps_of_the_frozen_model_lead(guidance: Values, folder: Path) -> None:
+    recipe = _recipe(guidance, folder)
+    problem = recipe.subject.next(CPU)
+    items = len(problem.times)
+    numbers = torch.arange(items) % 2
+    times = recipe._times(2, numbers)
+    grid = torch.from_numpy(sampling_grid(4, "uniform", -1.0))  # Two evaluations of two steps each.
+    torch.testing.assert_close(times, torch.stack([grid[number * 2 :][:3] for number in numbers.tolist()], dim=1))
+    state = state_at(problem, times[0])
+    found = recipe._target(problem, state, times)
+    with torch.no_grad():
+        field, moving = recipe.subject.guided(recipe._teacher, problem, guidance), state
+        for start, end in ((0, 1), (1, 2)):
+            moving = moving + (times[end] - times[start])[:, None, None] * field(moving, times[start])
+    torch.testing.assert_close(state + (times[2] - times[0])[:, None, None] * found, moving)
+
+
+def test_f5_is_guided_as_in_a_synthesis(folder: Path) -> None:
+    subject = _subject(F5, folder)
+    (problem, *_) = subject.held_out(1, CPU)
+    draw = problem.draw
+    assert len(problem.times) >= 1
+    frames = int(draw.mask[0].sum())
+    model, times = subject.model, np.array([0.25], np.float32)
+    run = model.begin(draw.condition[:1, :frames], problem.ids[:1, :frames], times, guided=True)
+    with torch.no_grad():
+        state = state_at(problem, torch.full_like(problem.times, 0.25))
+        wanted = guided_velocity(model.velocity(state[:1, :frames], 0, run), 1.5)
+        found = subject.guided(model, problem, F5)(state, torch.full_like(problem.times, 0.25))
+    span = draw.span[0, :frames]
+    torch.testing.assert_close(found[0, :frames][span], wanted[0][span], atol=2e-3, rtol=1e-3)
+
+
+def test_megatts3_is_guided_as_in_a_synthesis(folder: Path) -> None:
+    subject = _subject(MEGA, folder)
+    (problem, *_) = subject.held_out(4, CPU)
+    model, times = subject.model, np.array([0.25], np.float32)
+    run = model.begin(
+        problem.condition,
+        problem.prompt,
+        problem.phones,
+        problem.tones,
+        problem.phones_of_frames,
+        times,
+        mask=problem.mask,
+    )
+    moments = torch.full_like(problem.times, 0.25)
+    with torch.no_grad():
+        state = state_at(problem, moments)
+        wanted = three_branch_velocity(model.velocity(state, 0, run), 1.6, 2.5)
+        found = subject.guided(model, problem, MEGA)(state, moments)
+    torch.testing.assert_close(found[problem.span], wanted[problem.span], atol=1e-4, rtol=1e-4)
+
+
+@both
+def test_own_states_are_those_of_a_synthesis_and_others_lie_on_the_path(guidance: Values, folder: Path) -> None:
+    recipe = _recipe(guidance, folder)
+    with torch.no_grad():  # An average that knows of intervals.
+        embedding = recipe.average.module.time_embedding
+        assert isinstance(embedding, IntervalEmbedding)
+        torch.nn.init.normal_(embedding.interval_mlp[2].weight, std=0.1)
+    problem = recipe.subject.next(CPU)
+    items = len(problem.times)
+    numbers = torch.full((items,), 2)
+    own = torch.arange(items) % 2 == 0
+    found = recipe._states(problem, 3, numbers, own)
+    grid = torch.from_numpy(sampling_grid(3, "uniform", -1.0))
+    state = state_at(problem, torch.zeros(items))
+    with torch.no_grad():
+        field = recipe.subject.field(recipe.average.module, problem)
+        for start, end in ((0, 1), (1, 2)):
+            interval = torch.stack([grid[start], grid[end]]).expand(items, 2)
+            state = state + (grid[end] - grid[start]) * field(state, interval)
+    torch.testing.assert_close(found[own], state[own])
+    torch.testing.assert_close(found[~own], state_at(problem, grid[numbers])[~own])
+
+
+@both
+def test_validation_starts_at_one_and_falls(guidance: Values, folder: Path) -> None:
+    recipe = _recipe(guidance, folder, learning_rate=2e-3, matrix_rate=0.01)
+    before = recipe.validate()
+    assert before["left"] == pytest.approx(1.0, abs=1e-4)
+    assert set(before) == {"left", *(f"distance {n}" for n in range(1, MOST_EVALUATIONS + 1))}
+    for number in range(1, 16):
+        recipe.step(number, number / 16)
+    after = recipe.validate()
+    assert after["left"] < 1 - SHARE
+    assert after["distance 1"] < (1 - SHARE) * before["distance 1"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, folder: Path, method: str) -> None:
+    whole, resumed = whole_and_resumed(lambda: _recipe(F5, folder, method=method), tmp_path / "runs")
+    assert same_weights(resumed.model, whole.model)
+    assert same_weights(resumed.average.module, whole.average.module)
+
+
+def test_a_run_from_other_weights_is_not_resumed(folder: Path) -> None:
+    recipe = _recipe(F5, folder)
+    with pytest.raises(TrainingError, match="started from another checkpoint"):
+        recipe.restore(recipe.state() | {"base": "b" * 64})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"method": "magic"}, "known: displacement, mean-flow"),
+        ({"learning_rate": 0.0}, "learning rate must be above 0"),
+        ({"teacher_steps": 1}, "must take 2 steps or more, not 1"),
+    ],
+)
+def test_options_are_checked(changes: dict, words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        AverageVelocityOptions(F5, **changes)
