@@ -188,7 +188,7 @@ def test_layers_are_measured_and_the_record_is_taken_up(own_window: MainWindow, 
 def test_the_panels_offer_what_the_family_has(window: MainWindow) -> None:
     views, training = window.panels["views"], window.panels["training"]
     offered = [views.chooser.itemData(index) for index in range(views.chooser.count())]
-    assert offered == ["speculation", "layer-importance", "depth"]
+    assert offered == ["speculation", "token-groups", "layer-importance", "depth"]
     offered = [training.chooser.itemData(index) for index in range(training.chooser.count())]
     assert offered == ["speculative", "spade"]
     assert training.work.text().endswith("lm-mini-draft-2-0")
