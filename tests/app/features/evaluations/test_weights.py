@@ -1,0 +1,67 @@
+"""Training weights for few evaluations: what the form asks the engine for, and when Setup offers it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from app.features.evaluations.model import EvaluationWeights
+from app.features.evaluations.training import TRAINING
+from app.features.training.model import Place, TrainingPlan
+from app.state.weight_labels import weights_title
+from engine.models.base import IntervalWeights
+from engine.session.events import Prepared
+from engine.setting.knobs import Values, defaults
+from engine.techniques import average_velocity
+from engine.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from engine.training.requests import Trained
+from tests.app.presenters import INFO, Presenter
+
+NAME = average_velocity.NAME
+WEIGHTS = IntervalWeights("own/guidance-1.safetensors", "3" * 64, 4, -1.0, Values(guidance=1.0), METHODS[0])
+
+
+def test_the_form_asks_for_what_it_says() -> None:
+    knobs = defaults(TRAINING.knobs).replace(method=METHODS[1], teacher_steps=6)
+    made = TRAINING.request(
+        Place("f5-mini", "models", "small", "cpu"),
+        TrainingPlan(NAME, "speech.csv", "runs", 20.0, True, False, knobs),
+    )
+    assert isinstance(made, AverageVelocityRequest)
+    assert (made.method, made.teacher_steps, dict(made.guidance)) == (METHODS[1], 6, {})
+    assert (made.model, made.folder, made.variant, made.manifest, made.work, made.minutes, made.half_precision) == (
+        "f5-mini",
+        "models",
+        "small",
+        "speech.csv",
+        "runs",
+        20.0,
+        True,
+    )
+
+
+def test_models_that_cannot_be_trained_say_so() -> None:
+    assert TRAINING.why_not(INFO) == TRAINING.why_not(replace(INFO, id="megatts3-mini")) == ""
+    assert "cannot be trained here" in TRAINING.why_not(replace(INFO, id="MegaTTS3"))
+    assert "guidance in its weights already" in TRAINING.why_not(replace(INFO, trained_guidance=0.5))
+
+
+def test_setup_offers_the_training_until_there_are_weights(tmp_path: Path, qtbot: QtBot) -> None:
+    state = Presenter(tmp_path / "calibrations").state
+    weights = EvaluationWeights(state)
+    assert weights.offer() is None, "nobody wants them yet"
+    state.selection.switch(NAME, True)
+    offer = state.availability.training_offer(NAME)
+    assert offer is not None and dict(offer.knobs) == {}
+    assert "has no average-velocity weights for 2 evaluations" in state.availability.technique_problem(NAME)
+    assert state.selection.info is not None
+    info = replace(state.selection.info, interval_weights=(WEIGHTS,))
+    state.follow(Prepared(9, NAME, Trained(WEIGHTS.path, "It learnt.", Values(), 10, 1.0, {}), info))
+    assert state.availability.training_offer(NAME) is None
+    assert not state.availability.technique_problem(NAME)
+
+
+def test_weights_are_called_by_their_guidance() -> None:
+    assert weights_title(WEIGHTS) == "guidance 1, displacement (guidance-1)"
