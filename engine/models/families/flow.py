@@ -329,9 +329,6 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         return sample
 
     @torch.inference_mode()
-    def internals(
-        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], check: Callable[[], None]
-    @torch.inference_mode()
     def last_state(
         self,
         text: str,
@@ -347,6 +344,9 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         state = self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
         return state[0, script.prompt.frames :].float().cpu().numpy()
 
+    @torch.inference_mode()
+    def internals(
+        self, text: str, voice: Voice, setting: Setting, artefacts: tuple[Artefact, ...], check: Callable[[], None]
     ) -> FlowInternals:
         """The first passage, to be measured by component. Raises :class:`PlainError`."""
         script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
