@@ -1,0 +1,86 @@
+"""Exports of profiles with average velocity: their weights, and what cannot carry them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.errors import ProfileError
+from engine.export.exporting import export
+from engine.models.base import IntervalWeights
+from engine.models.catalogue import entry
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.models.files.checkpoints import fingerprint, read_weights
+from engine.models.files.interval_weights import FOLDER, PREFIX, metadata, save_interval_weights
+from engine.models.networks.interval import add_interval
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques.average_velocity import NAME
+from engine.training.f5_checkpoints import diffusion_transformer
+from tests.engine.training.toy_model import toy_model
+
+MODEL = entry("f5-mini")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model with weights for few evaluations next to it."""
+    place = toy_model(tmp_path / "model")
+    checkpoint = read_f5_checkpoint(place)
+    model = diffusion_transformer(checkpoint)
+    add_interval(model)
+    described = IntervalWeights("", "", 4, -1.0, Values(guidance=1.0), "displacement")
+    told = metadata(described, fingerprint(checkpoint.path), 3)
+    (place / FOLDER).mkdir()
+    save_interval_weights(
+        place / FOLDER / "guidance-1.safetensors", {PREFIX + k: v for k, v in model.state_dict().items()}, told
+    )
+    return place
+
+
+def _profile(folder: Path, artefact: str = "") -> Profile:
+    path = folder / FOLDER / "guidance-1.safetensors"
+    used = UsedTechnique(NAME, Values(evaluations=2), artefact or fingerprint(path))
+    setting = Setting(MODEL.id, MODEL.options_with(steps=32)).with_technique(used)
+    return Profile(setting, fingerprint(folder / "model.safetensors"), "toy")
+
+
+def test_the_weights_are_written_as_they_were_trained_with_their_companions(folder: Path, tmp_path: Path) -> None:
+    written = export(_profile(folder), "average-velocity", tmp_path / "out", SilentObserver(), str(folder))
+    assert {one.name for one in written} >= {
+        "model_average_velocity_guidance-1.safetensors",
+        "model.yaml",
+        "vocab.txt",
+    }
+    one = tmp_path / "out" / "model_average_velocity_guidance-1.safetensors"
+    assert one.read_bytes() == (folder / FOLDER / "guidance-1.safetensors").read_bytes()
+    extra = {name for name in read_weights(one) if "interval_mlp" in name}
+    plain = read_weights(folder / "model.safetensors")
+    assert len(extra) == 4
+    assert set(read_weights(one)) == {name for name in plain if name.startswith(PREFIX)} | extra
+    assert not torch.any(read_weights(one)[f"{PREFIX}time_embed.interval_mlp.2.weight"])
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("f5-tts", "an embedding that the official class lacks"), ("safetensors", "no CFG-free weights to write")],
+)
+def test_other_targets_refuse_the_profile(folder: Path, tmp_path: Path, target: str, words: str) -> None:
+    with pytest.raises(ProfileError, match=words):
+        export(_profile(folder), target, tmp_path / "out", SilentObserver(), str(folder))
+
+
+def test_weights_that_are_not_there_are_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=r"weights 'ffffffffffff' of the profile are in none of .*intervals"):
+        export(_profile(folder, "f" * 64), "average-velocity", tmp_path / "out", SilentObserver(), str(folder))
+
+
+def test_a_profile_without_the_technique_has_no_such_weights(folder: Path, tmp_path: Path) -> None:
+    profile = _profile(folder)
+    plain = Profile(profile.setting.without(NAME), profile.checkpoint, profile.variant)
+    with pytest.raises(ProfileError, match="The profile does without Average velocity"):
+        export(plain, "average-velocity", tmp_path / "out", SilentObserver(), str(folder))
