@@ -27,7 +27,9 @@ class Effect(Enum):
 @dataclass(frozen=True)
 class Knob:
     """One parameter: what all kinds of knob have in common. ``symbol`` is what the papers write (δ, w, β);
-    ``trajectory`` marks sampler options that shape the way from noise to speech: strategy tables belong to them."""
+    ``trajectory`` marks sampler options that shape the way from noise to speech: strategy tables belong to them.
+    ``later`` marks knobs that are younger than files of users: a file without one means its default, and the default is
+    not written, so that settings keep their fingerprints."""
 
     name: str
     title: str
@@ -37,6 +39,7 @@ class Knob:
     unit: str = ""
     effect: Effect = Effect.NEXT_SYNTHESIS
     trajectory: bool = False
+    later: bool = False
 
     @property
     def label(self) -> str:
@@ -121,14 +124,27 @@ class Values(Mapping[str, Any]):
     """An immutable, hashable, picklable mapping from knob names to values: each a bool, int, float or str, as its knob
     declares."""
 
-    __slots__ = ("_items",)
+    __slots__ = ("_implied", "_items")
     _items: dict[str, Any]
+    _implied: dict[str, Any]
+    """Values that hold unless others are given; they can be looked up, but are not listed, compared or written."""
 
     def __init__(self, values: Mapping[str, object] | Iterable[tuple[str, object]] = (), **more: object) -> None:
-        object.__setattr__(self, "_items", dict(sorted(dict(values, **more).items())))
+        self._keep(dict(values, **more), {})
+
+    @classmethod
+    def complete(cls, values: Mapping[str, object], implied: Mapping[str, object]) -> Values:
+        """``values``, without those that ``implied`` says anyway."""
+        made = cls.__new__(cls)
+        made._keep({name: value for name, value in values.items() if implied.get(name) != value}, implied)
+        return made
+
+    def _keep(self, values: Mapping[str, object], implied: Mapping[str, object]) -> None:
+        object.__setattr__(self, "_items", dict(sorted(values.items())))
+        object.__setattr__(self, "_implied", dict(implied))
 
     def __getitem__(self, name: str) -> Any:
-        return self._items[name]
+        return self._items[name] if name in self._items else self._implied[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
@@ -145,12 +161,12 @@ class Values(Mapping[str, Any]):
     def __repr__(self) -> str:
         return f"Values({self._items!r})"
 
-    def __reduce__(self) -> tuple[type, tuple[dict]]:
-        return Values, (dict(self._items),)
+    def __reduce__(self) -> tuple:
+        return Values.complete, (dict(self._items), dict(self._implied))
 
     def replace(self, **changes: object) -> Values:
         """A copy with some values changed."""
-        return Values(self._items, **changes)
+        return Values.complete({**self._items, **changes}, self._implied)
 
 
 NO_VALUES = Values()
@@ -158,7 +174,7 @@ NO_VALUES = Values()
 
 def defaults(knobs: Iterable[Knob]) -> Values:
     """The default value of every knob."""
-    return Values({knob.name: knob.default for knob in knobs})
+    return checked(knobs, {}, "")
 
 
 def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> Values:
@@ -170,4 +186,5 @@ def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> 
     unknown = sorted(set(values) - set(declared))
     if unknown:
         raise SettingError(f"{owner} has no knob named {unknown[0]!r}; it has {', '.join(declared) or 'none'}.")
-    return Values({name: knob.check(values.get(name, knob.default)) for name, knob in declared.items()})
+    found = {name: knob.check(values.get(name, knob.default)) for name, knob in declared.items()}
+    return Values.complete(found, {knob.name: knob.default for knob in declared.values() if knob.later})

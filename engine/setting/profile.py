@@ -323,9 +323,10 @@ def _checked_setting(setting: Setting) -> Setting:
 
 
 def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str) -> Values:
-    """Like :func:`checked`, but nothing may be left to a default, which another version might change."""
+    """Like :func:`checked`, but only knobs that are younger than profiles may be left to their default, which another
+    version might change."""
     for knob in knobs:
-        if knob.name not in values:
+        if knob.name not in values and not knob.later:
             raise ProfileError(f"{where} lacks the field {knob.name!r}.")
     known = {knob.name: knob for knob in knobs}
     for name, value in values.items():

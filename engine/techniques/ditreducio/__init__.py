@@ -46,6 +46,7 @@ OBJECTIVE = Choice(
     effect=Effect.AFTER_CALIBRATION,
     values=(PUBLISHED, END),
     titles=("Error of the step (paper)", "End of the trajectory (ours)"),
+    later=True,
 )
 OPERATIONS = Number(
     "operations",
@@ -57,6 +58,7 @@ OPERATIONS = Number(
     minimum=10.0,
     maximum=100.0,
     step=5.0,
+    later=True,
 )
 
 

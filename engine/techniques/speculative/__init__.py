@@ -128,6 +128,7 @@ TECHNIQUE = Technique(
             default=GUARDED,
             values=(GUARDED, PUBLISHED),
             titles=("Ids that the model may draw", "Every id (as published)"),
+            later=True,
         ),
         Number(
             "draft_length",
