@@ -316,6 +316,17 @@ class FlowModel(SpeechModel, Protocol):
     def compatibility(self, setting: Setting) -> Compatibility:
         """Compatibility of a strategy table calibrated with ``setting``."""
 
+    def last_state(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        """The new speech of the first passage where the sampler ends, (frames, bands) float32, before it is decoded.
+        ``check`` is called after every step and may raise to cancel. Raises :class:`PlainError`."""
+
     def calibration_target(self, text: str, voice: Voice, setting: Setting) -> tuple[CalibrationTarget, str]:
         """The backbone about to speak the first passage, to be calibrated, and the part of ``text`` that this is.
         Raises :class:`SettingError` if the model cannot skip."""
@@ -336,17 +347,6 @@ class FlowModel(SpeechModel, Protocol):
 def flow_model(model: SpeechModel, purpose: str) -> FlowModel:
     """``model``, known to be of the flow family, which ``purpose`` (such as ``Calibrating``) needs. Raises
     :class:`SettingError` if it is of another family."""
-    def last_state(
-        self,
-        text: str,
-        voice: Voice,
-        setting: Setting,
-        artefacts: tuple[Artefact, ...] = (),
-        check: Callable[[], None] = lambda: None,
-    ) -> np.ndarray:
-        """The new speech of the first passage where the sampler ends, (frames, bands) float32, before it is decoded.
-        ``check`` is called after every step and may raise to cancel. Raises :class:`PlainError`."""
-
     if model.info.family != FLOW:
         raise SettingError(
             f"{purpose} is for models that go from noise to speech in steps, and {model.info.title} "
