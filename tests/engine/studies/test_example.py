@@ -115,3 +115,11 @@ def test_what_ships_was_made_with_the_present_model(tmp_path: Path) -> None:
     assert sum(one.finished for one in found.settings) == study.takes
     with sqlite3.connect(folder / DATABASE) as database:
         assert database.execute("SELECT file FROM study").fetchone() == ("",)
+
+
+def test_what_ships_is_every_setting_of_its_file_finished() -> None:
+    study, folder = definition.read(example.FILE), example.shipped()
+    assert folder is not None
+    found = {one.key: one.finished for one in read(folder).settings}
+    assert set(found) == {one.key for one in study.candidates}
+    assert set(found.values()) == {study.takes_each}
