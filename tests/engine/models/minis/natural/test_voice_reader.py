@@ -6,8 +6,8 @@ import pytest
 import soundfile
 
 from engine.audio.resampling import resample
-from engine.models.minis.natural.voice_reader import VoiceReader
 from engine.models.catalogue import voice
+from engine.models.minis.natural.voice_reader import VoiceReader
 from engine.training.recipes.natural_voices import VOICES, NamedVoice
 
 
