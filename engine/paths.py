@@ -22,3 +22,8 @@ def data_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "Paretone"
     return Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "paretone"
+
+
+def own_place(model: str) -> Path:
+    """Folder of the user's trained weights and measurements of a model."""
+    return data_folder() / "models" / model

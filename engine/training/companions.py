@@ -18,7 +18,7 @@ import torch
 from engine import device as devices
 from engine.errors import Cancelled, TrainingError
 from engine.models.catalogue import voices
-from engine.models.files.language_weights import own_place
+from engine.paths import own_place
 from engine.setting.knobs import Values
 from engine.training.follower import Follower
 from engine.training.learner import SMALL_PARAMETERS

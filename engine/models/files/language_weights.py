@@ -11,7 +11,7 @@ from engine.errors import CheckpointError
 from engine.models.base import RECOVERED, DraftWeights, ModelInfo, StudentWeights
 from engine.models.files.checkpoints import fingerprint, metadata_of
 from engine.models.files.layer_importance import read_record
-from engine.paths import data_folder
+from engine.paths import own_place
 
 DRAFTS, STUDENTS = "drafts", "students"
 """Folders of them, next to the model (bundled) and in the user's own place for it."""
@@ -84,11 +84,6 @@ def places(model: str, folder: Path) -> tuple[Path, ...]:
     last."""
     own = own_place(model)
     return (own,) if own == folder else (folder, own)
-
-
-def own_place(model: str) -> Path:
-    """Folder of the user's trained weights and measurements of a model."""
-    return data_folder() / "models" / model
 
 
 def places_of(info: ModelInfo) -> tuple[Path, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from engine.errors import SettingError
 from engine.models.families.language import LanguageSpeech
-from engine.models.files.language_weights import own_place, places_of
+from engine.models.files.language_weights import places_of
 from engine.models.files.layer_importance import FILE, read_record
+from engine.paths import own_place
 from engine.techniques.base import JobTask
 from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.requests import LayersMeasured

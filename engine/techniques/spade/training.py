@@ -14,9 +14,10 @@ from engine.models import load_model
 from engine.models.base import StepReport, Utterance
 from engine.models.catalogue import voices
 from engine.models.families.language import LanguageSpeech
-from engine.models.files.language_weights import STUDENTS, own_place, places
+from engine.models.files.language_weights import STUDENTS, places
 from engine.models.files.layer_importance import COSINE, DIVERGENCE, FILE, ImportanceRecord, read_record
 from engine.models.files.pruning import require_layers
+from engine.paths import own_place
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.techniques.spade.measuring import measure_layers

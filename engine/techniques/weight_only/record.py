@@ -11,7 +11,7 @@ from engine import files
 from engine.errors import PlainError
 from engine.fields import exact
 from engine.measure.machine import describe, hardware
-from engine.models.files.language_weights import own_place
+from engine.paths import own_place
 
 FILE = "weight-only.json"
 SCHEMA = 1

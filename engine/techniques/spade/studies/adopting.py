@@ -7,8 +7,9 @@ from pathlib import Path
 
 from engine.errors import PlainError, StudyError
 from engine.models import catalogue
-from engine.models.files.language_weights import own_place, places
+from engine.models.files.language_weights import places
 from engine.models.files.layer_importance import FILE, WORD_ERROR, ImportanceRecord, read_record
+from engine.paths import own_place
 from engine.studies.store import Store
 from engine.studies.study import Study
 from engine.techniques.spade.studies.layers import importance

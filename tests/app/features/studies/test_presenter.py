@@ -254,6 +254,6 @@ def test_a_report_is_written_and_opened(panel: StudiesPanel, window: MainWindow,
         QDesktopServices.unsetUrlHandler("file")
     place = tmp_path / "small.study" / "report"
     assert browser.pages == [str(place / "report.html")]
-    files = {"report.html", "curves.svg", "results.csv", "takes.csv", "results.tex"}
+    files = {"report.html", "results.csv", "takes.csv", "results.tex"}
     assert {one.name for one in place.iterdir()} == files
     assert str(place / "report.html") in window.notices.banner.text

@@ -15,7 +15,6 @@ import pytest
 from engine import cli
 from engine.measure.evaluation import judges
 from engine.models.files.checkpoints import fingerprint
-from engine.models.files.language_weights import own_place
 from engine.models.files.layer_importance import (
     COSINE,
     DIVERGENCE,
@@ -25,6 +24,7 @@ from engine.models.files.layer_importance import (
     LayerImportance,
     read_record,
 )
+from engine.paths import own_place
 from engine.session.commands import LoadModel, RunStudy, ShutDown
 from engine.session.engine_thread import EngineThread
 from engine.session.events import JobFinished, Prepared, StudyEnded
