@@ -125,7 +125,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         APACHE,
         "",
         F5_OPTIONS,
-        default_options=Values(steps=12, guidance=1.0),
+        default_options=Values(steps=12, guidance=0.7),
         bundled=True,
         vocoder="natural-vocoder",
         architectures=tuple(F5_VARIANTS),

@@ -23,6 +23,8 @@ class ReplacedModel:
 
 _VOICES = ("slt", "rms")
 _F5 = ReplacedModel("f5-mini", "F5 mini", _VOICES)
+_ROUGH_F5 = ReplacedModel("f5-mini", "F5 mini", ())
+"""Of speech whose formants were moved roughly; its voices are those of today."""
 _MEGATTS3 = ReplacedModel("megatts3-mini", "MegaTTS 3 mini", _VOICES)
 _LM = ReplacedModel("lm-mini", "LM mini", _VOICES)
 _OMNI = ReplacedModel("omni-mini", "Omni mini", _VOICES)
@@ -30,6 +32,7 @@ REPLACED: Mapping[str, ReplacedModel] = {
     "256eebe2fe40d06c56f950e791860c7f95e9f9ce440ec0e5235ba4d2e9e91c3c": _F5,
     "43da26e451992d2a92a918303b3741c4cdd41f368e69b932eef09ce8abf36144": _F5,
     "9d0c5cae7744fc421fc89f86c549742cc91220084495033b688d64cba4a527aa": _F5,
+    "59ba9e68c84489737ef9cb9817df090fd500f6bac87ac9f60b7c33b073785fc8": _ROUGH_F5,
     "69182defcf9370efb631e40b3d7f7c64b1c7a7bec09c0244619245ba2e655c0a": _MEGATTS3,
     "38845420e8b4e33259709af5b84486052631f0e57278f68bcbd85d1a41471790": _LM,
     "b304be2d9b187ea198836db601c68339cb8857c95fd39c69c846e793dcf50c93": _LM,

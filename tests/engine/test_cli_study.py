@@ -89,10 +89,9 @@ def test_run_status_and_export(file: Path, capsys: pytest.CaptureFixture[str]) -
         trials.append(abx_trial("s", number, conditions=(BASELINE, record)), heard)
     code, out, _ = run(capsys, "export", str(folder), "--json", "--listening", str(heard))
     files = [Path(name) for name in json.loads(out)["files"]]
-    assert [path.name for path in files] == ["report.html", "results.csv", "takes.csv", "results.tex", "curves.svg"]
+    assert [path.name for path in files] == ["report.html", "results.csv", "takes.csv", "results.tex"]
     assert all(path.parent == folder / "report" for path in files)
-    page, results, takes, latex, sheet = (path.read_text(encoding="utf-8") for path in files)
-    assert sheet.startswith("<svg ") and "Step pruning: steps" in sheet
+    page, results, takes, latex = (path.read_text(encoding="utf-8") for path in files)
     assert_self_contained(page)
     assert "Small &amp; &lt;quick&gt;" in page
     assert page.count("<audio") == 24
