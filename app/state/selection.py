@@ -337,7 +337,11 @@ class Selection(QObject):
             ("seed_locked",): self.seed_locked,
             **{("option", name): value for name, value in self.options.items()},
             **{("used", name): on for name, on in self._used.items()},
-            **{("knob", name, knob): value for name, knobs in self._knobs.items() for knob, value in knobs.items()},
+            **{
+                ("knob", one.name, knob.name): self._knobs[one.name][knob.name]
+                for one in techniques()
+                for knob in one.knobs
+            },
             **{("weights", one.name): self._weights.get(one.name, "") for one in techniques()},
         }
 
@@ -351,7 +355,7 @@ class Selection(QObject):
         for one in techniques():
             self._used[one.name] = bool(every["used", one.name])
             self._weights[one.name] = str(every["weights", one.name])
-            values = {knob.name: every["knob", one.name, knob.name] for knob in one.knobs}
+            values = {knob.name: every.get(("knob", one.name, knob.name), knob.default) for knob in one.knobs}
             self._knobs[one.name] = checked(one.knobs, values, one.name)
         self.announce()
 

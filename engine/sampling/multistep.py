@@ -113,6 +113,8 @@ def multistep_steps(times: np.ndarray, follow: Follow, method: str = ADAMS_BASHF
     last_corrected = len(grid) if method == PREDICTOR_CORRECTOR else 1 if start == HEUN else 0
 
     def step_on(state: Tensor, velocity: Tensor, step: int) -> Tensor:
+        if step == 0:
+            velocities.clear()
         velocities[:] = [*velocities[1 - _KEPT :], velocity]
         known = grid[step + 1 - len(velocities) : step + 1]
         if start == MIDPOINT and step == 1:

@@ -48,7 +48,8 @@ def test_from_baseline_to_speculative_decoding(qapp: QApplication, theme: Theme,
 
     assert outcome_of(lambda: state.loading.load_model(MODEL))[0] == "finished"
     assert (state.selection.info.id, state.selection.info.family) == (MODEL, "language")
-    assert {one.name for one in state.selection.techniques} == {"compilation", "graphs", "spade", "speculative"}
+    known = {"compilation", "graphs", "spade", "speculative", "token_groups", "weight_only"}
+    assert {one.name for one in state.selection.techniques} == known
     temperature = window.panels["setup"].sampler.editor("temperature")
     temperature.setFocus()
     temperature.selectAll()

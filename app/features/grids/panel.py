@@ -45,7 +45,7 @@ class GridPanel(QWidget):
     def _build(self, colours: Colours) -> None:
         self.headline = build.words("title", name="Summary")
         self.details = build.words("muted", name="Details", selectable=True)
-        self.search_button = build.button("&Search times", self.search_wanted, look="primary")
+        self.search_button = build.button("Search &times", self.search_wanted, look="primary")
         self.open_button = build.button("&Open grid…", self.open_wanted)
         self.keep_button = build.button("Save &grid…", self.keep_wanted)
         top = HBoxLayout()

@@ -45,9 +45,9 @@ class GroupsPanel(QWidget):
 
     def _build(self) -> None:
         self.headline = build.words("title", name="Summary")
-        self.search_button = build.button("&Find groups", self.search_wanted, look="primary")
+        self.search_button = build.button("Find &groups", self.search_wanted, look="primary")
         self.hear_button = build.button("&Play group", self._hear)
-        self.sound_button = build.button("Save &sound…", lambda: self.sound_wanted.emit(self.members))
+        self.sound_button = build.button("Save soun&d…", lambda: self.sound_wanted.emit(self.members))
         self.keep_button = build.button("Save &groups…", self.keep_wanted)
         top = HBoxLayout()
         top.addWidget(self.headline, 1)

@@ -169,9 +169,12 @@ class _Search:
         for change in changes:
             by_step.setdefault(change.step, []).append(change)
         ends, moved = zip(*(path.walk(self.rows, by_step) for path in self.paths), strict=True)
-        vectors = torch.stack([self._joined([one[change] for one in moved]) for change in changes])
+        end = self._difference(ends)
+        vectors = end.new_zeros(len(changes), len(end))
+        for row, change in enumerate(changes):
+            vectors[row] = self._joined([one[change] for one in moved])
         savings = [self._costs[self.rows[one.layer][one.step]] - self._costs[one.action] for one in changes]
-        return self._difference(ends), _Measured(changes, vectors, torch.tensor(savings))
+        return end, _Measured(changes, vectors, torch.tensor(savings, dtype=torch.float32))
 
     def _difference(self, ends: Sequence[Tensor]) -> Tensor:
         return self._joined([end - path.goal for end, path in zip(ends, self.paths, strict=True)])
@@ -187,7 +190,7 @@ class _Search:
         neighbours in time twice: those were measured as they were. Returns them with the distance foreseen after each,
         and the end foreseen."""
         sign = 1.0 if wanted > 0 else -1.0
-        blocked = torch.tensor([False] * len(measured.changes))
+        blocked = torch.zeros(len(measured.changes), dtype=torch.bool)
         for layer, step in touched or ():
             self._block(measured, blocked, layer, step)
         blocked |= measured.savings * sign <= 0

@@ -17,7 +17,7 @@ from engine.models.files.checkpoints import fingerprint
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.actions import SkipAction
 from engine.setting.compatibility import Compatibility
-from engine.setting.knobs import Values
+from engine.setting.knobs import Values, defaults
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio, precision, steps
@@ -40,7 +40,7 @@ def profile(checkpoint: str = "", skips: bool = True) -> Profile:
     compatibility = Compatibility.of(MODEL.id, checkpoint, variant, MODEL.options, setting.options)
     row = (SkipAction.NONE, SkipAction.NONE, SkipAction.TS, *(SkipAction.NONE,) * 5)
     table = StrategyTable(compatibility, (row,) * 8)
-    knobs = Values({knob.name: knob.default for knob in ditreducio.TECHNIQUE.knobs})
+    knobs = defaults(ditreducio.TECHNIQUE.knobs)
     used = UsedTechnique(ditreducio.TECHNIQUE.name, knobs, table.fingerprint)
     return Profile(setting.with_technique(used), checkpoint, variant, (table,))
 

@@ -129,19 +129,20 @@ LAYOUTS: dict[str, Callable[[Path], Layout]] = {
 }
 SAME = {"F5TTS_v1_Base": "f5-mini", "F5TTS_Base": "f5-mini", "Llasa-3B": "Llasa-1B", "Llasa-8B": "Llasa-1B"}
 """Models of the catalogue that are one of these at another size."""
+UNPREPARED = {"average_velocity", "searched_grid"}
 REFUSED: dict[str, set[str]] = {
-    "f5-mini": {"guidance_free"},
-    "E2TTS_Base": {"guidance_free", "error_curve", "first_block"},
-    "megatts3-mini": {"graphs"},
-    "MegaTTS3": {"graphs"},
+    "f5-mini": {"guidance_free", *UNPREPARED},
+    "E2TTS_Base": {"guidance_free", "error_curve", "first_block", "dual_block_cache", *UNPREPARED},
+    "megatts3-mini": {"graphs", "separate_guidance", *UNPREPARED},
+    "MegaTTS3": {"graphs", "separate_guidance", *UNPREPARED},
     "lm-mini": {"graphs"},
     "CosyVoice2-0.5B": {"graphs", "speculative", "spade"},
     "Llasa-1B": {"graphs", "speculative", "spade"},
     "omni-mini": {"graphs"},
     "OmniVoice": {"graphs"},
 }
-"""Techniques that need weights which have not been trained here, other layers, or a graphics card; where only the small
-model's loader does not know its device, CUDA graphs cannot be recorded and it runs without."""
+"""Techniques that need weights or grids which have not been made here, other layers, other guidance, or a graphics card;
+where only the small model's loader does not know its device, CUDA graphs cannot be recorded and it runs without."""
 KNOBS: dict[str, dict[str, object]] = {"spade": {"depth": 2}, "weight_only": {"anyway": True}}
 """Knobs that differ from their defaults: small models have few layers, and gain by chance."""
 

@@ -15,6 +15,7 @@ from engine.models.f5.checkpoint import NATURAL_PHONES, read_f5_checkpoint
 from engine.models.f5.dit import DiT
 from engine.models.files.checkpoints import load_strictly, read_weights
 from engine.paths import resource
+from engine.setting import editions
 from engine.training.natural_alignment import AlignmentOptions
 from engine.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
 from tests.engine.training.learning import learning
@@ -106,11 +107,16 @@ def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
         "cfg_free",
         "model.safetensors",
         "model.yaml",
-        "training.jsonl",
+        "training-1.jsonl",
+        "training-2.jsonl",
         "vocab.txt",
     }
-    header = json.loads((folder / "training.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert header["recipe"] == NaturalF5.name
+    header, later = (
+        json.loads((folder / f"training-{number}.jsonl").read_text(encoding="utf-8").splitlines()[0])
+        for number in (1, 2)
+    )
+    assert header["recipe"] == later["recipe"] == NaturalF5.name
+    assert later["initial_weights"] in editions.REPLACED, "it went on from the weights that it replaced"
     # Options of the alignment were the recipe's own when this one was made.
     known = NaturalF5Options.__dataclass_fields__.keys() | AlignmentOptions.__dataclass_fields__.keys()
     assert header["options"].keys() == known - {"alignment"}
