@@ -1,4 +1,4 @@
-"""Two steps speak the average reading: what falls is variety, and not necessarily predicted naturalness."""
+"""One step speaks the average reading: what falls is variety, and not necessarily predicted naturalness."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ REFUSED: dict[str, set[str]] = {
     "omni-mini": {"graphs"},
     "OmniVoice": {"graphs"},
 }
-"""Techniques that need weights or grids which have not been made here, other layers, other guidance, or a graphics card;
+"""Techniques that need weights or grids which have not been made here, other layers or guidance, or a graphics card;
 where only the small model's loader does not know its device, CUDA graphs cannot be recorded and it runs without."""
 KNOBS: dict[str, dict[str, object]] = {"spade": {"depth": 2}, "weight_only": {"anyway": True}}
 """Knobs that differ from their defaults: small models have few layers, and gain by chance."""
