@@ -27,3 +27,10 @@ def text_font(base: QFont, size: float = BODY, strong: bool = False) -> QFont:
     if strong:
         made.setWeight(QFont.Weight.DemiBold)
     return made
+
+
+def bold_font(base: QFont) -> QFont:
+    """``base`` as rich text shows it in bold, to measure such text by."""
+    made = QFont(base)
+    made.setBold(True)
+    return made

@@ -9,7 +9,7 @@ import html
 from collections.abc import Collection
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, SignalInstance
-from PySide6.QtGui import QFont, QFontMetrics
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QLabel,
@@ -24,7 +24,7 @@ from app.features.player.strip import WaveStrip
 from app.numbers import fixed
 from app.shell.colours import Colours
 from app.shell.icons import icon, pixmap
-from app.shell.metrics import GAP, NEAR
+from app.shell.metrics import GAP, NEAR, bold_font
 from app.shell.theme import set_look
 from app.state.playing import Heard, Origin
 from app.widgets import build
@@ -221,9 +221,7 @@ class PlayerPanel(QWidget):
     @property
     def _title_metrics(self) -> QFontMetrics:
         """Those of the bold part of the title."""
-        bold = QFont(self._title.font())
-        bold.setBold(True)
-        return QFontMetrics(bold)
+        return QFontMetrics(bold_font(self._title.font()))
 
     def changeEvent(self, event: QEvent) -> None:
         if event.type() is QEvent.Type.EnabledChange and not self.isEnabled():
