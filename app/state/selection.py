@@ -355,7 +355,7 @@ class Selection(QObject):
         for one in techniques():
             self._used[one.name] = bool(every["used", one.name])
             self._weights[one.name] = str(every["weights", one.name])
-            values = {knob.name: every.get(("knob", one.name, knob.name), knob.default) for knob in one.knobs}
+            values = {knob.name: every["knob", one.name, knob.name] for knob in one.knobs}
             self._knobs[one.name] = checked(one.knobs, values, one.name)
         self.announce()
 

@@ -20,7 +20,7 @@ from engine.models.minis.lm_mini.config import OPTIONS as LM_MINI_OPTIONS
 from engine.models.minis.omni_mini.config import OPTIONS as OMNI_MINI_OPTIONS
 from engine.models.omnivoice.config import OPTIONS as OMNIVOICE_OPTIONS
 from engine.models.shipped_voices import shipped_voices
-from engine.paths import data_folder, resource
+from engine.paths import own_place, resource
 from engine.sampling.guidance import STRENGTH, Guidance, TwoWeightGuidance
 from engine.setting.editions import owner_of_voice
 from engine.setting.knobs import NO_VALUES, Knob, Values
@@ -67,7 +67,7 @@ class CatalogueEntry:
     @property
     def folder(self) -> Path:
         """Folder of its files, which may not be downloaded yet."""
-        return resource("models", self.id) if self.bundled else data_folder() / "models" / self.id
+        return resource("models", self.id) if self.bundled else own_place(self.id)
 
     @property
     def vocoder_folder(self) -> Path:

@@ -16,7 +16,7 @@ from typing import ClassVar
 import torch
 
 from engine import device as devices
-from engine.errors import Cancelled, TrainingError
+from engine.errors import TrainingError
 from engine.models.catalogue import voices
 from engine.paths import own_place
 from engine.setting.knobs import Values
@@ -88,10 +88,7 @@ def train_companion(
     session = TrainingSession(
         recipe, work, Budget(request.minutes, request.steps), intervals, follower.status, milestones
     )
-    session.begin(request.resume)
-    follower.status("Training")
-    if not session.run():
-        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
+    session.train(request.resume)
     metadata = recipe.metadata_after(session.seconds)
     target = save_with_log(partial(recipe.save, metadata=metadata), folder / recipe.file_name, work)
     summary, figures = recipe.summary(session.validation), companion.figures(recipe)
@@ -102,9 +99,7 @@ def rates_of(request: CompanionRequest, companion: Companion, teacher: Teacher) 
     """Learning rates that were asked for, or the usual ones of a model of this size."""
     is_small = sum(one.numel() for one in teacher.network.parameters()) < SMALL_PARAMETERS
     usual = companion.options.rates if is_small else companion.large_rates
-    if request.rate is None and request.matrix_rate is None:
-        return usual
-    return Rates(request.matrix_rate, usual.others if request.rate is None else request.rate)
+    return usual.unless_asked(request.rate, request.matrix_rate)
 
 
 def gathered(request: CompanionRequest, teacher: Teacher, follower: Follower) -> TokenData:

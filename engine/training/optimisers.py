@@ -26,6 +26,12 @@ class Rates:
     others: float
     """AdamW's learning rate."""
 
+    def unless_asked(self, others: float | None, matrices: float | None) -> Rates:
+        """These, unless others are asked for; who asks for AdamW's alone asks for AdamW on everything."""
+        if others is None and matrices is None:
+            return self
+        return Rates(matrices, self.others if others is None else others)
+
 
 @dataclass(frozen=True)
 class LayerMatrices:

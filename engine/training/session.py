@@ -165,6 +165,14 @@ class TrainingSession:
             self._forget_log_after(self.number)
         self._log({"resumed": self._header()})
 
+    def train(self, resume: bool) -> None:
+        """:meth:`begin` and :meth:`run`. Raises what they do, and :class:`Cancelled` if someone asked to stop, once a
+        checkpoint of what was done is written."""
+        self.begin(resume)
+        self.report("Training")
+        if not self.run():
+            raise Cancelled(f"Stopped at step {self.number}; the work folder holds a checkpoint to resume from.")
+
     def run(self) -> bool:
         """Train until the budget is spent (true) or someone asks to stop (false). A checkpoint is left either way.
 

@@ -14,7 +14,7 @@ from app.state.app_state import AppState
 from app.state.undo import ALONE, Edit
 from engine.errors import PlainError, SettingError
 from engine.models.files.layer_importance import ImportanceRecord, read_record
-from engine.paths import data_folder
+from engine.paths import own_place
 from engine.techniques import spade
 
 _DEPTH_EDIT = 2
@@ -94,7 +94,7 @@ class LayerChoice(QObject):
         if info is not None and self.layers:
             checkpoint = Path(info.checkpoint)
             folder = checkpoint if checkpoint.is_dir() else checkpoint.parent
-            folders = folder, data_folder() / "models" / info.id
+            folders = folder, own_place(info.id)
             try:
                 self.record = read_record(folders, info.fingerprint)
             except PlainError as error:

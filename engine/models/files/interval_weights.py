@@ -24,7 +24,7 @@ from engine.models.base import IntervalWeights
 from engine.models.files.checkpoints import fingerprint, loaded_strictly, metadata_of, read_float_weights
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.models.networks.interval import add_interval
-from engine.paths import data_folder
+from engine.paths import own_place
 from engine.setting.knobs import Values
 
 FOLDER = "intervals"
@@ -42,7 +42,7 @@ def folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
 
 def user_folder(model: str) -> Path:
     """Folder of those that the user trained."""
-    return data_folder() / "models" / model / FOLDER
+    return own_place(model) / FOLDER
 
 
 def metadata(weights: IntervalWeights, base: str, steps: int) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.models.base import WeightSet
 from engine.models.files.checkpoints import fingerprint, metadata_of
-from engine.paths import data_folder
+from engine.paths import own_place
 
 FOLDER = "cfg_free"
 """Name of their folder, next to the model's checkpoint (bundled) or in the user's data folder."""
@@ -43,4 +43,4 @@ def find_weight_sets(
 
 def folders(model: str, checkpoint: Path) -> tuple[Path, Path]:
     """Folders of CFG-free weights of the model with the file ``checkpoint``."""
-    return checkpoint.parent / FOLDER, data_folder() / "models" / model / FOLDER
+    return checkpoint.parent / FOLDER, own_place(model) / FOLDER

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-from engine.errors import Cancelled, TrainingError
+from engine.errors import TrainingError
 from engine.models.catalogue import F5, CatalogueEntry, entry
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.interval_weights import user_folder
@@ -17,14 +15,14 @@ from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVe
 from engine.techniques.average_velocity.requests import AverageVelocityRequest, why_not_trained
 from engine.techniques.average_velocity.subjects import Subject
 from engine.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, recorded_examples, spoken_examples
-from engine.training.follower import Follower, SilentFollower
+from engine.training.fine_tuning import begin, complete
+from engine.training.follower import Follower
 from engine.training.learner import SMALL_PARAMETERS
 from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
 from engine.training.optimisers import Rates
-from engine.training.processes import Processes, join_processes
+from engine.training.processes import Processes
 from engine.training.requests import Trained
-from engine.training.saving import save_with_log
-from engine.training.session import Budget, Intervals, TrainingSession, check_place
+from engine.training.session import Intervals, TrainingSession
 
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
@@ -44,32 +42,17 @@ def fine_tune(
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
-    chosen, work = entry(request.model), Path(request.work)
+    chosen = entry(request.model)
     if reason := why_not_trained(chosen):
         raise TrainingError(reason)
     options = options_of(request, chosen)
-    check_place(work, request.resume)
-    processes = join_processes(request.device, request.half_precision)
-    if not processes.is_first:
-        follower = SilentFollower()
-    if not (request.manifest or chosen.bundled):
-        raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
-    follower.status(f"Reading {chosen.title}")
-    # As in synthesis: numbers too small to be heard are slow to compute with.
-    torch.set_flush_denormal(True)
+    processes, follower = begin(request, chosen, follower)
     subject, base = _subject(request, chosen, corpus, processes, follower)
     rates = rates_of(request, subject)
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
     recipe = AverageVelocity(subject, base, processes, options)
-    budget = Budget(request.minutes, request.steps)
-    session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
-    session.begin(request.resume)
-    follower.status("Training")
-    if not session.run():
-        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
-    target = (Path(request.export) if request.export else user_folder(request.model)) / recipe.file_name
-    if processes.is_first:
-        target = save_with_log(recipe.save, target, work)
+    folder = user_folder(request.model)
+    session, target = complete(recipe, request, folder, intervals, processes, follower)
     return _trained(options, target, session, processes.is_first)
 
 
@@ -122,9 +105,7 @@ def rates_of(request: AverageVelocityRequest, subject: Subject) -> Rates:
     """The learning rates that were asked for, or the usual ones of a model of this size."""
     parameters = sum(one.numel() for one in subject.model.parameters())
     usual = SMALL_RATES if parameters < SMALL_PARAMETERS else USUAL_RATES
-    if request.learning_rate is None and request.matrix_rate is None:
-        return usual
-    return Rates(request.matrix_rate, usual.others if request.learning_rate is None else request.learning_rate)
+    return usual.unless_asked(request.learning_rate, request.matrix_rate)
 
 
 def _trained(options: AverageVelocityOptions, target: Path, session: TrainingSession, is_first: bool) -> Trained:

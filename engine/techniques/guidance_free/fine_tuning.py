@@ -5,24 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
-from engine.errors import Cancelled, TrainingError
+from engine.errors import TrainingError
 from engine.models.catalogue import F5, entry
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.files.weight_sets import FOLDER
-from engine.paths import data_folder
+from engine.paths import own_place
 from engine.setting.knobs import Values
 from engine.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions, equivalent_guidance
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 from engine.training.f5_checkpoints import guided_checkpoint, recorded_examples, spoken_examples
-from engine.training.follower import Follower, SilentFollower
+from engine.training.fine_tuning import begin, complete
+from engine.training.follower import Follower
 from engine.training.learner import SMALL_PARAMETERS
 from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
-from engine.training.processes import join_processes
 from engine.training.requests import Trained
-from engine.training.saving import save_with_log
-from engine.training.session import Budget, Intervals, TrainingSession, check_place
+from engine.training.session import Intervals, TrainingSession
 
 SMALL_RATE, USUAL_RATE = 3e-4, 1e-5
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
@@ -31,7 +28,7 @@ INTERVALS = Intervals(validation_steps=100, validates_first=True)
 
 def guidance_free_folder(model: str) -> Path:
     """Folder of CFG-free checkpoints that the user trained."""
-    return data_folder() / "models" / model / FOLDER
+    return own_place(model) / FOLDER
 
 
 def options_of(request: GuidanceFreeRequest) -> GuidanceFreeOptions:
@@ -65,31 +62,15 @@ def fine_tune(
     chosen, work = entry(request.model), Path(request.work)
     if chosen.kind != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
-    check_place(work, request.resume)
-    processes = join_processes(request.device, options.half_precision)
-    if not processes.is_first:
-        follower = SilentFollower()
-    if not (request.manifest or chosen.bundled):
-        raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
-    follower.status(f"Reading {chosen.title}")
+    processes, follower = begin(request, chosen, follower)
     checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
-    # As in synthesis: numbers too small to be heard are slow to compute with.
-    torch.set_flush_denormal(True)
     if request.manifest:
         examples = recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
     else:
         examples = spoken_examples(work.parent / NATURAL_CORPUS, checkpoint, corpus, processes, follower)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
-    budget = Budget(request.minutes, request.steps)
-    session = TrainingSession(recipe, work, budget, intervals, follower.status, follower.milestone, processes)
-    session.begin(request.resume)
-    follower.status("Training")
-    if not session.run():
-        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
-    folder = Path(request.export) if request.export else guidance_free_folder(request.model)
-    target = folder / recipe.file_name
-    if processes.is_first:
-        target = save_with_log(recipe.save, target, work)
+    folder = guidance_free_folder(request.model)
+    session, target = complete(recipe, request, folder, intervals, processes, follower)
     return _trained(options, target, session, processes.is_first)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from engine.models.f5.config import BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.files.checkpoints import fingerprint
 from engine.training.corpus import Corpus
+from engine.training.f5_checkpoints import diffusion_transformer
 from engine.training.flow_matching import (
     FlowMatchingDraw,
     FlowMatchingOptions,
@@ -95,7 +96,7 @@ class NaturalF5(F5Recipe[NaturalF5Options, NaturalClip]):
             checkpoint = read_f5_checkpoint(initial)
             if checkpoint.config != architecture or checkpoint.text_front_end != NATURAL_PHONES:
                 raise CheckpointError(f"{checkpoint.path} is not of the model that {self.name} makes.")
-            model = normalisation.unfolded(cast(DiT, checkpoint.build()))
+            model = normalisation.unfolded(diffusion_transformer(checkpoint))
             model.train().requires_grad_(True)
             options = replace(options, alignment=replace(options.alignment, exact_until=0.0))
             self._initial = fingerprint(checkpoint.path)

@@ -6,7 +6,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import Cancelled
 from engine.training.follower import Follower
 from engine.training.recipe import Recipe
 from engine.training.session import LOG, Budget, TrainingSession
@@ -33,10 +32,7 @@ def run_recipe(
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
     session = TrainingSession(recipe, work, budget, report=follower.status, follow=follower.milestone)
-    session.begin(resume)
-    follower.status("Training")
-    if not session.run():
-        raise Cancelled(f"Stopped at step {session.number}; the work folder holds a checkpoint to resume from.")
+    session.train(resume)
     folder = export or work / EXPORT
     recipe.export(folder)
     shutil.copyfile(work / LOG, folder / LOG)

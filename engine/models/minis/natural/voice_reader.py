@@ -7,8 +7,9 @@ import torch
 
 from engine.audio.mel import MelFrontEnd
 from engine.audio.resampling import resample
-from engine.models.minis.natural.layout import FORMANT, FORMANT_MEAN, FORMANT_SCALE, SAMPLE_RATE
+from engine.models.minis.natural.layout import FORMANT_MEAN, FORMANT_SCALE, SAMPLE_RATE
 from engine.models.minis.natural.mel_reader import MelReader
+from engine.models.minis.natural.said import NaturalVoice
 from engine.paths import resource
 
 
@@ -25,4 +26,4 @@ class VoiceReader:
         vocal tract. Within 0.002 of the truth on clean speech of the teacher."""
         heard = torch.from_numpy(resample(samples, rate, SAMPLE_RATE))
         frames = self._reader(self._mel(heard[None]).mT)[0]
-        return float(frames[:, FORMANT].median()) * FORMANT_SCALE + FORMANT_MEAN
+        return NaturalVoice.of(frames).formant * FORMANT_SCALE + FORMANT_MEAN
