@@ -1,4 +1,4 @@
-"""The pictures of the guides: what is seen in each, and how the real window comes to show it.
+"""The pictures of the guides: what each shows, and how the real window is brought to show it.
 
 Each is brought about by the window's own actions and panels, on the bundled models and the example study, and shown as
 long as its context is entered. Those of the example come first: takes, once there are some, would be among its points.

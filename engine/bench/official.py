@@ -158,7 +158,7 @@ def import_models(package: Package = F5) -> None:
         made.__path__ = [str(Path(place) / folder) for place in spec.submodule_search_locations or ()]
     for name, taken in package.unused.items():
         module = sys.modules.setdefault(name, types.ModuleType(name))
-        # Whoever asks whether it is installed asks for this.
+        # find_spec refuses modules without a spec.
         module.__spec__ = module.__spec__ or ModuleSpec(name, None)
         vars(module).update({one: _unused for one in taken if one not in vars(module)})
 

@@ -88,13 +88,13 @@ def verdict(speed_up: Interval, limit: Limit | None) -> str:
 
 
 def arithmetic(run: Callable[[], object], operations: float, sizes: Sequence[tuple[int, int, int]] = PRODUCTS) -> Limit:
-    """The limit of a ``run`` over many rows, whose products and attention are so many ``operations``."""
+    """The limit of a ``run`` over many rows, with the ``operations`` of its products and attention."""
     share, seconds = _profiled(run)
     return Limit(share, operations / seconds / 1e9, best_product(sizes) / 1e9, "GFLOP/s")
 
 
 def reading(run: Callable[[], object], read: float, size: int = READ_BYTES) -> Limit:
-    """The limit of a ``run`` of one-token passes, whose products and attention ``read`` so many bytes."""
+    """The limit of a ``run`` of one-token passes, with the bytes that its products and attention ``read``."""
     share, seconds = _profiled(run)
     return Limit(share, read / seconds / 1e9, best_reading(size) / 1e9, "GB/s")
 

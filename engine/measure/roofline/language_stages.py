@@ -235,7 +235,7 @@ def _noise(shape: tuple[int, ...], like: Tensor, generator: torch.Generator) -> 
 
 
 def _weight_width(product: Product, activation: int, rows: int) -> float:
-    """Bytes of one weight of ``product`` with so many rows."""
+    """Bytes of one weight of ``product`` for that number of rows."""
     if isinstance(product, Int8Product | Int4Product) and rows > ROWS:
         product = product.many
     return getattr(product, "weight_bytes", float(activation))

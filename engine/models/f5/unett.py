@@ -232,7 +232,7 @@ class UNetT(nn.Module):
             parts.feed_forward.fuse()
 
     def operations(self, frames: int, guided: bool, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length, for one item; of so many ``branches``, or as ``guided``."""
+        """Operations of one evaluation at this length, for one item, with ``branches`` branches, or as ``guided``."""
         config = self.config
         inner = config.heads * config.dim_head
         tokens = frames + 1

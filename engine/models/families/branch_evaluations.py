@@ -29,7 +29,7 @@ class DecidedEvaluations(Evaluations):
     ) -> None:
         """The only one of ``phases`` has the branches and the options without this guidance; ``own`` are its branches
         where the guidance has the same strengths, and may be combined as without it. ``begin`` gives the run of some
-        branches, ``counts`` the cost of an evaluation of so many; ``most`` may run at once."""
+        branches, ``counts`` the cost of an evaluation by its number of branches; ``most`` may run at once."""
         super().__init__(evaluator, phases, guided)
         self._guidance, self._own, self._begin, self._counts = guidance, own, begin, counts
         self._full = counts(most).evaluation

@@ -125,7 +125,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
 
     @abstractmethod
     def _operations(self, frames: int, options: Values, branches: int | None = None) -> OperationCounts:
-        """Operations of one evaluation at this length; of so many ``branches`` in place of those that the options
+        """Operations of one evaluation at this length, with ``branches`` branches in place of those that the options
         need."""
 
     def _evaluation_times(self, times: np.ndarray, options: Values) -> np.ndarray:

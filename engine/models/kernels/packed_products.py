@@ -101,7 +101,7 @@ class Int4Product:
 
 
 def packed(product: Product, inputs: int, bits: int, group: int = GROUPS[0]) -> Product:
-    """``product`` of rows of so many ``inputs`` with weights of 8 or 4 ``bits``, for few rows; as it is if its inputs
+    """``product`` of few rows with ``inputs`` numbers each, its weights in 8 or 4 ``bits``; as it is if the inputs
     cannot be divided into groups of ``group``."""
     if bits == 4 and inputs % group:
         return product

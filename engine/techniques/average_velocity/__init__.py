@@ -74,7 +74,7 @@ def _require_alone(context: Context, evaluations: int) -> None:
 
 def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalWeights:
     """The weights of the loaded model that ``entry`` uses: those that it names by fingerprint, else the first that
-    were trained for so many evaluations.
+    were trained for this number of evaluations.
 
     Raises :class:`NotPrepared` that says what there is and how to come by others.
     """
@@ -90,7 +90,7 @@ def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalW
 
 
 def fitting(info: ModelInfo, evaluations: int) -> tuple[IntervalWeights, ...]:
-    """The loaded model's weights that were trained for so many evaluations."""
+    """The loaded model's weights that were trained for this number of evaluations."""
     return tuple(one for one in info.interval_weights if evaluations <= one.evaluations)
 
 

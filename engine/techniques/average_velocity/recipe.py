@@ -233,7 +233,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, DiffusionTransforme
         return total / count
 
     def _end(self, field: Field, problem: Problem, evaluations: int, of_intervals: bool) -> Tensor:
-        """Where ``field`` carries the noise of ``problem`` in so many evaluations."""
+        """Where ``field`` carries the noise of ``problem`` in that number of evaluations."""
         grid = torch.from_numpy(sampling_grid(evaluations, "uniform", self.options.sway)).to(self.device)
         times = grid[:, None].expand(-1, len(problem.times))
         state, velocity = state_at(problem, times[0]), self._in_run_precision(field)

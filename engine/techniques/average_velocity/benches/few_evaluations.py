@@ -125,7 +125,7 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def few(setting: Setting, evaluations: int, weights: IntervalWeights) -> Setting:
-    """``setting`` with so many evaluations by ``weights``."""
+    """``setting`` with that number of evaluations by ``weights``."""
     return setting.with_technique(UsedTechnique(TECHNIQUE, Values(evaluations=evaluations), weights.fingerprint))
 
 

@@ -21,7 +21,7 @@ from engine.views.view import Findings, Task, View
 FEWEST = 4
 """Steps of the coarsest grid; each further one doubles them."""
 BEYOND = 4
-"""The end point is that of this many times the most steps, as far as a model takes so many, by the method
+"""The end point is that of this many times the most steps, up to the most that a model takes, by the method
 of the highest order."""
 CHANGING = ("grid", "solver", "skipping")
 """Slots of techniques that a view of solvers goes without."""
