@@ -25,6 +25,7 @@ BENCHES: dict[str, str] = {
     "omnivoice": "engine.bench.omnivoice",
     "omnivoice-card": "engine.bench.omnivoice_card",
     "omnivoice-exact": "engine.bench.omnivoice_exact",
+    "own-voices": "engine.bench.own_voices",
     "peers": "engine.bench.peers",
     "stacked": "engine.bench.stacked",
     "voices": "engine.bench.voices",

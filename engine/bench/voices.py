@@ -54,14 +54,19 @@ class Heard:
     naturalness: float
     own: float
     """Similarity to the recording of its voice."""
-    others: float
-    """Mean similarity to those of the other voices."""
+    alike: Mapping[str, float]
+    """Similarity to those of the other voices, by their ids."""
     spread: float
     """Pitch range; NaN where too little is voiced."""
     curve: np.ndarray = field(repr=False)
     formants: float = 1.0
     """Formant scale, 1 is the teacher's own voice."""
     real_time_factor: float = float("nan")
+
+    @property
+    def others(self) -> float:
+        """Mean similarity to the other voices; NaN if there are none."""
+        return float(np.mean(list(self.alike.values()))) if self.alike else float("nan")
 
     @property
     def pitch(self) -> float:
@@ -137,17 +142,21 @@ class Panel:
         if self._keep is not None:
             self._keep.mkdir(parents=True, exist_ok=True)
             write_wav(self._keep / f"{at:02d}-{own.id}-{way.replace('/', ' ')}-{seed}.wav", samples, rate)
+        return self.judge(text, own, samples, rate)
+
+    def judge(self, text: str, own: Voice, samples: np.ndarray, rate: int) -> Heard:
+        """What the judges say of mono ``samples`` (n,): one of the texts, in the voice ``own``."""
         words = self._words.hear(text, own, samples, rate).figures
         heard, judge = self._likeness.voice_of(samples, rate), self._likeness
-        alike = {one.id: judge.similarity(judge.voice_in(one.audio), heard) for one in self.speakers}
+        alike = {one.id: judge.similarity(judge.voice_in(one.audio), heard) for one in (own, *self.speakers)}
         curve = log_pitch(samples, rate)
         spread = pitch_range(curve)
         return Heard(
             words["edits"],
             words["words"],
             self._naturalness.hear(text, own, samples, rate).figures["naturalness"],
-            alike[own.id],
-            float(np.mean([value for name, value in alike.items() if name != own.id])),
+            alike.pop(own.id),
+            alike,
             float("nan") if spread is None else spread,
             curve,
             self._reader.formant_scale(samples, rate),

@@ -120,7 +120,7 @@ def verdicts(
         originals = [original_speech(sentence, voice) for sentence in sentences]
         yield heard(ORIGINAL, at_usual_rate(originals), mels=tuple(map(_mel, originals)))
         if vocoder is not None:
-            yield heard(VOCODER_ONLY, at_usual_rate([_copied(vocoder, samples) for samples in originals]))
+            yield heard(VOCODER_ONLY, at_usual_rate([copied(vocoder, samples) for samples in originals]))
         if tokenizer is not None:
             copies = [tokenizer(np.asarray(samples, np.float32), voice) for samples in originals]
             yield heard(TOKENIZER_ONLY, at_usual_rate(copies))
@@ -137,7 +137,8 @@ def verdicts(
 
 
 @torch.inference_mode()
-def _copied(vocoder: Vocoder, samples: np.ndarray) -> np.ndarray:
+def copied(vocoder: Vocoder, samples: np.ndarray) -> np.ndarray:
+    """What ``vocoder`` makes of the mel of ``samples`` (n,) at 24 kHz: (m,) float32."""
     mel = MelFrontEnd()(torch.from_numpy(np.asarray(samples, np.float32)))
     return vocoder.decode(mel.transpose(1, 2))[0].numpy()
 

@@ -25,7 +25,7 @@ MODEL, WAY = "megatts3-mini", "steps=2,intelligibility=1,similarity=1"
 
 def take(naturalness: float, edits: float = 0) -> Heard:
     curve = np.log(200 + 20 * np.sin(np.arange(60) / 9 + naturalness))
-    return Heard(edits, 5, naturalness, 0.8, 0.7, 0.2, curve, 1.0, 0.5)
+    return Heard(edits, 5, naturalness, 0.8, {"bella": 0.6, "clara": 0.8}, 0.2, curve, 1.0, 0.5)
 
 
 @pytest.mark.slow

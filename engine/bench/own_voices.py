@@ -1,0 +1,143 @@
+"""How close a bundled model comes to recordings of a person whom it has never heard.
+
+Each recording, with its transcript, is judged as it is, as the copy that the vocoder's mel reader and decoder make of
+it, and as the prompt of sentences that nothing was trained on. Likeness is told to the recording, to the other ones and
+to the bundled voices: recordings of one person are not the same either, and what counts is how far a model comes from
+the bundled voices towards them. All recordings should be of one person.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine.audio.recording import Recording, read_recording
+from engine.audio.resampling import resample
+from engine.bench import bundled
+from engine.bench.report import Report
+from engine.bench.voices import Heard, Panel, sentences
+from engine.commands.comparison_sides import prepare, typed_side
+from engine.errors import AudioError, SettingError
+from engine.files import write_wav
+from engine.measure.machine import describe
+from engine.measure.metrics import estimate
+from engine.measure.verdicts import copied
+from engine.models.base import SpeechModel, Voice, run_to_completion
+from engine.models.catalogue import OWN_VOICE, voices
+from engine.models.minis.natural.layout import SAMPLE_RATE
+from engine.models.minis.natural.vocoder import LatentVocoder
+from engine.models.silent_observer import SilentObserver
+from engine.paths import resource
+
+NAME = "own-voices"
+RECORDINGS, COPIES = "the recordings", "their copies"
+DEFINITION = "Similarity (cosine of Resemblyzer's embeddings) of the model's speech to the recording that prompted it."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    parser.add_argument("--model", default="f5-mini", help="bundled model (default: %(default)s)")
+    parser.add_argument("--recording", action="append", required=True, metavar="FILE", help="repeat for more")
+    parser.add_argument("--transcript", action="append", required=True, help="one per recording, in order")
+    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
+    parser.add_argument(
+        "--sentences", type=int, default=10, help="how many sentences each prompts (default: %(default)s)"
+    )
+    parser.add_argument("--keep", metavar="FOLDER", type=Path, help="folder for what is heard")
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Judge the recordings, copy them, and speak in their voice."""
+    persons = _persons(arguments.recording, arguments.transcript)
+    texts = sentences()[: arguments.sentences]
+    if arguments.sentences < 2:
+        raise SettingError("--sentences must be at least 2, for an interval.")
+    said = [one.transcript for one in persons]
+    panel = Panel((*texts, *said), (*persons, *voices(arguments.model, arguments.folder)))
+    read = [read_recording(one.audio) for one in persons]
+    heard = {RECORDINGS: read, COPIES: [_copy(one) for one in read]}
+    rows: list[dict[str, object]] = []
+    for title, recordings in heard.items():
+        takes = list(zip(persons, said, recordings, strict=True))
+        _keep(arguments.keep, title, takes)
+        rows.append(_row(title, [panel.judge(text, own, *_sound(one)) for own, text, one in takes], persons))
+    model = bundled.loaded_on_threads(arguments)
+    spoken = list(_spoken(model, arguments.model, persons, texts))
+    _keep(arguments.keep, arguments.model, spoken)
+    takes_heard = [panel.judge(text, own, *_sound(one)) for own, text, one in spoken]
+    rows.append(_row(arguments.model, takes_heard, persons))
+    likeness = estimate("voice_similarity", [one.own for one in takes_heard])
+    interval = (likeness.low, likeness.high)
+    return Report(NAME, likeness.value, interval, DEFINITION, tuple(rows), describe().to_json())
+
+
+def _persons(files: Sequence[str], transcripts: Sequence[str]) -> list[Voice]:
+    """Raises :class:`AudioError` if files and transcripts differ in number."""
+    if len(files) != len(transcripts):
+        raise AudioError(
+            f"There are {len(files)} recordings and {len(transcripts)} transcripts; give each recording its own."
+        )
+    given = zip(files, transcripts, strict=True)
+    return [Voice(f"{OWN_VOICE}{file}", Path(file).stem, file, text) for file, text in given]
+
+
+def _copy(recording: Recording) -> Recording:
+    """What mel reader and decoder make of it."""
+    vocoder = LatentVocoder.load(resource("models", "natural-vocoder"))
+    samples = resample(recording.samples, recording.sample_rate, SAMPLE_RATE)
+    return Recording(copied(vocoder, samples), SAMPLE_RATE)
+
+
+Take = tuple[Voice, str, Recording]
+"""Whose voice, what is said, and the sound."""
+
+
+def _spoken(model: SpeechModel, name: str, persons: Sequence[Voice], texts: Sequence[str]) -> Iterator[Take]:
+    side = typed_side("", name)
+    prepare(side, model)
+    for own in persons:
+        bundled.say(f"{name} in the voice of {own.title}: {len(texts)} sentences …")
+        for text in texts:
+            take = run_to_completion(model.synthesise(text, own, side.setting, side.artefacts, SilentObserver()))
+            yield own, text, Recording(take.samples, take.sample_rate)
+
+
+def _sound(recording: Recording) -> tuple[np.ndarray, int]:
+    return recording.samples, recording.sample_rate
+
+
+def _keep(folder: Path | None, title: str, takes: Sequence[Take]) -> None:
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for at, (own, _, recording) in enumerate(takes):
+        write_wav(folder / f"{title}-{own.title}-{at:02d}.wav", recording.samples, recording.sample_rate)
+
+
+def _row(title: str, heard: Sequence[Heard], persons: Sequence[Voice]) -> dict[str, object]:
+    own = {one.id for one in persons}
+    others = [[value for name, value in one.alike.items() if name in own] for one in heard]
+    bundled_voices = [[value for name, value in one.alike.items() if name not in own] for one in heard]
+    return {
+        "speech": title,
+        "takes": len(heard),
+        "its recording": None if title == RECORDINGS else _mean([one.own for one in heard]),
+        "other recordings": _mean([value for some in others for value in some]),
+        "bundled voices": _mean([value for some in bundled_voices for value in some]),
+        "word errors": sum(one.edits for one in heard) / sum(one.words for one in heard),
+        "naturalness": _mean([one.naturalness for one in heard]),
+        "pitch range": _mean([one.spread for one in heard]),
+        "Hz": _mean([one.pitch for one in heard]),
+        "formants": _mean([one.formants for one in heard]),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """Of those that are known; ``None`` if none is."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else None
