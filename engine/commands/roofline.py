@@ -113,7 +113,7 @@ def waterfall(before: RooflineReport, after: RooflineReport) -> list[str]:
         if name in one or name in two
     ]
     ratio = before.measured / after.measured if after.measured else math.nan
-    total = f"Together {before.measured * 1e3:.1f} → {after.measured * 1e3:.1f} ms, {ratio:.2f} × as fast."
+    total = f"Together {before.measured * 1e3:.1f} → {after.measured * 1e3:.1f} ms, {ratio:.2f}× as fast."
     return [*table(rows), total]
 
 

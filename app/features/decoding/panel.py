@@ -190,15 +190,15 @@ class DecodingPanel(TakePanel):
             values |= {
                 "length": fixed(found.draft_length, 2),
                 "cost": fixed(found.cost_ratio, 2) if found.cost_ratio else "–",
-                "predicted": f"{fixed(found.predicted_speed_up, 2)} ×" if found.cost_ratio else "–",
+                "predicted": f"{fixed(found.predicted_speed_up, 2)}×" if found.cost_ratio else "–",
                 "measured": "– (no baseline)",
             }
         meaning, plain = _FIGURES["measured"][1], self._plain()
         if found.drafted and plain is not None and (ratio := found.speed_up_over(plain)) is not None:
-            values |= {"measured": f"{fixed(ratio, 2)} ×"}
+            values |= {"measured": f"{fixed(ratio, 2)}×"}
             cost = localised(f"{found.pass_cost_over(plain):.2f}")
             meaning += (
-                f" Here a pass over a draft took {cost} × as long as one over a single token; the measured speed-up is "
+                f" Here a pass over a draft took {cost}× as long as one over a single token; the measured speed-up is "
                 "the prediction divided by that."
             )
         for name, label in self._values.items():

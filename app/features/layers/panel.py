@@ -300,7 +300,7 @@ class LayersPanel(QWidget):
                 how += f", then {_MEASURED[parting[0]]}"
         ratio = self._layers / count
         stay = "is kept" if count == 1 else "are kept"
-        return f"{listed} {stay} ({how}). The transformer gets up to {fixed(ratio, 2)} × faster per token."
+        return f"{listed} {stay} ({how}). The transformer gets up to {fixed(ratio, 2)}× faster per token."
 
     def _hint(self) -> str:
         if self._record is None:

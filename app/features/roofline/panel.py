@@ -242,6 +242,6 @@ def summary(report: RooflineReport) -> str:
     bound = ", ".join(f"{name} {share:.0%}" for name, share in sorted(found.items(), key=lambda one: -one[1]))
     return (
         f"{milliseconds(report.measured)} for {fixed(report.audio_seconds, 1)} s of audio ({report.ceilings.clock}), "
-        f"{fixed(report.measured / report.floor, 1)} × the floor of {milliseconds(report.floor)}; bound by {bound}; "
+        f"{fixed(report.measured / report.floor, 1)}× the floor of {milliseconds(report.floor)}; bound by {bound}; "
         f"{report.launches:,.0f} launches"
     )

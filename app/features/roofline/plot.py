@@ -285,7 +285,7 @@ class RooflinePlot(Chart):
         return (
             f"{point.side}: {label(report, point.phase, one)}: {rate(point.reached)} at "
             f"{general(point.intensity, 3)} FLOP/B, "
-            f"{localised(f'{one.ratio(known):.2f}')} × the floor, bound by {one.bound(known, point.phase.graphed)}."
+            f"{localised(f'{one.ratio(known):.2f}')}× the floor, bound by {one.bound(known, point.phase.graphed)}."
         )
 
     def cursor_text(self) -> str:

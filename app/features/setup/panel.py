@@ -16,10 +16,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.features.setup.cost_line import cost_line
 from app.features.setup.model_choice import ModelChoice, NarrowBox
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
-from app.numbers import general, localised, percent, rough_duration
+from app.numbers import localised
 from app.shell import file_dialogs
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
@@ -34,8 +35,7 @@ from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
 from engine.models import catalogue
-from engine.models.base import FLOW, LANGUAGE, Voice
-from engine.setting.plan import LanguagePlan
+from engine.models.base import Voice
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
 OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
@@ -237,32 +237,7 @@ class SetupPanel(QWidget):
         self._notes.setText(localised(" ".join(said)))
         self._notes.setVisible(bool(self._notes.text()))
         set_look(self._notes, "warning" if state.availability.notes else "muted")
-        if state.selection.candidate:
-            wanted = catalogue.entry(state.selection.candidate).title
-            self._cost.setText(f"<b>Cost</b> is shown once {wanted} is loaded.")
-            return
-        if state.selection.entry.family == LANGUAGE:
-            self._cost.setText(f"<b>Cost</b> {_token_cost(state)}{_expected(state)}")
-            return
-        ratio = state.cost.ops_ratio
-        steps = state.selection.options_in_force.get("steps")
-        evaluations = f"{steps} steps" if steps is not None else "the model's default number of steps"
-        if not state.selection.setting.techniques:
-            text = f"<b>Cost</b> {evaluations}, every module computed; no technique in use."
-        elif (problem := state.availability.why_not_accelerate()) and state.selection.ready and state.artefacts.at_hand:
-            text = f"<b>Cost</b> {evaluations}. {problem}"
-        elif ratio is None:
-            counted = state.selection.entry.family != FLOW or state.cost.operations is not None
-            unknown = "after a run" if counted else "after calibration and one baseline"
-            text = f"<b>Cost</b> {evaluations}; the saving is shown {unknown}."
-        else:
-            text = (
-                f"<b>Cost</b> {evaluations}, <b>{percent(ratio, 1)}</b> of the baseline's operations "
-                f"(allows {general(1 / ratio, 2)} × as fast)"
-            )
-            text += "."
-        text += _expected(state)
-        self._cost.setText(text)
+        self._cost.setText(cost_line(state))
 
     # --- Changing ---------------------------------------------------------------------------------------------------
     @Slot()
@@ -316,32 +291,3 @@ class SetupPanel(QWidget):
         except PlainError as error:
             self.problem.emit(str(error))
             self._show_selection()
-
-
-def _expected(state: AppState) -> str:
-    """How long the whole text will take, as a sentence after others, or ``""``."""
-    plain = state.cost.expected_seconds(state.selection.baseline_setting)
-    if plain is None or not state.selection.text.strip():
-        return ""
-    setting = state.selection.setting
-    if not setting.techniques or state.availability.why_not_accelerate():
-        return f" The whole text takes about {rough_duration(plain)}."
-    fast = state.cost.expected_seconds(setting)
-    if fast is None or fast == plain:  # What the techniques save is not known yet.
-        return f" The whole text takes about {rough_duration(plain)} without techniques."
-    return f" The whole text takes about {rough_duration(fast)}, against {rough_duration(plain)} without techniques."
-
-
-def _token_cost(state: AppState) -> str:
-    """Cost of a token under the selected setting, as a sentence."""
-    if not state.selection.setting.techniques:
-        return "one pass of the whole language model for each token; no technique in use."
-    problem, plan = state.availability.why_not_accelerate(), state.cost.plan
-    if problem or not isinstance(plan, LanguagePlan):
-        return problem
-    layers = state.selection.loaded.layers
-    kept = plan.weights.depth if plan.weights is not None else len(plan.layers or range(layers))
-    passes = f"a pass over {'all layers' if kept == layers else f'{kept} of {layers} layers'}"
-    if plan.draft is None and plan.decoding is None:
-        return f"{passes} for each token."
-    return f"{passes} per draft; Decoding shows the number of accepted tokens."

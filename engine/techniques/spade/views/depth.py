@@ -145,7 +145,7 @@ def _caption(layers: int, memory: dict[int, tuple[int, int]], times: dict[int, f
     published = " and ".join(f"{1 - share:.0%} for {name}" for name, (_, _, share) in PAPER.items())
     return (
         f"{half} of {layers} layers need {left:.0%} of the language model's memory, {1 - left:.0%} less, and a token "
-        f"takes {times[layers] / times[half]:.2f} × less time. The paper saves {published} at half the layers, of the "
+        f"takes {times[layers] / times[half]:.2f}× less time. The paper saves {published} at half the layers, of the "
         "memory of the whole system."
     )
 

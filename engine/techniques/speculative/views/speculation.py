@@ -242,10 +242,10 @@ def _caption(
     best = max(lengths, key=lengths.__getitem__)
     first, last = min(speeds), max(speeds)
     words = (
-        f"With {TABLE_LENGTH} drafted tokens the language model is {speeds[first]:.2f} × as fast at β = {first:g}, "
-        f"where speech is distributed exactly as without drafts, and {speeds[last]:.2f} × at β = {last:g} (paper: "
-        f"{PAPER[first]:.2f} × and {PAPER[last]:.2f} ×). Drafting {best} token{'' if best == 1 else 's'} is fastest, "
-        f"{lengths[best]:.2f} ×. "
+        f"With {TABLE_LENGTH} drafted tokens the language model is {speeds[first]:.2f}× as fast at β = {first:g}, "
+        f"where speech is distributed exactly as without drafts, and {speeds[last]:.2f}× at β = {last:g} (paper: "
+        f"{PAPER[first]:.2f}× and {PAPER[last]:.2f}×). Drafting {best} token{'' if best == 1 else 's'} is fastest, "
+        f"{lengths[best]:.2f}×. "
     )
     if errors:
         rates = {beta: errors[id(way)].rate for beta, way in table.items()}

@@ -78,7 +78,7 @@ def lane_of(bars: LayerBars, row: int) -> QRectF:
 def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
     assert panel.depth_box.text() == "2 of 4"
     assert "0, 3 are kept (by word errors)" in panel.kept.text()
-    assert "2.00 × faster" in panel.kept.text()
+    assert "2.00× faster" in panel.kept.text()
     assert panel.bars.cut == (WORD_ERROR, pytest.approx(0.15)), "between layers 3 and 1"
     assert [one.measure for one in panel.bars.measures] == [WORD_ERROR, DIVERGENCE, COSINE]
     words = panel.bars.describe(0)

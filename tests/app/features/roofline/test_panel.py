@@ -143,7 +143,7 @@ def test_points_have_their_places_under_the_roof(panel: RooflinePanel) -> None:
         assert plot.frame.place(point.intensity, allowed).y() <= place.y()
         assert plot.point_at(place) == index
     assert plot.point_at(QPointF(1, 1)) is None
-    assert "50 GFLOP/s at 200 FLOP/B, 2.00 × the floor, bound by compute" in plot.describe(0)
+    assert "50 GFLOP/s at 200 FLOP/B, 2.00× the floor, bound by compute" in plot.describe(0)
 
 
 def test_plot_and_table_choose_together(panel: RooflinePanel) -> None:

@@ -30,7 +30,7 @@ def test_the_sweep_has_every_tolerance_and_every_length(language_model: LmMiniSp
     assert length.curves[0].x == (1.0, 2.0)
     tokens = figure.panels[-1].curves[0]
     assert all(1 <= each <= most + 1 for most, each in zip((1, 2), tokens.y, strict=True))
-    assert f"{measured.y[0]:.2f} × as fast at β = 0" in figure.caption
+    assert f"{measured.y[0]:.2f}× as fast at β = 0" in figure.caption
 
 
 def test_a_draft_that_is_not_there_is_asked_for(tmp_path: Path) -> None:
