@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +114,7 @@ def save(widget: QWidget, path: Path) -> None:
 
 @contextmanager
 def sound_to_nobody() -> Iterator[None]:
-    """A sound server that plays to nobody, where one can be had: the listening lab needs one."""
+    """A sound server that plays to nobody, where one can be had: player and listening lab look as people meet them."""
     from app.audio.null_sink import NullSink, missing
 
     if missing():
@@ -142,8 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     application = QApplication(sys.argv[:1])
     application.setQuitOnLastWindowClosed(False)
-    silence = sound_to_nobody() if options.guides is not None else nullcontext()
-    with silence, asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+    with sound_to_nobody(), asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
         return runner.run(_run(application, options))
 
 
