@@ -299,8 +299,11 @@ class LayersPanel(QWidget):
             if parting is not None and parting[0] != self._record.deciding.measure:
                 how += f", then {_MEASURED[parting[0]]}"
         ratio = self._layers / count
-        stay = "is kept" if count == 1 else "are kept"
-        return f"{listed} {stay} ({how}). The transformer gets up to {fixed(ratio, 2)}× faster per token."
+        kept = f"Layer {listed} is kept" if count == 1 else f"Layers {listed} are kept"
+        return (
+            f"{kept} ({how}), numbered as in the checkpoint, from 0. The transformer gets up to {fixed(ratio, 2)}× "
+            "faster per token."
+        )
 
     def _hint(self) -> str:
         if self._record is None:

@@ -77,7 +77,7 @@ def lane_of(bars: LayerBars, row: int) -> QRectF:
 
 def test_what_stays_and_why_is_said(panel: LayersPanel) -> None:
     assert panel.depth_box.text() == "2 of 4"
-    assert "0, 3 are kept (by word errors)" in panel.kept.text()
+    assert "Layers 0, 3 are kept (by word errors)" in panel.kept.text()
     assert "2.00× faster" in panel.kept.text()
     assert panel.bars.cut == (WORD_ERROR, pytest.approx(0.15)), "between layers 3 and 1"
     assert [one.measure for one in panel.bars.measures] == [WORD_ERROR, DIVERGENCE, COSINE]
@@ -92,7 +92,7 @@ def test_the_cut_is_where_the_layers_are_parted(panel: LayersPanel) -> None:
     record = RECORD.with_measure(words)
     panel.set_layers(4, record, record.retained(2), 2, by_hand=False)
     assert panel.bars.cut == (DIVERGENCE, pytest.approx(0.16)), "all but the first are equal by word errors"
-    assert "0, 3 are kept (by word errors, then the divergence)" in panel.kept.text()
+    assert "Layers 0, 3 are kept (by word errors, then the divergence)" in panel.kept.text()
     bars, picture = panel.bars, panel.bars.grab().toImage()
 
     def dashes(row: int) -> int:
@@ -136,7 +136,7 @@ def test_a_click_toggles_the_layer_under_it(panel: LayersPanel, qtbot: QtBot) ->
 
 def test_one_is_spoken_of_as_one(panel: LayersPanel) -> None:
     panel.set_layers(4, RECORD, RECORD.retained(1), 1, by_hand=False)
-    assert panel.kept.text().startswith("0 is kept (by word errors).")
+    assert panel.kept.text().startswith("Layer 0 is kept (by word errors), numbered as in the checkpoint")
     assert panel.sentences.text() == "6 sentences"
     panel.sentences.setValue(1)
     assert panel.sentences.text() == "1 sentence"
