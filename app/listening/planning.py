@@ -7,22 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
 
 from app.listening.abx import DEFAULT_TRIALS, AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
 from app.listening.session import ListeningSession
+from app.listening.staircase import FEWEST, MOST, StaircaseSession
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
 from app.listening.wording import percent
 from app.numbers import counted, fixed
 from engine.listening import statistics
-from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, new_name
+from engine.listening.staircase import TRIALS
+from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, STAIRCASE, new_name
 
 TITLES: Mapping[str, str] = {
     ABX: "ABX: is there any audible difference?",
     CCR: "CMOS: which is better, and by how much?",
     PREFERENCE: "Preference: which is better?",
     MUSHRA: "MUSHRA: how far below the reference is each?",
+    STAIRCASE: "Staircase: from where on is it heard?",
 }
 assert tuple(TITLES) == METHODS
 EXPLANATIONS: Mapping[str, str] = {
@@ -33,19 +40,29 @@ EXPLANATIONS: Mapping[str, str] = {
     PREFERENCE: "Pairs in balanced order; say which is better, or neither. A tenth of the pairs comes again, swapped.",
     MUSHRA: "Rate every setting from 0 to 100 against a hidden reference and two anchors (ITU-R BS.1534-3). The "
     "reference is the unaccelerated output of the same model, not human speech.",
+    STAIRCASE: "A or B is the reference again; say which of the two is not. Three right answers lead closer to the "
+    "reference, a wrong one to a faster setting (3 down, 1 up). The result is the speed-up from which on a difference "
+    "is heard.",
 }
 DEFAULT_LENGTH: Mapping[str, int] = {
     ABX: DEFAULT_TRIALS,
     CCR: FEWEST_SENTENCES,
     PREFERENCE: FEWEST_SENTENCES,
     MUSHRA: 8,
+    STAIRCASE: TRIALS,
 }
 """Trials, or pages."""
-DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1}
+DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1, STAIRCASE: 2}
 """Trials, or pages, for getting to know the test."""
+NOTHING_IN_COMMON = (
+    "No sentence was spoken by all ticked settings in one voice from one seed. Speak one with each of them, or compare "
+    "A and B."
+)
 LONGEST = 200
 LONGEST_PRACTICE = 10
 _PEEKING_FROM, _PEEKING_TO = 5, 40
+_FEW_TRIALS = 30
+"""Of a staircase: with fewer, its interval is about as wide as the row."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +71,7 @@ class ListeningPlan:
 
     method: str
     conditions: tuple[Condition, ...]
-    """The unaccelerated one first: A of pairs, the reference of MUSHRA."""
+    """The unaccelerated one first: A of pairs, the reference of MUSHRA and of a staircase, whose row rises in speed."""
     items: tuple[Item, ...]
     length: int
     """Trials; pages of MUSHRA, of which there are no more than items."""
@@ -73,11 +90,21 @@ class ListeningPlan:
         """The role of each condition in the test."""
         if self.method == MUSHRA:
             return ("Reference", *("Rated",) * (len(self.conditions) - 1))
+        if self.method == STAIRCASE:
+            return ("Reference", *(f"{fixed(2**one, 2)}×" for one in self.scale))
         return ("A", "B")
+
+    @property
+    def scale(self) -> tuple[float, ...]:
+        """log2 of the speed-up of every condition but the first over the first; means over the items."""
+        factors = np.log2([one.real_time_factors for one in self.items])
+        return tuple((factors[:, :1] - factors[:, 1:]).mean(0).tolist())
 
     def why_not(self) -> str:
         """Why the test cannot begin, as a sentence, or ``""``."""
         count = len(self.conditions)
+        if self.method == STAIRCASE:
+            return self._why_no_row()
         if self.method == MUSHRA:
             plain = [one for one in self.conditions if not one.accelerated]
             if len(plain) != 1:
@@ -91,10 +118,25 @@ class ListeningPlan:
         elif count != 2:
             return f"Tick exactly two settings to compare; {count} are ticked."
         if not self.items:
+            return NOTHING_IN_COMMON
+        return ""
+
+    def _why_no_row(self) -> str:
+        plain = [one for one in self.conditions if not one.accelerated]
+        row = len(self.conditions) - 1
+        if len(plain) != 1 or not FEWEST <= row <= MOST:
             return (
-                "No sentence was spoken by all ticked settings in one voice from one seed. Speak one with "
-                "each of them, or compare A and B."
+                f"Tick one unaccelerated setting as the reference, and {FEWEST} to {MOST} faster ones as the row along "
+                "which to listen."
             )
+        if any(one.setting.model != plain[0].setting.model for one in self.conditions):
+            return "Tick settings of one model: the reference is that model's unaccelerated output."
+        if not self.items:
+            return NOTHING_IN_COMMON
+        if min(min(one.real_time_factors) for one in self.items) <= 0:
+            return "A take has no real-time factor, so that the row has no order; speak it again."
+        if any(one >= two for one, two in pairwise(self.scale)):
+            return "Two settings of the row are equally fast; untick one of them."
         return ""
 
     def remarks(self) -> tuple[str, ...]:
@@ -103,6 +145,9 @@ class ListeningPlan:
         sentences = len(self.used)
         if self.method == ABX:
             made.append(_abx_remark(self.length))
+        elif self.method == STAIRCASE:
+            if self.length < _FEW_TRIALS:
+                made.append(f"Fewer than {_FEW_TRIALS} trials leave a wide interval; take {TRIALS}.")
         elif sentences < FEWEST_SENTENCES and self.method != MUSHRA:
             made.append(
                 f"Only {counted(sentences, 'sentence', 'sentences')}: the result hardly generalises. "
@@ -134,6 +179,8 @@ class ListeningPlan:
             return AbxSession(prepared, listener, self.length, practice=self.practice)
         if self.method == MUSHRA:
             return MushraSession(prepared, listener, practice=self.practice)
+        if self.method == STAIRCASE:
+            return StaircaseSession(prepared, listener, self.scale, self.length, practice=self.practice)
         graded = self.method == CCR
         return PreferenceSession(prepared, listener, self.length, graded, practice=self.practice)
 
@@ -143,6 +190,9 @@ def planned(
 ) -> ListeningPlan:
     """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
     order = sorted(range(len(ticked)), key=lambda place: ticked[place].accelerated)
+    if method == STAIRCASE:
+        slowness = {place: -fmean(one.real_time_factors[place] for one in items) for place in order} if items else {}
+        order.sort(key=lambda place: (ticked[place].accelerated, slowness.get(place, 0.0)))
     return ListeningPlan(
         method,
         tuple(ticked[place] for place in order),
@@ -151,6 +201,7 @@ def planned(
                 one,
                 takes=tuple(one.takes[place] for place in order),
                 fingerprints=tuple(one.fingerprints[place] for place in order),
+                real_time_factors=tuple(one.real_time_factors[place] for place in order),
             )
             for one in items
         ),

@@ -58,6 +58,8 @@ class Item:
     seed: int
     takes: tuple[str, ...]
     fingerprints: tuple[str, ...]
+    real_time_factors: tuple[float, ...]
+    """Of the takes; only how they compare matters."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def items(takes: Iterable[TakeSummary], wanted: Sequence[Condition]) -> tuple[It
             *spoken,
             tuple(by_place[place].id for place in range(len(wanted))),
             tuple(by_place[place].setting.fingerprint for place in range(len(wanted))),
+            tuple(by_place[place].measurements.real_time_factor for place in range(len(wanted))),
         )
         for spoken, by_place in found.items()
         if len(by_place) == len(wanted)
@@ -152,7 +155,18 @@ def item_of(takes: Sequence[Take]) -> Item:
         first.setting.seed,
         tuple(one.id for one in takes),
         tuple(one.setting.fingerprint for one in takes),
+        tuple(one.measurements.real_time_factor for one in takes),
     )
+
+
+def compared(takes: Sequence[Take]) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
+    """Conditions and item of a test on two takes, whatever they say, and why these make none, as a sentence."""
+    found = conditions(one.setting for one in takes)
+    if len(takes) < 2:
+        return found, (), "Choose two takes as A and B first."
+    if len(found) < 2:
+        return found, (), "A and B have the same setting; choose takes of different settings."
+    return found, (item_of(takes),), ""
 
 
 def prepared(

@@ -21,7 +21,17 @@ from engine import __version__, files
 from engine.export.delivery import deliver
 from engine.listening import anchors
 from engine.listening.results import vote_for_second_condition
-from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RecordError, TrialRecord, complete_sessions
+from engine.listening.trials import (
+    ABX,
+    CCR,
+    METHODS,
+    MUSHRA,
+    PREFERENCE,
+    STAIRCASE,
+    RecordError,
+    TrialRecord,
+    complete_sessions,
+)
 
 RATE = 48000
 """Hertz. webMUSHRA plays only what has the browser's own rate."""
@@ -59,7 +69,8 @@ def tables(found: Sequence[TrialRecord]) -> Mapping[str, bytes]:
     """The complete sessions of ``found`` as files that webMUSHRA might have written: ``mushra.csv`` for ratings,
     ``paired_comparison.csv`` for pairs.
 
-    ABX answers are ``correct`` and ``incorrect``; ``choice_reference`` is what X was. webMUSHRA has no graded pairs: of
+    Answers of ABX and of staircases are ``correct`` and ``incorrect``; ``choice_reference`` is what X was, or the
+    reference. webMUSHRA has no graded pairs: of
     the two preference methods the answer is the vote for ``choice_non_reference`` over ``choice_reference``.
     """
     sessions = complete_sessions(found)
@@ -104,6 +115,9 @@ def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tu
         x = trial.order[2]
         reference, other = trial.conditions[x], trial.conditions[1 - x]
         answer: object = "correct" if trial.answer["said"] == x else "incorrect"
+    elif trial.method == STAIRCASE:
+        reference, other = trial.conditions[0], trial.conditions[max(trial.order)]
+        answer = "correct" if trial.order[1 + trial.answer["said"]] else "incorrect"
     else:
         reference, other = trial.conditions
         answer = vote_for_second_condition(trial)
@@ -137,6 +151,15 @@ def write_tables(found: Sequence[TrialRecord], folder: Path) -> tuple[Path, ...]
     if not made:
         raise RecordError("No listening test has been completed yet; there is nothing to export.")
     return deliver(folder, made, lambda done, total: None)
+
+
+def why_not_exported(method: str) -> str:
+    """Why webMUSHRA cannot run a test of this method, as a sentence, or ``""``."""
+    if method == CCR:
+        return "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
+    if method == STAIRCASE:
+        return "webMUSHRA has no staircase; choose ABX or MUSHRA to export a test of some of its settings."
+    return ""
 
 
 # --- Tests -----------------------------------------------------------------------------------------------------------
@@ -240,8 +263,8 @@ def _practice_pages(pages: Sequence[dict], practice: int) -> list[dict]:
 
 def _page(method: str, name: str, paths: Mapping[str, str]) -> dict:
     """One page; ``paths`` of its sounds by the names of their conditions, the reference first."""
-    if method == CCR:
-        raise RecordError("webMUSHRA has no graded comparison of pairs; choose Preference to export one.")
+    if problem := why_not_exported(method):
+        raise RecordError(problem)
     (first, reference), *others = paths.items()
     page = {"id": f"{method}_{name}", "name": "Listening test", "content": _QUESTIONS[method]}
     if method == MUSHRA:

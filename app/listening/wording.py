@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from app.numbers import counted, fixed, localised
 from engine.listening import statistics
-from engine.listening.results import AbxResult, MushraResult, PreferenceResult, Result
+from engine.listening.results import AbxResult, MushraResult, PreferenceResult, Result, StaircaseResult
+from engine.listening.staircase import Noticeable
 from engine.listening.statistics import MeanInterval
 
 _HIGH = 80
@@ -25,6 +26,8 @@ def headline(result: Result) -> str:
             return f"No preference was shown between {first} and {second}, p = {probability(result.sign.p)}."
         better = second if result.sign.better > result.sign.worse else first
         return f"{better} was preferred, p = {probability(result.sign.p)}."
+    if isinstance(result, StaircaseResult):
+        return _first_heard(result, result.median)
     worse = [one.condition for one in result.differences if one.p <= statistics.LEVEL and one.difference.mean < 0]
     if not result.summaries:
         return "No listener passed post-screening, so there is no result."
@@ -37,6 +40,8 @@ def details(result: Result) -> tuple[str, ...]:
     """Further remarks, a sentence each."""
     if isinstance(result, AbxResult):
         return _abx(result)
+    if isinstance(result, StaircaseResult):
+        return _staircase(result)
     return _preference(result) if isinstance(result, PreferenceResult) else _mushra(result)
 
 
@@ -82,6 +87,42 @@ def _preference(result: PreferenceResult) -> tuple[str, ...]:
             "the first answer."
         )
     return tuple(made)
+
+
+def _first_heard(result: StaircaseResult, found: Noticeable) -> str:
+    """From where on a difference is heard, as a sentence."""
+    last = result.scale[-1]
+    if found.value > last:
+        return f"No difference was heard every second time, up to {_speed(last)} as fast ({result.titles[-1]})."
+    interval = f"95 % interval {_within(result, found.low)} to {_within(result, found.high)}"
+    if found.value < result.scale[0]:
+        return f"A difference is heard even at {_speed(result.scale[0])} as fast ({result.titles[0]}); {interval}."
+    return f"A difference is heard every second time from {_speed(found.value)} as fast on ({interval})."
+
+
+def _staircase(result: StaircaseResult) -> tuple[str, ...]:
+    made = [
+        f"The reference was {result.reference}.",
+        "Heard every second time means right in three of four trials: half of those that are not heard are guessed.",
+    ]
+    if len(result.noticeable) > 1:
+        made[0] += f" The headline is of the listener in the middle of {len(result.noticeable)}."
+        made += [f"Listener {listener}: {_first_heard(result, one)}" for listener, one in result.noticeable]
+    beyond = result.median.beyond
+    if 0.025 < beyond < 0.975:
+        made.append(f"With {percent(beyond)} probability it is beyond the fastest setting of the row.")
+    return tuple(made)
+
+
+def _within(result: StaircaseResult, value: float) -> str:
+    """An end of an interval; beyond the row nothing was played."""
+    if value > result.scale[-1]:
+        return f"more than {_speed(result.scale[-1])}"
+    return f"less than {_speed(result.scale[0])}" if value < result.scale[0] else _speed(value)
+
+
+def _speed(value: float) -> str:
+    return f"{fixed(2**value, 2)}×"
 
 
 def _mushra(result: MushraResult) -> tuple[str, ...]:

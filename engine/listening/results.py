@@ -8,14 +8,16 @@ know settings without them: ``ListeningScore.candidate`` is the same without art
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import SettingError
 from engine.listening import anchors, statistics, trials
+from engine.listening.staircase import Answer, Noticeable, noticeable
 from engine.listening.statistics import ConditionSummary, MeanInterval, PairedDifference, Rating, Screening, SignTest
-from engine.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, TrialRecord
+from engine.listening.trials import ABX, CCR, MUSHRA, STAIRCASE, ConditionRecord, TrialRecord
 from engine.setting.setting import Setting
 
 
@@ -97,7 +99,29 @@ class MushraResult:
     """Sentences whose mid anchor excludes nobody; see :func:`statistics.indistinct_sentences`."""
 
 
-Result = AbxResult | PreferenceResult | MushraResult
+@dataclass(frozen=True)
+class StaircaseResult:
+    """From where on along a row of settings a difference to the reference was heard."""
+
+    reference: str
+    """Title of the reference."""
+    titles: tuple[str, ...]
+    """Of the row, the closest to the reference first."""
+    scale: tuple[float, ...]
+    """log2 of the speed-up of each."""
+    right: tuple[tuple[int, int], ...]
+    """Right answers and trials of each, of all listeners."""
+    noticeable: tuple[tuple[str, Noticeable], ...]
+    """By listener, in :attr:`scale`'s unit: where the difference is heard every second time."""
+
+    @property
+    def median(self) -> Noticeable:
+        """That of the listener in the middle, or of the more sensitive of the two in the middle."""
+        ordered = sorted((one for _, one in self.noticeable), key=lambda one: one.value)
+        return ordered[(len(ordered) - 1) // 2]
+
+
+Result = AbxResult | PreferenceResult | MushraResult | StaircaseResult
 
 
 def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
@@ -116,6 +140,8 @@ def result(found: Sequence[TrialRecord]) -> Result:
     method = found[0].method
     if method == ABX:
         return _abx(found)
+    if method == STAIRCASE:
+        return _staircase(found)
     return _mushra(found) if method == MUSHRA else _preference(found)
 
 
@@ -176,6 +202,23 @@ def _preference(found: Sequence[TrialRecord]) -> PreferenceResult:
         len(again),
         sum(one * other >= 0 for one, other in again),
         len(set(_listeners(found))),
+    )
+
+
+def _staircase(found: Sequence[TrialRecord]) -> StaircaseResult:
+    last = found[-1]
+    scale = tuple(map(float, last.answer["scale"]))
+    given = [(one.listener, Answer(max(one.order) - 1, one.order[1 + one.answer["said"]] > 0)) for one in found]
+    places = [[one.right for _, one in given if one.place == place] for place in range(len(scale))]
+    return StaircaseResult(
+        last.conditions[0].title,
+        tuple(one.title for one in last.conditions[1:]),
+        scale,
+        tuple((sum(there), len(there)) for there in places),
+        tuple(
+            (listener, noticeable([one for own, one in given if own == listener], scale))
+            for listener in dict.fromkeys(_listeners(found))
+        ),
     )
 
 
@@ -242,6 +285,39 @@ def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class HeardFrom:
+    """From which speed-up on a row of settings was heard to differ from its reference, with its 95 % interval.
+
+    Ends beyond the row, where nothing was played, are infinite (above) or 0 (below).
+    """
+
+    candidates: frozenset[str]
+    """:attr:`engine.studies.study.Candidate.key` of reference and row."""
+    value: float
+    low: float
+    high: float
+
+
+def heard_from(folder: Path | None = None) -> tuple[HeardFrom, ...]:
+    """One for every row that a staircase was about, from the trials in ``folder`` (the user's own if not given).
+    Raises :class:`PlainError` if the folder cannot be read."""
+    found = []
+    for comparison in comparisons(trials.read(folder).trials):
+        if comparison[0].method == STAIRCASE:
+            one = _staircase(comparison)
+            keys = frozenset(map(_candidate, comparison[-1].conditions)) - {""}
+            ends = (one.median.value, one.median.low, one.median.high)
+            found.append(HeardFrom(keys, *(_speed_up(value, one.scale) for value in ends)))
+    return tuple(found)
+
+
+def _speed_up(value: float, scale: Sequence[float]) -> float:
+    if value > scale[-1]:
+        return math.inf
+    return 0.0 if value < scale[0] else 2.0**value
+
+
 def _mushra_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
     accepted, _ = _accepted(found)
     records = {condition.key: condition for one in found for condition in one.conditions}
@@ -261,6 +337,8 @@ def _mushra_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
 
 
 def _pair_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
+    if found[0].method == STAIRCASE:  # It judges a row, not one setting.
+        return []
     first, second = found[0].conditions
     if first.accelerated == second.accelerated:
         return []

@@ -6,7 +6,9 @@ or another program left in a file is passed over and counted, never repaired.
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import secrets
 from collections.abc import Mapping, Sequence
@@ -22,8 +24,8 @@ from engine.fields import is_of
 from engine.paths import data_folder
 
 SCHEMA = 1
-ABX, CCR, PREFERENCE, MUSHRA = "abx", "ccr", "preference", "mushra"
-METHODS = (ABX, CCR, PREFERENCE, MUSHRA)
+ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE = "abx", "ccr", "preference", "mushra", "staircase"
+METHODS = (ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE)
 FOLDER = "listening"
 """Folder of trials in the user's data folder."""
 ENDING = ".jsonl"
@@ -95,7 +97,7 @@ class TrialRecord:
     conditions: tuple[ConditionRecord, ...]
     order: tuple[int, ...]
     """Which sound each button played, as indices into ``conditions``: A, B, X of ABX; first, second; the labelled
-    reference and then the sliders of MUSHRA."""
+    reference and then the sliders of MUSHRA; the labelled reference, A and B of a staircase."""
     answer: Mapping[str, Any]
     switches: int
     """Number of switches between sounds."""
@@ -239,6 +241,19 @@ def _check_answer(trial: TrialRecord) -> None:
             isinstance(ratings, list)
             and len(ratings) == size
             and all(isinstance(one, int) and 0 <= one <= 100 for one in ratings)
+        )
+    elif trial.method == STAIRCASE:
+        scale = answer.get("scale")
+        sound = (
+            answer.get("said") in (0, 1)
+            and len(trial.order) == 3
+            and trial.order[0] == 0
+            and sorted(trial.order)[:2] == [0, 0]
+            and sorted(trial.order)[2] > 0
+            and isinstance(scale, list)
+            and len(scale) == size - 1
+            and all(isinstance(one, float | int) and math.isfinite(one) for one in scale)
+            and all(one < two for one, two in itertools.pairwise(scale))
         )
     else:
         vote = answer.get("vote")

@@ -14,11 +14,13 @@ from app.features.lab.mushra import MushraPage
 from app.features.lab.preference import PreferencePage
 from app.features.lab.results import LabResults
 from app.features.lab.setup import LabSetup
+from app.features.lab.staircase import StaircasePage
 from app.features.lab.trial import TrialPage
 from app.features.lab.volume import VolumePage
 from app.listening.abx import AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.session import ListeningSession
+from app.listening.staircase import StaircaseSession
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR
 from app.widgets import build
@@ -95,7 +97,8 @@ class LabPanel(QWidget):
     def begin(self, session: ListeningSession, player: Player) -> None:
         """Go through ``session``, heard by ``player``."""
         self._end_volume()
-        kind = {AbxSession: AbxPage, MushraSession: MushraPage}.get(type(session), PreferencePage)
+        kinds = {AbxSession: AbxPage, MushraSession: MushraPage, StaircaseSession: StaircasePage}
+        kind = kinds.get(type(session), PreferencePage)
         self.trial = kind(session, player, self._colours, self._pages)
         self.trial.answered.connect(self.answered)
         self.trial.abandon_wanted.connect(self.abandoned)

@@ -3,7 +3,7 @@ trial."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,18 +24,19 @@ from app.listening.stimuli import (
     Condition,
     Item,
     PreparedItem,
+    compared,
     conditions,
-    item_of,
     items,
     levelled,
     prepared,
+    setting_key,
 )
 from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job
 from engine.errors import PlainError
 from engine.listening import results, trials
-from engine.listening.trials import CCR, TrialRecord
+from engine.listening.trials import TrialRecord
 from engine.session.commands import RunStudy
 from engine.setting.library import TakeSummary
 
@@ -148,6 +149,15 @@ class LabPresenter(Presenter):
         self._offered_takes, self._load_offered = tuple(takes), load
         self._forget_takes()
 
+    def propose(self, method: str, takes: Collection[str]) -> None:
+        """Bring the lab forward with a test of the settings of these takes, by their ids, set up."""
+        self._workspaces.go_to("lab")
+        self._look_again()
+        lab = built(self.lab)
+        if lab.trial is None and lab.volume is None:
+            lab.show_setup()
+            lab.setup.choose(method, {setting_key(one.setting) for one in self._takes if one.id in takes})
+
     @Slot()
     def _forget_takes(self) -> None:
         self._stale = True
@@ -172,13 +182,8 @@ class LabPresenter(Presenter):
 
     def _compared(self) -> tuple[tuple[Condition, ...], tuple[Item, ...], str]:
         """A and B as conditions and an item, and why they make no test."""
-        takes = [one for one in (self._state.comparison.take_a, self._state.comparison.take_b) if one is not None]
-        found = conditions(one.setting for one in takes)
-        if len(takes) < 2:
-            return found, (), "Choose two takes as A and B first."
-        if len(found) < 2:
-            return found, (), "A and B have the same setting; choose takes of different settings."
-        return found, (item_of(takes),), ""
+        comparison = self._state.comparison
+        return compared([one for one in (comparison.take_a, comparison.take_b) if one is not None])
 
     def _planned(self, choice: LabChoice) -> tuple[ListeningPlan, str]:
         """The plan, and why its takes make no test."""
@@ -199,10 +204,9 @@ class LabPresenter(Presenter):
         choice = setup.choice
         plan, problem = self._planned(choice)
         cannot = problem or plan.why_not()
-        graded = "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
         warning = self._state.comparison.warning() if choice.source == COMPARED and not cannot else ""
         setup.show_plan(
-            plan, cannot or self._why_not_now(), cannot or (graded if choice.method == CCR else ""), warning
+            plan, cannot or self._why_not_now(), cannot or webmushra.why_not_exported(choice.method), warning
         )
 
     def _why_not_now(self) -> str:

@@ -15,7 +15,7 @@ from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
-from engine.listening.results import MushraResult, Result
+from engine.listening.results import MushraResult, Result, StaircaseResult
 
 
 class LabResults(QWidget):
@@ -65,20 +65,17 @@ class LabResults(QWidget):
             parts.append(f"<p style='color:{muted}; margin-bottom:0'>{escape(TITLES[method])}</p>")
             parts.append(f"<h3 style='margin-top:0'>{escape(headline(result))}</h3>")
             if isinstance(result, MushraResult):
-                parts.append(_table(result, muted))
+                parts.append(_ratings(result, muted))
+            elif isinstance(result, StaircaseResult):
+                parts.append(_row(result, muted))
             parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
             parts.append("<hr>")
         self.page.setHtml("".join(parts))
 
 
-def _table(result: MushraResult, muted: str) -> str:
-    head = "".join(
-        f"<td style='color:{muted}; padding-right:1.5em'>{one}</td>"
-        for one in ("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n")
-    )
-    rows = []
-    for one in result.summaries:
-        cells = (
+def _ratings(result: MushraResult, muted: str) -> str:
+    rows = [
+        (
             escape(one.condition),
             f"<b>{one.median:.0f}</b>",
             f"{one.lower_quartile:.0f} to {one.upper_quartile:.0f}",
@@ -86,5 +83,22 @@ def _table(result: MushraResult, muted: str) -> str:
             f"{fixed(one.mean.low, 1)} to {fixed(one.mean.high, 1)}",
             str(one.mean.n),
         )
-        rows.append("<tr>" + "".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in cells) + "</tr>")
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+        for one in result.summaries
+    ]
+    return _table(("Condition", "Median", "Quartiles", "Mean", "95 % interval", "n"), rows, muted)
+
+
+def _row(result: StaircaseResult, muted: str) -> str:
+    rows = [
+        (escape(title), f"{fixed(2**value, 2)}×", f"{right} of {trials}" if trials else "–")
+        for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
+    ]
+    return _table(("Setting", "Speed-up", "Right"), rows, muted)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:
+    head = "".join(f"<td style='color:{muted}; padding-right:1.5em'>{one}</td>" for one in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='padding-right:1.5em'>{cell}</td>" for cell in cells) + "</tr>" for cells in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -191,6 +191,13 @@ class LabSetup(QWidget):
         self.source.setCurrentIndex(self.source.findData(COMPARED))
         self.length.setValue(trials)
         self.practice.setValue(0)
+
+    def choose(self, method: str, keys: Collection[str]) -> None:
+        """A test by ``method`` of the settings with these keys."""
+        self.method.setCurrentIndex(self.method.findData(method))
+        self.source.setCurrentIndex(self.source.findData(LIBRARY))
+        self.ticks.offer((one.title, one.key, one.key in keys) for one in self._conditions)
+        self.choice_changed.emit()
 
     def choose_listener(self, listener: str) -> None:
         """The same listener again."""

@@ -23,6 +23,12 @@ FEATURE = Feature(
         ),
         FeatureAction("front_on", "&On along the front", "Select the next point to the right on the front", "Ctrl+]"),
         FeatureAction(
+            "front_heard",
+            "&Find what I can hear…",
+            "Blind test along the front: from which speed-up on is a difference heard?",
+            "Ctrl+8",
+        ),
+        FeatureAction(
             "point_dominated", "Show &dominated points", "Also show points beaten on both axes", checkable=True
         ),
         FeatureAction("point_intervals", "Show &intervals", "95 % bootstrap intervals over sentences", checkable=True),
@@ -59,7 +65,7 @@ FEATURE = Feature(
             "Trade-&off",
             (
                 *("point_hear", "point_a", "point_b", "point_keep", "point_use", None),
-                *("front_back", "front_on", None),
+                *("front_back", "front_on", "front_heard", None),
                 *("point_dominated", "point_intervals", "point_ratios", "point_published"),
                 *("point_log_x", "point_log_y", None),
                 *("point_nearer", "point_farther", "point_everything", None),

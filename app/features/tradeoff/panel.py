@@ -35,6 +35,7 @@ from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
+from engine.listening.results import HeardFrom
 
 _INVITATION = (
     "No points yet. Synthesise takes (Ctrl+B, then Ctrl+Return), run a study in the panel Studies, "
@@ -162,10 +163,10 @@ class TradeoffPanel(QWidget):
         plot.insertAction(copying, everything)
 
     # --- Methods in --------------------------------------------------------------------------------------------------
-    def show_points(self, points: Sequence[Point]) -> None:
-        """Show other points, or the same ones with other figures."""
+    def show_points(self, points: Sequence[Point], heard: Sequence[HeardFrom] = ()) -> None:
+        """Show other points, or the same ones with other figures; ``heard`` is what staircases have found."""
         self._read = True
-        self._pool = Pool(points, self._published)
+        self._pool = Pool(points, self._published, heard)
         if not self.options_line.own_axes:
             studies = any(one.kind == STUDY for one in points)
             self._options = replace(self._options, x="speed_up" if studies else "real_time_factor")

@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsRectItem, QToolTip, QWidget
 
+from app.features.tradeoff.heard_band import HeardBands
 from app.features.tradeoff.model.points import Point
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import plain, tip
@@ -58,6 +59,7 @@ class TradeoffPlot(ZoomChart):
         self._current = ""
         self._selected: frozenset[str] = frozenset()
         self.marks = PointMarks(self.frame, self.drawn)
+        self._bands = HeardBands(self.frame, -1)
         self._hovered: int | None = None
         self._pressed: QPointF | None = None
         self._adding = False
@@ -77,6 +79,8 @@ class TradeoffPlot(ZoomChart):
         if looks.colours != self.colours:
             self.set_colours(looks.colours)
         self._scene, self._hovered = shown, None
+        self._bands.heard = shown.heard
+        self._bands.redraw()
         if self._current not in shown.index:
             self._current = ""
         self._selected &= shown.index.keys()

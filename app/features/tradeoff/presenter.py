@@ -3,6 +3,7 @@ and Setup."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,13 +25,14 @@ from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.playing import Origin
 from engine.errors import SettingError
-from engine.listening.trials import FOLDER
+from engine.listening.trials import FOLDER, STAIRCASE
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound
     from app.features.tradeoff.model.studies import ReadStudy
     from app.features.tradeoff.panel import TradeoffPanel
     from app.features.tradeoff.reading import OnDemandReader
+    from engine.listening.results import HeardFrom
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
@@ -52,7 +54,8 @@ class TradeoffPresenter(Presenter):
         self._reader: OnDemandReader | None = None
         self._known = KnownPoints(self._state, lambda: self._takes.library)
         self._stale: set[Path | None] = {None}
-        """Sources to read again: folders of studies, ``None`` for the library."""
+        """Sources to read again: folders of studies, ``None`` for the library and for what staircases have found."""
+        self._heard: tuple[HeardFrom, ...] = ()
         self._asked: set[Path] = set()
         self._offered: set[str] = set()
         """Ids of the takes that listening tests may use in addition to the library's."""
@@ -84,6 +87,7 @@ class TradeoffPresenter(Presenter):
         actions.bind(actions["point_nearer"], lambda: built(self.tradeoff).plot.zoom_in())
         actions.bind(actions["point_farther"], lambda: built(self.tradeoff).plot.zoom_out())
         actions.bind(actions["point_everything"], lambda: built(self.tradeoff).plot.show_everything())
+        actions.bind(actions["front_heard"], lambda: actions.attempt(self.find_what_is_heard))
         for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
             actions.bind(action, partial(self._ask_for_sheet, ending))
 
@@ -102,7 +106,7 @@ class TradeoffPresenter(Presenter):
                     actions["point_keep"],
                     actions["point_use"],
                 ),
-                *(actions["front_back"], actions["front_on"], *self._looks, *self._files),
+                *(actions["front_back"], actions["front_on"], actions["front_heard"], *self._looks, *self._files),
                 *(actions["point_nearer"], actions["point_farther"], actions["point_everything"]),
             ):
                 action.setEnabled(False)
@@ -123,7 +127,7 @@ class TradeoffPresenter(Presenter):
         ):
             action.setEnabled(button.isEnabled() and button.isVisibleTo(details))
         there = bool(panel.scene.points)
-        for action in (actions["front_back"], actions["front_on"], *self._files):
+        for action in (actions["front_back"], actions["front_on"], actions["front_heard"], *self._files):
             action.setEnabled(there)
         for action in (actions["point_nearer"], actions["point_farther"], actions["point_everything"]):
             action.setEnabled(there)
@@ -195,6 +199,7 @@ class TradeoffPresenter(Presenter):
         self._reader.study_failed.connect(self._tell_failure)
         self._reader.takes_read.connect(self._take_takes)
         self._reader.takes_failed.connect(self._notices.warn)
+        self._reader.heard_read.connect(self._take_heard)
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
         panel.shown.connect(self._read_what_is_stale)
         panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
@@ -260,8 +265,15 @@ class TradeoffPresenter(Presenter):
         for what in stale:
             if what is None:
                 self._reader.read_takes(self._takes.library)
+                self._reader.read_heard()
             else:
                 self._reader.read_study(what)
+
+    @Slot(object)
+    def _take_heard(self, heard: tuple[HeardFrom, ...]) -> None:
+        if heard != self._heard:
+            self._heard = heard
+            self._show_points()
 
     @Slot(object)
     def _take_takes(self, points: tuple[Point, ...]) -> None:
@@ -299,7 +311,7 @@ class TradeoffPresenter(Presenter):
     def _show_points(self) -> None:
         points = self._known.arranged(self._studies.folders)
         self._offer()
-        built(self.tradeoff).show_points(points)
+        built(self.tradeoff).show_points(points, self._heard)
         if self._links is not None:
             self._links.show_sides()
         self.refresh()
@@ -359,6 +371,19 @@ class TradeoffPresenter(Presenter):
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._workspaces.go_to("setup")
+
+    def find_what_is_heard(self) -> None:
+        """Set up a staircase along the front, of the current point's study or of the one with most points on it. Raises
+        :class:`PlainError` if there is no audio of it."""
+        shown = built(self.tradeoff).scene
+        spoken = [shown.points[place] for place in shown.walk if shown.points[place].sounds]
+        if not spoken:
+            raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
+        current = built(self.tradeoff).plot.current
+        own = current.folder if current in spoken else Counter(one.folder for one in spoken).most_common(1)[0][0]
+        row = [one for one in spoken if one.folder == own]
+        plain = [one for one in shown.points if one.folder == own and not one.techniques and one.sounds]
+        self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *row)])
 
     # --- Files -------------------------------------------------------------------------------------------------------
     @Slot(str)

@@ -14,6 +14,9 @@ from engine.errors import PlainError
 from engine.listening import results as listening_results
 from engine.setting.library import Library
 
+HEARD = "heard"
+"""Names what staircases found among what is read."""
+
 
 class OnDemandReader(QObject):
     """Reads on demand. What is asked for again while it is read is read once more afterwards, however often it was."""
@@ -25,6 +28,8 @@ class OnDemandReader(QObject):
     takes_read = Signal(object)
     """The library's points, a tuple."""
     takes_failed = Signal(str)
+    heard_read = Signal(object)
+    """From where on rows of settings were heard to differ: :class:`HeardFrom` by :class:`HeardFrom`, a tuple."""
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         """``folder`` is where trials of listening tests are kept."""
@@ -46,6 +51,10 @@ class OnDemandReader(QObject):
         """Read the takes of ``library``."""
         self._run(None, lambda: take_points(library.summaries(), self._scores()))
 
+    def read_heard(self) -> None:
+        """Read what staircases have found."""
+        self._run(HEARD, self._heard)
+
     def shut_down(self) -> None:
         """End the thread."""
         self._background.shut_down()
@@ -56,6 +65,12 @@ class OnDemandReader(QObject):
         except PlainError:
             # The lab says what is wrong with its records; what was measured is there without them.
             return Scores()
+
+    def _heard(self) -> tuple[listening_results.HeardFrom, ...]:
+        try:
+            return listening_results.heard_from(self._folder)
+        except PlainError:
+            return ()  # As for the scores.
 
     def _run(self, what: object, work: Callable[[], object]) -> None:
         if what in self._under_way:
@@ -75,6 +90,8 @@ class OnDemandReader(QObject):
                 self.takes_failed.emit(str(found))
         elif isinstance(found, BaseException):
             raise found
+        elif what == HEARD:
+            self.heard_read.emit(found)
         elif isinstance(found, ReadStudy):
             self.study_read.emit(found)
         else:

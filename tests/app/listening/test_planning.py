@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from app.listening.abx import AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.planning import planned
 from app.listening.preference import PreferenceSession
+from app.listening.staircase import StaircaseSession
 from app.listening.stimuli import Item, conditions
 from app.listening.wording import details, headline, percent, probability, signed
 from engine.listening import results
-from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE
+from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, STAIRCASE
 from engine.setting.setting import Setting, UsedTechnique
-from tests.app.listening.test_sessions import pages, pairs
+from tests.app.listening.test_sessions import pages, pairs, rows
 from tests.engine.listening.listeners import mushra_trial, preference_trial
-from tests.engine.listening.test_results import abx_session
+from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
 
 PLAIN = Setting("f5-mini")
 REDUCED = PLAIN.with_technique(UsedTechnique("ditreducio"))
@@ -28,7 +30,8 @@ FOREIGN = Setting("lm-mini").with_technique(UsedTechnique("spade"))
 
 def item(count: int, number: int = 0) -> Item:
     names = tuple(f"take{number}-{place}" for place in range(count))
-    return Item(f"Sentence {number}.", "anna", 7, names, names)
+    factors = (0.8, *(0.8 / (place + 1) for place in range(1, count)))
+    return Item(f"Sentence {number}.", "anna", 7, names, names, factors)
 
 
 def plan(method: str, *settings: Setting, items: int = 12, length: int = 16):
@@ -53,10 +56,32 @@ def test_the_unaccelerated_one_comes_first_with_its_takes() -> None:
         (MUSHRA, (REDUCED, PRUNED), "one unaccelerated"),
         (MUSHRA, (PLAIN,), "at least one more"),
         (MUSHRA, (PLAIN, FOREIGN), "of one model"),
+        (STAIRCASE, (PLAIN, REDUCED, PRUNED), "3 to 24 faster ones"),
+        (STAIRCASE, (REDUCED, PRUNED, *MANY[:2]), "one unaccelerated"),
+        (STAIRCASE, (PLAIN, REDUCED, PRUNED, FOREIGN), "of one model"),
     ],
 )
 def test_what_makes_no_test_is_said(method: str, settings: tuple[Setting, ...], reason: str) -> None:
     assert reason in plan(method, *settings).why_not()
+
+
+def test_a_staircases_row_rises_in_speed() -> None:
+    made = plan(STAIRCASE, REDUCED, PLAIN, PRUNED, *MANY[:2])
+    assert made.why_not() == ""
+    # Ticked second, the reference is twice as slow as the first.
+    assert made.roles == ("Reference", "0.50×", "1.50×", "2.00×", "2.50×")
+    assert made.items[0].takes == ("take0-1", "take0-0", "take0-2", "take0-3", "take0-4")
+    assert made.scale == pytest.approx([-1, np.log2(1.5), 1, np.log2(2.5)])
+    assert made.items[0].real_time_factors == pytest.approx((0.4, 0.8, 0.8 / 3, 0.2, 0.16))
+    assert "wide interval" in made.remarks()[0] and plan(STAIRCASE, PLAIN, *MANY[:3], length=45).remarks() == ()
+
+
+def test_a_row_without_an_order_is_said() -> None:
+    made = plan(STAIRCASE, PLAIN, *MANY[:3])
+    for factors, reason in (((0.8, 0.0, 0.4, 0.2), "no real-time factor"), ((0.8, 0.4, 0.4, 0.2), "equally fast")):
+        items = tuple(replace(one, real_time_factors=factors) for one in made.items)
+        assert reason in replace(made, items=items).why_not()
+    assert "No sentence" in replace(made, items=()).why_not()
 
 
 def test_a_full_page_of_mushra_is_said() -> None:
@@ -97,14 +122,16 @@ def test_each_method_has_its_session() -> None:
         (CCR, PreferenceSession, pairs(2)),
         (PREFERENCE, PreferenceSession, pairs(2)),
         (MUSHRA, MushraSession, pages(2)),
+        (STAIRCASE, StaircaseSession, rows(2)),
     ):
-        session = plan(method, PLAIN, REDUCED).session(items)
+        settings = (PLAIN, REDUCED, PRUNED, *MANY[:1]) if method == STAIRCASE else (PLAIN, REDUCED)
+        session = plan(method, *settings).session(items)
         assert type(session) is kind
         assert session.method == method
         assert len(session.listener) == 8, "somebody new has a random name"
-        again = replace(plan(method, PLAIN, REDUCED), listener="known").session(items)
+        again = replace(plan(method, *settings), listener="known").session(items)
         assert again.listener == "known"
-    assert {ABX, CCR, PREFERENCE, MUSHRA} == set(METHODS)
+    assert {ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE} == set(METHODS)
 
 
 def test_a_heard_difference_and_a_null_result_are_worded_apart() -> None:
@@ -170,3 +197,17 @@ def test_what_bs_1534_doubts_is_said() -> None:
 def test_numbers_are_written_as_people_do() -> None:
     assert (signed(-0.04), signed(-0.4), signed(0.4, "+"), signed(2)) == ("0.0", "−0.4", "+0.4", "2.0")
     assert (percent(0.145), probability(0.0000123), probability(0.0384)) == ("14 %", "1.2e-05", "0.038")
+
+
+def test_a_staircase_is_worded_with_its_interval_and_its_ends() -> None:
+    found = results.result(staircase_session(SCALE, heard_from=1.0))
+    assert headline(found).startswith("A difference is heard every second time from 1.")
+    assert "95 % interval" in headline(found) and details(found)[0] == "The reference was baseline."
+    deaf = results.result(staircase_session(SCALE, heard_from=9.0))
+    assert headline(deaf).startswith("No difference was heard every second time, up to 4.00× as fast (place 9)")
+    golden = results.result(staircase_session(SCALE, heard_from=-5.0))
+    assert headline(golden).startswith("A difference is heard even at 1.00× as fast (place 1); 95 % interval less than")
+    both = results.result([*staircase_session(SCALE, 1.0), *staircase_session(SCALE, 1.5, listener="l2")])
+    assert "in the middle of 2" in details(both)[0]
+    assert [one.split(":")[0] for one in details(both)[2:4]] == ["Listener l1", "Listener l2"]
+    assert both.median.value == min(one.value for _, one in both.noticeable)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import secrets
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from app.listening.abx import AbxSession
 from app.listening.mushra import REFERENCE, MushraSession
 from app.listening.preference import FIRST, SECOND, PreferenceSession
 from app.listening.session import ListeningSession
+from app.listening.staircase import A, B, StaircaseSession
 from app.listening.stimuli import PreparedItem, Stimulus
 from engine.listening.trials import ItemRecord, RecordError, TrialConditions
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
@@ -32,6 +34,11 @@ def pairs(count: int) -> list[PreparedItem]:
 
 def pages(count: int) -> list[PreparedItem]:
     return [prepared(BASELINE, FAST, LOW, MID, text=f"Sentence {number}.") for number in range(count)]
+
+
+def rows(count: int, places: int = 3) -> list[PreparedItem]:
+    row = [replace(FAST, key=f"{one:016x}") for one in range(places)]
+    return [prepared(BASELINE, *row, text=f"Sentence {number}.") for number in range(count)]
 
 
 def chance(seed: int = 0) -> random.Random:
@@ -243,7 +250,10 @@ def test_too_many_sliders_are_refused() -> None:
         MushraSession([prepared(*[BASELINE] * 13)], "l")
 
 
-@pytest.mark.parametrize("session", [AbxSession(pairs(2), "l"), MushraSession(pages(2), "l")])
+@pytest.mark.parametrize(
+    "session",
+    [AbxSession(pairs(2), "l"), MushraSession(pages(2), "l"), StaircaseSession(rows(2), "l", (0.0, 1.0, 2.0))],
+)
 def test_nothing_tells_how_well_it_goes(session: ListeningSession) -> None:
     shown = [name for name in dir(session) if not name.startswith("_")]
     assert not [name for name in shown if "score" in name or "hit" in name or "correct" in name]
@@ -288,3 +298,67 @@ def test_practice_of_pairs_is_no_repeat() -> None:
     assert [one.repeat for one in session.practice] == [False] * 3
     assert _vote(session) is None
     assert session.planned == 11
+
+
+# --- Staircase -------------------------------------------------------------------------------------------------------
+SCALE = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+
+
+def _tell(session: StaircaseSession, right: bool, around: TrialConditions = CALM):
+    """Hear A and B, and say which is not the reference, or the wrong one."""
+    session.hear(A)
+    session.hear(B)
+    other = 0 if session.trial.order[A] else 1
+    return session.answer(other if right else 1 - other, around)
+
+
+def test_a_staircase_goes_where_the_answers_lead() -> None:
+    session = StaircaseSession(rows(3, 7), "l", SCALE, 12, chance())
+    places = []
+    while not session.finished:
+        places.append(max(session.trial.order))
+        record = _tell(session, right=len(places) not in (7, 8))
+        assert record.answer["scale"] == list(SCALE) and record.order[0] == 0
+    assert places == [7, 7, 7, 5, 5, 5, 3, 4, 5, 5, 5, 4], "steps of 2, 1 after the first turn"
+    assert len(session.records) == session.planned == 12
+    assert {one.item.text for one in session.records} == {"Sentence 0.", "Sentence 1.", "Sentence 2."}
+
+
+def test_on_which_side_the_reference_is_again_is_drawn() -> None:
+    session = StaircaseSession(rows(1, 7), "l", SCALE, 200, chance(1))
+    sides = Counter()
+    while not session.finished:
+        sides[session.trial.order[A] == 0] += 1
+        _tell(session, right=False)
+    assert abs(sides[True] - 100) < 43, "six standard deviations"
+    assert isinstance(StaircaseSession(rows(1, 7), "l", SCALE)._chance, secrets.SystemRandom)
+
+
+def test_a_void_trial_moves_nothing_and_comes_again() -> None:
+    session = StaircaseSession(rows(1, 7), "l", SCALE, 4, chance())
+    for _ in range(3):
+        assert _tell(session, right=True, around=DISTURBED).void
+        assert max(session.trial.order) == 7
+    for _ in range(3):
+        _tell(session, right=True)
+    assert max(session.trial.order) == 5
+    assert session.void == 3 and not session.finished
+    _tell(session, right=True)
+    assert session.finished and session.valid == 4
+
+
+def test_a_staircase_is_practised_at_its_far_end_and_needs_both_to_be_heard() -> None:
+    session = StaircaseSession(rows(2, 7), "l", SCALE, 3, chance(), practice=4)
+    for _ in range(4):
+        assert session.practising and max(session.trial.order) == 7
+        assert session.why_not_answer() == "Listen to A and B first."
+        session.hear(A)
+        with pytest.raises(RecordError, match="Listen to B first"):
+            session.answer(0, CALM)
+        assert _tell(session, right=True) is None
+        assert session.taught.endswith("right.")
+    assert not session.practising and max(session.trial.order) == 7 and not session.records
+    with pytest.raises(ValueError, match="not 2"):
+        session.answer(2, CALM)
+    with pytest.raises(RecordError, match="every setting of its row"):
+        StaircaseSession(rows(1, 3), "l", SCALE)

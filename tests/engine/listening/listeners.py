@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from engine.listening.trials import ABX, CCR, MUSHRA, ConditionRecord, ItemRecord, TrialConditions, TrialRecord
+from collections.abc import Sequence
+from dataclasses import replace
+
+from engine.listening.trials import (
+    ABX,
+    CCR,
+    MUSHRA,
+    STAIRCASE,
+    ConditionRecord,
+    ItemRecord,
+    TrialConditions,
+    TrialRecord,
+)
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
 
@@ -92,5 +104,34 @@ def mushra_trial(
         order,
         {"ratings": list(ratings)},
         9,
+        AROUND,
+    )
+
+
+def staircase_trial(
+    session: str,
+    number: int,
+    place: int,
+    right: bool,
+    scale: Sequence[float],
+    planned: int = 45,
+    listener: str = "l1",
+    text: str = "A sentence.",
+) -> TrialRecord:
+    """One trial at a ``place`` of the row, counted from 0."""
+    row = (replace(FAST, key=f"{one:016x}", title=f"place {one + 1}") for one in range(len(scale)))
+    order = (0, 0, place + 1) if number % 2 else (0, place + 1, 0)
+    said = order.index(place + 1) - 1
+    return TrialRecord(
+        session,
+        STAIRCASE,
+        listener,
+        number,
+        planned,
+        ItemRecord(text, "anna", 7),
+        (BASELINE, *row),
+        order,
+        {"said": said if right else 1 - said, "scale": list(scale)},
+        3,
         AROUND,
     )

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.listening import results, statistics, trials
 from engine.listening.listened import listened
 from engine.listening.results import ListeningScore
+from engine.listening.staircase import TRIALS, Staircase
 from engine.studies.study import GRID, Candidate
 from tests.engine.listening.listeners import (
     BASELINE,
@@ -21,6 +25,7 @@ from tests.engine.listening.listeners import (
     abx_trial,
     mushra_trial,
     preference_trial,
+    staircase_trial,
 )
 
 OTHER = replace(FAST, key="0" * 16, title="Step pruning: 7 steps")
@@ -38,6 +43,62 @@ def abx_session(name: str, hits: int, planned: int = 16, **more) -> list:
         )
         for number in range(planned)
     ]
+
+
+SCALE = tuple(np.linspace(0.0, 2.0, 9).tolist())
+"""log2 of speed-ups from 1 to 4."""
+
+
+def staircase_session(scale: Sequence[float], heard_from: float, listener: str = "l1", seed: int = 2) -> list:
+    """Of a listener who hears everything from a value on, and guesses below it."""
+    stairs, chance, made = Staircase(len(scale)), np.random.default_rng(seed), []
+    for number in range(1, TRIALS + 1):
+        place = stairs.place
+        right = scale[place] >= heard_from or bool(chance.random() < 0.5)
+        made.append(staircase_trial(f"s-{listener}", number, place, right, scale, TRIALS, listener))
+        stairs.answer(right)
+    return made
+
+
+def test_a_staircase_finds_from_where_on_it_was_heard() -> None:
+    found = results.result(staircase_session(SCALE, heard_from=1.0))
+    assert (found.reference, found.titles[0], found.titles[-1]) == ("baseline", "place 1", "place 9")
+    assert found.scale == SCALE
+    ((listener, heard),) = found.noticeable
+    assert listener == "l1" and heard == found.median
+    assert heard.low < 1.0 < heard.high + 0.25 and 0.6 < heard.value < 1.3, "between the last guessed and first heard"
+    assert sum(trials for _, trials in found.right) == TRIALS
+    assert all(right == trials for right, trials in found.right[4:]), "what is heard is told apart"
+
+
+def test_listeners_of_one_row_are_put_together_and_it_has_no_score(tmp_path: Path) -> None:
+    two = [*staircase_session(SCALE, 1.0), *staircase_session(SCALE, 1.5, listener="l2")]
+    other_row = staircase_session(SCALE[:-1], 1.0, listener="l3")
+    assert sorted(len(one) for one in results.comparisons([*two, *other_row])) == [TRIALS, 2 * TRIALS]
+    for one in two:
+        trials.append(one, tmp_path)
+    read = trials.read(tmp_path)
+    assert not read.problems and [one.answer for one in read.trials] == [one.answer for one in two]
+    assert results.scores(tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"order": [0, 1, 2]},
+        {"order": [1, 0, 2]},
+        {"order": [0, 0, 0]},
+        {"answer": {"said": 2, "scale": list(SCALE)}},
+        {"answer": {"said": 0, "scale": list(SCALE[:-1])}},
+        {"answer": {"said": 0, "scale": [*SCALE[:-1], 0.0]}},
+        {"answer": {"said": 0}},
+    ],
+)
+def test_damaged_trials_of_a_staircase_are_refused(damage: dict) -> None:
+    data = json.loads(json.dumps(asdict(staircase_session(SCALE, 1.0)[0])))
+    assert trials.from_json(data).method == trials.STAIRCASE
+    with pytest.raises(ValueError, match="no answer"):
+        trials.from_json({**data, **damage})
 
 
 def test_an_abx_session_is_judged_exactly() -> None:

@@ -3,6 +3,7 @@ the plot. Free of Qt; everything is computed for all points at once, so that tho
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,8 @@ import numpy as np
 
 from app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
 from app.features.tradeoff.model.points import PUBLISHED, Point, in_order
+from app.numbers import fixed
+from engine.listening.results import HeardFrom
 from engine.measure.metrics import NEITHER
 from engine.studies.front import costs_of, front
 
@@ -76,8 +79,12 @@ class PlotOptions:
 class Pool:
     """All points that there are, with what is asked of them again and again."""
 
-    def __init__(self, points: Sequence[Point] = (), published: Sequence[Point] = ()) -> None:
+    def __init__(
+        self, points: Sequence[Point] = (), published: Sequence[Point] = (), heard: Sequence[HeardFrom] = ()
+    ) -> None:
+        """``heard`` is what staircases have found along rows of settings."""
         self.points = tuple(points) + tuple(published)
+        self.heard = tuple(heard)
         self.index = {one.key: place for place, one in enumerate(self.points)}
         self._values: dict[tuple[str, bool], np.ndarray] = {}
         self._words: dict[str, np.ndarray] = {}
@@ -199,6 +206,8 @@ class Scene:
     """Whether the X axis and the Y axis are logarithmic."""
     floors: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     """The judges' scores of the reference speech, on the X axis and on the Y axis."""
+    heard: tuple[HeardFrom, ...] = ()
+    """Of rows of which settings are shown, if the X axis is the speed-up."""
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -265,6 +274,8 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     on_front = np.flatnonzero(best[chosen_places])
     kept_x, kept_y = x[chosen_places], y[chosen_places]
     kept = tuple(pool.points[place] for place in chosen_places)
+    heard = _heard(pool.heard, kept, x_axis)
+    notes += map(_heard_in_words, heard)
     walk = on_front[np.lexsort((kept_y[on_front, 0], kept_x[on_front, 0]))]
     return Scene(
         options,
@@ -278,6 +289,28 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
         tuple(notes),
         (log_x, log_y),
         (_floors(kept, x_axis, options.ratios, log_x), _floors(kept, y_axis, options.ratios, log_y)),
+        heard,
+    )
+
+
+def _heard(found: Sequence[HeardFrom], points: Sequence[Point], across: TradeoffAxis) -> tuple[HeardFrom, ...]:
+    """Those of a row of which two settings or more are shown."""
+    if not found or across.name != "speed_up":
+        return ()
+    shown = {one.candidate for one in points if not one.published}
+    return tuple(one for one in found if len(one.candidates & shown) > 1)
+
+
+def _heard_in_words(one: HeardFrom) -> str:
+    if math.isinf(one.value):
+        return "Along these settings no difference was heard every second time, in a blind staircase."
+    if one.value == 0.0:
+        return "Along these settings a difference was heard from the slowest on, in a blind staircase."
+    low = "below the slowest" if one.low == 0.0 else f"{fixed(one.low, 2)}×"
+    high = "beyond the fastest" if math.isinf(one.high) else f"{fixed(one.high, 2)}×"
+    return (
+        f"Along these settings a difference was heard from {fixed(one.value, 2)}× on (95 % interval {low} to {high}), "
+        "in a blind staircase."
     )
 
 

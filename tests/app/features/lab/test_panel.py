@@ -22,6 +22,7 @@ from app.features.lab.timeline import TimeLine
 from app.listening.abx import AbxSession
 from app.listening.mushra import SHORTEST_LOOP_SECONDS, MushraSession
 from app.listening.preference import PreferenceSession
+from app.listening.staircase import StaircaseSession
 from app.listening.stimuli import PreparedItem, Stimulus
 from app.shell.colours import DARK, LIGHT
 from engine.listening import results
@@ -29,7 +30,7 @@ from engine.listening.trials import ItemRecord, TrialRecord
 from engine.measure.loudness import integrated_loudness
 from tests.app.listening.test_planning import PLAIN, REDUCED, plan
 from tests.engine.listening.listeners import BASELINE, FAST, LOW, MID
-from tests.engine.listening.test_results import abx_session
+from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
 from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 
 PATIENCE = 120_000
@@ -218,6 +219,28 @@ def test_mushra_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot:
 
 
 @pytest.mark.slow
+def test_a_staircase_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
+    session = StaircaseSession([prepared(4, seconds=LONG)], "l", (0.0, 0.5, 1.0), 2, random.Random(1))
+    answers = begin(session)
+    page = panel.trial
+    assert QApplication.focusWidget() is page and page.title.text() == "Staircase · 1 of 2"
+    other = 1 if session.trial.order[1] else 2
+    assert session.trial.order[other] == 3, "the far end comes first"
+    for key, place in ((Qt.Key.Key_R, 0), (Qt.Key.Key_A, 1), (Qt.Key.Key_B, 2)):
+        assert not any(one.isEnabled() for one in page.answer_buttons)
+        press(key)
+        qtbot.waitUntil(lambda place=place: player.playing and player.choice == place, timeout=PATIENCE)
+        assert [one.isChecked() for one in page.buttons] == [place == one for one in range(3)]
+    # The reference among the two is the very sound of the labelled one.
+    loaded = player.mixer._programme.recordings
+    assert loaded[3 - other] is loaded[0] and loaded[other] is not loaded[0]
+    press(Qt.Key.Key_1 if other == 1 else Qt.Key.Key_2)
+    assert [one.answer for one in answers] == [{"said": other - 1, "scale": [0.0, 0.5, 1.0]}]
+    assert session.void or session.valid == 1
+    assert not any(word in page.facts.text() for word in ("A +", "A −", "B +", "B −")), "gains could tell them apart"
+
+
+@pytest.mark.slow
 def test_twelve_sounds_are_reached_by_keys(panel: LabPanel, begin: Callable, player: Player, qtbot: QtBot) -> None:
     four = prepared(4, seconds=3.0)
     record = four.stimuli[1].record
@@ -385,6 +408,11 @@ def test_results_are_words_and_a_table(panel: LabPanel) -> None:
     assert "One file is damaged." in text
     panel.set_colours(DARK)
     assert DARK.warning in shown.page.toHtml()
+    shown.show_results([("staircase", results.result(staircase_session(SCALE, heard_from=1.0)))])
+    text = shown.page.toPlainText()
+    assert "A difference is heard every second time from" in text and "Listener" not in text
+    table = text[text.index("Setting") :]
+    assert "place 9" in table and "4.00×" in table
 
 
 def test_the_line_seeks_by_a_click_and_loops_by_a_drag(qtbot: QtBot) -> None:

@@ -25,6 +25,7 @@ from app.plotting.sections import EVERYTHING
 from app.shell.window import MainWindow
 from engine.errors import PlainError
 from engine.listening import trials
+from engine.listening.trials import ConditionRecord
 from engine.sampling.actions import SkipAction
 from engine.setting.library import Library
 from engine.setting.take import Take
@@ -33,7 +34,7 @@ from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
 from tests.app.features.tradeoff.using import choose_look
 from tests.engine.listening.listeners import BASELINE, FAST
-from tests.engine.listening.test_results import abx_session
+from tests.engine.listening.test_results import abx_session, staircase_session
 from tests.engine.studies.small import finished, study
 from tests.sound import NullSink, null_sink  # noqa: F401
 
@@ -336,6 +337,58 @@ def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot,
     window.state.open_studies.remove(results)
     window.workspaces.go_to("lab")
     qtbot.waitUntil(lambda: ticks.count() == 2, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_a_staircase_along_the_front_is_set_up_and_its_result_is_marked(
+    own_window: MainWindow, qtbot: QtBot, data: Path
+) -> None:
+    window, panel, setup = own_window, own_window.panels["tradeoff"], own_window.panels["lab"].setup
+    choose_look(panel, SHOWN)
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    row = {one.candidate for one in front if one.folder is not None}
+    assert len(row) > 2
+    window.action["front_heard"].trigger()
+    assert setup.isVisible() and setup.choice.method == "staircase"
+    ticked = [one for one in window.features["lab"]._conditions if one.key in setup.choice.ticked]
+    assert {one.setting.bare.fingerprint for one in ticked} == row
+    plan, problem = window.features["lab"]._planned(setup.choice)
+    assert not problem and (plan.why_not() == "" or "3 to 24 faster ones" in plan.why_not())
+    # What such a test finds, by a listener who hears everything from twice the speed on.
+    conditions = [
+        ConditionRecord(one.key, one.title, one.accelerated, "", one.setting.to_json(), "", 0.0, -23.0)
+        for one in (*ticked, *ticked[:1])
+    ]
+    scale = np.linspace(0.0, 2.0, len(conditions) - 1).tolist()
+    for one in staircase_session(scale, heard_from=1.0):
+        trials.append(replace(one, conditions=tuple(conditions)), data / "listening")
+    window.features["lab"].carried_through.emit()
+    window.workspaces.go_to("tradeoff")
+    choose_look(panel, PlotOptions(x="speed_up", y="log_mel_distance"))
+    qtbot.waitUntil(lambda: bool(panel.scene.heard), timeout=PATIENCE_MILLISECONDS)
+    (heard,) = panel.scene.heard
+    assert heard.candidates == row
+    assert "in a blind staircase" in panel.remarks
+    marked = panel.plot.grab().toImage()
+    panel.show_points([one for one in panel.pool.points if not one.published])
+    bare, area = panel.plot.grab().toImage(), panel.plot.frame.area
+    assert 1.0 < heard.value < 4.0, "within the row"
+    x = round(panel.plot.frame.to_x(heard.value).item())
+    inside = range(round(area.top()) + 2, round(area.bottom()) - 2)
+    changed = [marked.pixelColor(x, y) != bare.pixelColor(x, y) for y in inside]
+    assert not area.left() < x < area.right() or sum(changed) > 0.9 * len(changed), "line and band from top to bottom"
+    window.features["tradeoff"]._show_points()
+    assert panel.scene.heard == (heard,)
+    choose_look(panel, SHOWN)
+    assert not panel.scene.heard, "only where the X axis is the speed-up"
+
+
+def test_without_audio_on_the_front_nothing_along_it_can_be_heard(window: MainWindow) -> None:
+    panel = window.panels["tradeoff"]
+    points = [replace(one, sounds=()) for one in panel.pool.points if not one.published]
+    panel.show_points(points)
+    with pytest.raises(PlainError, match="No setting on the front has audio"):
+        window.features["tradeoff"].find_what_is_heard()
+    window.features["tradeoff"]._show_points()
 
 
 def test_a_folder_without_a_study_is_refused_in_a_sentence(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
