@@ -3,44 +3,42 @@ heard."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.audio.analysis import Analyser, Analysis
 from app.audio.envelope import Envelope
-from app.audio.looping import Looping
 from app.audio.player import Player
 from app.audio.sound import Sound
 from app.audio.switching import Switching, comparison
+from app.audio.transport import Transport
 from app.audio.waits import Waits
 from app.widgets.side_buttons import SIDES
 from engine.setting.take import Take
 
 
-class Deck(QObject):
+class Deck(Transport):
     """Takes come in by :meth:`set_take`, other sounds by :meth:`hear_sound`, streams by :meth:`begin_stream`. It shows
     nothing."""
 
-    changed = Signal()
-    """Choice, takes, loop or gains changed."""
     analysed = Signal()
     """Takes that were set can be drawn and played: see :attr:`analysis`."""
     lent_changed = Signal(bool)
     """Whether a listening test has the player now."""
 
     def __init__(self, player: Player, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.player = player
+        super().__init__(player, parent)
         self.takes: dict[str, Take | None] = dict.fromkeys(SIDES)
         self.analysis = Analysis()
         """Analysis of the takes that are played; those that were set last may still be analysed."""
         self.analyser = Analyser(player.prepare, self)
         self.analyser.done.connect(self._take_over)
         self.analyser.failed.connect(self._give_up)
-        self.sound: Sound | None = None
-        """The sound that is in the player in place of A and B."""
-        self.seen: tuple[float, float] | None = None
-        """The part of A and B that is in view, in seconds: what a loop repeats first."""
+        self.row: tuple[Sound, ...] = ()
+        """Sounds that are in the player in place of A and B: one, or several that can be switched."""
+        self._at = 0
         self._envelope: Envelope | None = None
         self._waits = Waits(player)
         self._aligned = True
@@ -48,12 +46,15 @@ class Deck(QObject):
         self._heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
         self._load_pending = False
-        self._looping = Looping(player)
         self._play_wanted = False
-        self._lent = False
         self._late: Analysis | None = None
         self._later_take = False
         """Whether a take was set after the sound came into the player; takes set before it leave it there."""
+
+    @property
+    def sound(self) -> Sound | None:
+        """Of the row, that which is heard."""
+        return self.row[self._at] if self.row else None
 
     # --- Takes -------------------------------------------------------------------------------------------------------
     def set_take(self, side: str, take: Take | None) -> None:
@@ -114,7 +115,7 @@ class Deck(QObject):
 
     def _load(self) -> None:
         self._load_pending = False
-        self.sound = self._envelope = None
+        self.row, self._envelope = (), None
         before = dict(self._loaded).get(self._heard)
         loaded = tuple((side, take) for side, take in zip(SIDES, self.analysis.takes, strict=True) if take is not None)
         sides = [side for side, _ in loaded]
@@ -157,10 +158,14 @@ class Deck(QObject):
     @property
     def gain(self) -> float:
         """The gain of what is heard, linear."""
-        if self.sound is not None and self.sound.part_of is None:
-            return self.sound.gain if self._matching else 1.0
-        side = self.sound.part_of[0] if self.sound is not None and self.sound.part_of is not None else self._heard
-        return 1.0 if self.player.streaming else self.gains[SIDES.index(side)]
+        if self.sound is not None:
+            return self._gain_of(self.sound)
+        return 1.0 if self.player.streaming else self.gains[SIDES.index(self._heard)]
+
+    def _gain_of(self, sound: Sound) -> float:
+        if sound.part_of is not None:
+            return self.gains[SIDES.index(sound.part_of[0])]
+        return sound.gain if self._matching else 1.0
 
     def _player_gains(self) -> list[float]:
         gains = dict(zip(SIDES, self.gains, strict=True))
@@ -169,8 +174,8 @@ class Deck(QObject):
     def set_matching(self, matching: bool) -> None:
         """Whether both takes are made equally loud."""
         self._matching = matching
-        if self.sound is not None and not self._lent:
-            self.player.set_gains([self.gain])
+        if self.row and not self._lent:
+            self.player.set_gains([self._gain_of(one) for one in self.row])
         elif not self._load_pending and not self._lent:
             self.player.set_gains(self._player_gains())
         self.changed.emit()
@@ -185,7 +190,7 @@ class Deck(QObject):
         """Hand the player to a listening test until :meth:`take_back`; it is left alone meanwhile."""
         self._lent = True
         self._play_wanted = False
-        self.sound = self._envelope = None
+        self.row, self._envelope = (), None
         self.player.pause()
         self.lent_changed.emit(True)
         return self.player
@@ -233,21 +238,37 @@ class Deck(QObject):
 
     def hear_sound(self, sound: Sound) -> None:
         """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""
+        self.hear_row((sound,))
+
+    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True) -> None:
+        """The same of sounds between which :meth:`go_in_row` switches, at the same place if they are ``aligned``; that
+        at ``at`` is heard first. Several are repeated."""
         if self._lent:
             return
         self._leave_takes()
         self._load_pending = self._later_take = False
-        self.sound, self._envelope = sound, Envelope(sound.rate, sound.samples)
-        self.player.load([(sound.samples, sound.rate)], [self.gain], alone=True)
+        self.row, self._at = tuple(sounds), at
+        self._envelope = Envelope(sounds[at].rate, sounds[at].samples)
+        recordings, gains = [(one.samples, one.rate) for one in sounds], [self._gain_of(one) for one in sounds]
+        self.player.load(recordings, gains, aligned=aligned, choice=at, alone=len(sounds) == 1)
+        if len(sounds) > 1:
+            self._looping.put((0.0, max(one.seconds for one in sounds)))
         self.player.play()
         self.changed.emit()
+
+    def go_in_row(self, at: int) -> None:
+        """Hear another sound of the row, without a gap."""
+        if not self._lent and at != self._at:
+            self._at, sound = at, self.row[at]
+            self._envelope = Envelope(sound.rate, sound.samples)
+            self.player.choose(at)
+            self.changed.emit()
 
     def _leave_takes(self) -> None:
         """Something else than A and B comes into the player."""
         self._looping.forget()
         self._play_wanted = False
-        self._loaded = ()
-        self.sound = None
+        self._loaded, self.row, self._at = (), (), 0
 
     @property
     def length(self) -> float:
@@ -319,11 +340,6 @@ class Deck(QObject):
             self.player.pause()
             self.go_to_start()
 
-    @Slot()
-    def go_to_start(self) -> None:
-        """Go to the start, or to the loop's; continues playing."""
-        self.seek(self.loop[0] if self.loop else 0.0)
-
     @Slot(float)
     def seek(self, seconds: float) -> None:
         """Go to a time."""
@@ -348,10 +364,6 @@ class Deck(QObject):
             self.leave_sound()
             self.set_loop((start, end))
 
-    def move(self, seconds: float) -> None:
-        """Go so much further."""
-        self.seek(self.player.position + seconds)
-
     def hear_from(self, side: str, seconds: float) -> None:
         """Play side ``"A"`` or ``"B"`` from a time on."""
         if self._lent:
@@ -361,37 +373,6 @@ class Deck(QObject):
         self.seek(seconds)
         if not self.player.playing:
             self.toggle_play()
-
-    # --- Loop --------------------------------------------------------------------------------------------------------
-    @property
-    def loop(self) -> tuple[float, float] | None:
-        """Start and end of the loop, in seconds."""
-        return self._looping.part
-
-    def set_loop(self, loop: tuple[float, float] | None) -> None:
-        """Repeat what lies between these seconds, or nothing."""
-        self._looping.put(loop)
-        self.changed.emit()
-
-    @Slot()
-    def toggle_loop(self) -> None:
-        """Repeat the region drawn last, or what is in view; or stop repeating."""
-        if self._lent:
-            return
-        if self.loop is not None:
-            self.set_loop(None)
-        else:
-            start, end = self._looping.last or (self.seen if self.complete else None) or (0.0, self.length)
-            self.set_loop((max(0.0, start), min(end, self.length)))
-
-    def set_loop_end(self, which: int) -> None:
-        """Put the loop's start (0) or end (1) where the player is."""
-        if self._lent:
-            return
-        ends = [*(self.loop or (0.0, self.length))]
-        ends[which] = self.player.position
-        if ends[0] < ends[1]:
-            self.set_loop((ends[0], ends[1]))
 
     def shut_down(self, wait: bool) -> None:
         """Close the device and end the worker thread; ``wait`` for what it does."""

@@ -27,6 +27,21 @@ class Looping:
         else:
             self._player.set_loop(*self.part)
 
+    def toggle(self, seen: Part | None, length: float) -> None:
+        """Repeat what was repeated last, else what is ``seen``, else all of ``length`` seconds; or stop repeating."""
+        if self.part is not None:
+            self.put(None)
+        else:
+            start, end = self.last or seen or (0.0, length)
+            self.put((max(0.0, start), min(end, length)))
+
+    def put_end(self, which: int, length: float) -> None:
+        """Put the start (0) or the end (1) where the player is, unless nothing would be left between them."""
+        ends = [*(self.part or (0.0, length))]
+        ends[which] = self._player.position
+        if ends[0] < ends[1]:
+            self.put((ends[0], ends[1]))
+
     def forget(self) -> None:
         """Something else comes into the player."""
         self.put(None)
