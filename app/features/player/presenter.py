@@ -3,6 +3,8 @@ listening tests."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Signal, Slot
 
 from app.audio.player import Player
@@ -112,9 +114,13 @@ class PlayerPresenter(Presenter):
 
     def hear_sound(self, sound: Sound) -> None:
         """Play a sound that is neither A nor B, from its beginning."""
+        self.hear_row((sound,))
+
+    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True) -> None:
+        """The same of sounds that can be switched; see :meth:`app.audio.deck.Deck.hear_row`."""
         self._left = self._streaming
         self._end_stream()
-        self.deck.hear_sound(sound)
+        self.deck.hear_row(sounds, at, aligned)
         self.refresh()
 
     def sounds(self, key: str) -> bool:

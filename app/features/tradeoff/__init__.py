@@ -23,6 +23,13 @@ FEATURE = Feature(
         ),
         FeatureAction("front_on", "&On along the front", "Select the next point to the right on the front", "Ctrl+]"),
         FeatureAction(
+            "front_play",
+            "&Play the front",
+            "Repeat one sentence, spoken by the setting that you walk to along the front; again: silence",
+            "Ctrl+9",
+            checkable=True,
+        ),
+        FeatureAction(
             "front_heard",
             "&Find what I can hear…",
             "Blind test along the front: from which speed-up on is a difference heard?",
@@ -65,7 +72,7 @@ FEATURE = Feature(
             "Trade-&off",
             (
                 *("point_hear", "point_a", "point_b", "point_keep", "point_use", None),
-                *("front_back", "front_on", "front_heard", None),
+                *("front_back", "front_on", "front_play", "front_heard", None),
                 *("point_dominated", "point_intervals", "point_ratios", "point_published"),
                 *("point_log_x", "point_log_y", None),
                 *("point_nearer", "point_farther", "point_everything", None),

@@ -67,6 +67,8 @@ class TradeoffPanel(QWidget):
     """A point's setting shall be loaded into Setup."""
     open_wanted = Signal()
     """The user wants to open a study."""
+    play_front_wanted = Signal()
+    """The front is to be played, or no longer."""
     export_wanted = Signal(str)
     """The user wants what is shown as a file with this ending."""
 
@@ -126,6 +128,13 @@ class TradeoffPanel(QWidget):
         foot.addWidget(self._counts)
         foot.addWidget(self.everything_button)
         foot.addWidget(self._remarks, 1)
+        self.play_button = build.button(
+            "&Play the front",
+            self.play_front_wanted,
+            "Repeat one sentence; walk along the front, or drag, to hear it by each setting (Ctrl+9)",
+        )
+        self.play_button.setCheckable(True)
+        foot.addWidget(self.play_button)
         body = build.column(self.options_line, second, self.legend, (split, 1), foot)
 
         self.pages = Invited(body, sketch=sketching.front())
@@ -173,6 +182,11 @@ class TradeoffPanel(QWidget):
         self._take_what_was_awaited()
         self._fill_choices()
         self._show()
+
+    def show_front_playing(self, on: bool) -> None:
+        """Whether the front is played: then dragging walks along it."""
+        self.plot.drags_along = on
+        self.play_button.setChecked(on)
 
     def set_a(self, reference: Reference | None, key: str) -> None:
         """Set the setting compared as A, and the key of its point."""

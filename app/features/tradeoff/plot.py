@@ -60,6 +60,9 @@ class TradeoffPlot(ZoomChart):
         self._selected: frozenset[str] = frozenset()
         self.marks = PointMarks(self.frame, self.drawn)
         self._bands = HeardBands(self.frame, -1)
+        self.drags_along = False
+        """Whether dragging from a point walks along the front."""
+        self._dragging = False
         self._hovered: int | None = None
         self._pressed: QPointF | None = None
         self._adding = False
@@ -242,8 +245,16 @@ class TradeoffPlot(ZoomChart):
         elif adding:
             self._toggle(index)
         else:
+            self._dragging = self.drags_along
             self._go_to(index)
             self.hear_wanted.emit()
+
+    def _drag_to(self, x: float) -> None:
+        """Walk to the point of the front that is nearest across, in pixels."""
+        walk = self._scene.walk
+        near = min(walk, key=lambda one: abs(self.drawn.place(one).x() - x), default=None)
+        if near is not None and self._scene.points[near].key != self._current:
+            self._go_to(near)
 
     def _toggle(self, index: int) -> None:
         key = self._scene.points[index].key
@@ -265,6 +276,9 @@ class TradeoffPlot(ZoomChart):
         if self.goes_on_moving(event):
             return
         self.show_shape(event)
+        if self._dragging:
+            self._drag_to(event.position().x())
+            return
         if self._pressed is not None:
             box = QRectF(self._pressed, event.position()).normalized()
             if self._band.isVisible() or max(box.width(), box.height()) > _DRAG:
@@ -287,6 +301,7 @@ class TradeoffPlot(ZoomChart):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self.ends_move(event):
             return
+        self._dragging = False
         if self._pressed is None or event.button() != Qt.MouseButton.LeftButton:
             super().mouseReleaseEvent(event)
             return

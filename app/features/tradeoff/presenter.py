@@ -3,13 +3,11 @@ and Setup."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
@@ -19,13 +17,14 @@ from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.features.tour.model import Part
+from app.features.tradeoff.along_front import AlongFront
 from app.features.tradeoff.links import TradeoffLinks
 from app.features.tradeoff.model.known_points import KnownPoints
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.playing import Origin
 from engine.errors import SettingError
-from engine.listening.trials import FOLDER, STAIRCASE
+from engine.listening.trials import FOLDER
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound
@@ -36,6 +35,19 @@ if TYPE_CHECKING:
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
+_BUTTONS = {
+    "point_hear": "hear_button",
+    "point_a": "a_button",
+    "point_b": "b_button",
+    "point_keep": "keep_button",
+    "point_use": "use_button",
+}
+"""Actions of the menu, and the buttons of the details that do the same."""
+_WITH_POINTS = (
+    *("front_back", "front_on", "front_play", "front_heard"),
+    *("point_nearer", "point_farther", "point_everything"),
+)
+"""Actions for which there must be points."""
 _LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
 """Names of the switches of what is shown, in the order of the menu and of the panel's boxes."""
 
@@ -60,6 +72,7 @@ class TradeoffPresenter(Presenter):
         self._offered: set[str] = set()
         """Ids of the takes that listening tests may use in addition to the library's."""
         self._links: TradeoffLinks | None = None
+        self.along: AlongFront | None = None
         self.tradeoff: TradeoffPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
         self._state.playing.changed.connect(self._show_playing)
@@ -74,20 +87,15 @@ class TradeoffPresenter(Presenter):
 
     def _bind(self) -> None:
         actions = self._actions
-        for action, button in (
-            (actions["point_hear"], "hear_button"),
-            (actions["point_a"], "a_button"),
-            (actions["point_b"], "b_button"),
-            (actions["point_keep"], "keep_button"),
-            (actions["point_use"], "use_button"),
-        ):
-            actions.bind(action, partial(self._click, button))
+        for name, button in _BUTTONS.items():
+            actions.bind(actions[name], partial(self._click, button))
         actions.bind(actions["front_back"], lambda: built(self.tradeoff).plot.walk(-1))
         actions.bind(actions["front_on"], lambda: built(self.tradeoff).plot.walk(1))
         actions.bind(actions["point_nearer"], lambda: built(self.tradeoff).plot.zoom_in())
         actions.bind(actions["point_farther"], lambda: built(self.tradeoff).plot.zoom_out())
         actions.bind(actions["point_everything"], lambda: built(self.tradeoff).plot.show_everything())
-        actions.bind(actions["front_heard"], lambda: actions.attempt(self.find_what_is_heard))
+        actions.bind(actions["front_play"], self._play_front)
+        actions.bind(actions["front_heard"], self._find_what_is_heard)
         for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
             actions.bind(action, partial(self._ask_for_sheet, ending))
 
@@ -98,17 +106,7 @@ class TradeoffPresenter(Presenter):
     def refresh(self) -> None:
         panel, actions = self.tradeoff, self._actions
         if panel is None:
-            for action in (
-                *(
-                    actions["point_hear"],
-                    actions["point_a"],
-                    actions["point_b"],
-                    actions["point_keep"],
-                    actions["point_use"],
-                ),
-                *(actions["front_back"], actions["front_on"], actions["front_heard"], *self._looks, *self._files),
-                *(actions["point_nearer"], actions["point_farther"], actions["point_everything"]),
-            ):
+            for action in (*(actions[name] for name in (*_BUTTONS, *_WITH_POINTS)), *self._looks, *self._files):
                 action.setEnabled(False)
             return
         panel.set_reasons(*self._reasons())
@@ -118,18 +116,11 @@ class TradeoffPresenter(Presenter):
         """The menu's actions as the panel's buttons."""
         panel, actions = built(self.tradeoff), self._actions
         details = panel.details
-        for action, button in (
-            (actions["point_hear"], details.hear_button),
-            (actions["point_a"], details.a_button),
-            (actions["point_b"], details.b_button),
-            (actions["point_keep"], details.keep_button),
-            (actions["point_use"], details.use_button),
-        ):
-            action.setEnabled(button.isEnabled() and button.isVisibleTo(details))
+        for name, of_button in _BUTTONS.items():
+            button = getattr(details, of_button)
+            actions[name].setEnabled(button.isEnabled() and button.isVisibleTo(details))
         there = bool(panel.scene.points)
-        for action in (actions["front_back"], actions["front_on"], actions["front_heard"], *self._files):
-            action.setEnabled(there)
-        for action in (actions["point_nearer"], actions["point_farther"], actions["point_everything"]):
+        for action in (*(actions[name] for name in _WITH_POINTS), *self._files):
             action.setEnabled(there)
         for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.setEnabled(True)
@@ -153,6 +144,22 @@ class TradeoffPresenter(Presenter):
         now = self._state.playing.now
         if self.tradeoff is not None:
             self.tradeoff.details.show_playing(now.key if now.origin is Origin.SOUND and now.sounding else "")
+
+    @Slot()
+    def _play_front(self) -> None:
+        if self.along is not None:
+            self._actions.attempt(self.along.toggle)
+            self._show_along()
+
+    def _find_what_is_heard(self) -> None:
+        if self.along is not None:
+            self._actions.attempt(self.along.find)
+
+    @Slot()
+    def _show_along(self) -> None:
+        on = self.along is not None and self.along.on
+        self._actions["front_play"].setChecked(on)
+        built(self.tradeoff).show_front_playing(on)
 
     @Slot()
     def _point_changed(self) -> None:
@@ -209,6 +216,7 @@ class TradeoffPresenter(Presenter):
         panel.keep_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.keep(point, sound)))
         panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
         panel.open_wanted.connect(self._ask_for_study)
+        panel.play_front_wanted.connect(self._play_front)
         panel.export_wanted.connect(self._ask_for_sheet)
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.recall(str(self._settings.value(_SHOWN, "")))
@@ -218,6 +226,9 @@ class TradeoffPresenter(Presenter):
         for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
         self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
+        self.along = AlongFront(panel, self._known, self._player, self._lab, self)
+        self.along.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
+        self.along.changed.connect(self._show_along)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self._point_changed)
         panel.shown.connect(self._links.show_setup)
@@ -319,13 +330,9 @@ class TradeoffPresenter(Presenter):
     def _offer(self) -> None:
         """Let takes of studies be heard in listening tests, too."""
         reads = {take: read for read in self._known.studies.values() for take in read.takes}
-
-        def load(take: str) -> tuple[np.ndarray, int]:
-            return reads[take].load_audio(take), reads[take].takes[take].sample_rate
-
         if set(reads) != self._offered:
             self._offered = set(reads)
-            self._lab.offer([read.summary(take) for take, read in reads.items()], load)
+            self._lab.offer([read.summary(take) for take, read in reads.items()], self._known.load_audio())
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def _ask_for_study(self) -> None:
@@ -340,6 +347,8 @@ class TradeoffPresenter(Presenter):
     # --- What can be done with a point -------------------------------------------------------------------------------
     def hear(self, point: Point, sound: Sound) -> None:
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
+        if self.along is not None and self.along.has_arrived(point):
+            return
         reason = self._reasons()[0]
         if reason:
             raise SettingError(f"The point cannot be played: {reason}")
@@ -371,19 +380,6 @@ class TradeoffPresenter(Presenter):
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._workspaces.go_to("setup")
-
-    def find_what_is_heard(self) -> None:
-        """Set up a staircase along the front, of the current point's study or of the one with most points on it. Raises
-        :class:`PlainError` if there is no audio of it."""
-        shown = built(self.tradeoff).scene
-        spoken = [shown.points[place] for place in shown.walk if shown.points[place].sounds]
-        if not spoken:
-            raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
-        current = built(self.tradeoff).plot.current
-        own = current.folder if current in spoken else Counter(one.folder for one in spoken).most_common(1)[0][0]
-        row = [one for one in spoken if one.folder == own]
-        plain = [one for one in shown.points if one.folder == own and not one.techniques and one.sounds]
-        self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *row)])
 
     # --- Files -------------------------------------------------------------------------------------------------------
     @Slot(str)

@@ -26,6 +26,7 @@ from app.shell.window import MainWindow
 from engine.errors import PlainError
 from engine.listening import trials
 from engine.listening.trials import ConditionRecord
+from engine.measure.loudness import matching_gains
 from engine.sampling.actions import SkipAction
 from engine.setting.library import Library
 from engine.setting.take import Take
@@ -36,7 +37,7 @@ from tests.app.features.tradeoff.using import choose_look
 from tests.engine.listening.listeners import BASELINE, FAST
 from tests.engine.listening.test_results import abx_session, staircase_session
 from tests.engine.studies.small import finished, study
-from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.sound import RATE, NullSink, null_sink  # noqa: F401
 
 SENTENCES = ["One sentence.", "Another one."]
 SHOWN = PlotOptions(x="ops_ratio", y="log_mel_distance")
@@ -131,6 +132,12 @@ def key_of(panel: TradeoffPanel, techniques: tuple[str, ...], of_study: bool = T
     return next(
         one.key for one in panel.scene.points if one.techniques == techniques and (one.folder is not None) == of_study
     )
+
+
+def longest_silence(samples: np.ndarray) -> int:
+    """Samples of the longest run below -60 dB of full scale."""
+    loud = np.flatnonzero(np.abs(samples) > 1e-3)
+    return int(np.diff(loud).max(initial=0))
 
 
 def go(window: MainWindow, key: str) -> None:
@@ -278,6 +285,69 @@ def test_a_click_lets_a_point_be_heard(sounding: MainWindow, null_sink: NullSink
 
 
 @pytest.mark.slow
+def test_the_front_is_played_and_switches_where_the_sentence_is(
+    sounding: MainWindow,
+    null_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    panel, presenter = sounding.panels["tradeoff"], sounding.features["player"]
+    player, deck, action = presenter.player, presenter.deck, sounding.action["front_play"]
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    assert len(front) > 2
+    go(sounding, front[1].key)
+    action.trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+    assert action.isChecked() and panel.play_button.isChecked()
+    assert deck.sound is deck.row[1] and player.comparison.mode is Mode.SYNC
+    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "one sentence, round and round"
+    assert sounding.state.playing.now.title.startswith(f"Front, 2 of {len(front)} · {front[1].title}")
+    qtbot.waitUntil(lambda: sounding.state.playing.now.sounding, timeout=PATIENCE_MILLISECONDS)
+    with null_sink.recording() as recording:
+        panel.plot.setFocus()
+        QTest.keyClick(panel.plot, Qt.Key.Key_Right)
+        assert panel.plot.current.key == front[2].key and deck.sound is deck.row[2]
+        qtbot.waitUntil(lambda: player.choice == 2, timeout=PATIENCE_MILLISECONDS)
+        assert player.playing and action.isChecked(), "it goes on without beginning again"
+        qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
+    assert longest_silence(recording.samples) < 0.1 * RATE + longest_silence(deck.row[2].samples) * RATE / 24000
+    levels = [10 ** (gain / 20) for gain in matching_gains([(one.samples, one.rate) for one in deck.row]).gains]
+    told = player.mixer._programme.gains
+    assert np.ptp(np.log(np.array(told) / np.array(levels))) < 0.02, "equally loud"
+    # A click hears the point that it chooses; dragging walks along the front.
+    places = [panel.plot.drawn.place(panel.scene.index[one.key]).toPoint() for one in front]
+    QTest.mousePress(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, places[0])
+    assert deck.sound is deck.row[0] and player.busy
+    QTest.mouseMove(panel.plot, places[1])
+    assert panel.plot.current.key == front[1].key and deck.sound is deck.row[1]
+    QTest.mouseRelease(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, places[1])
+    qtbot.wait(50)
+    QTest.keyClick(panel.plot, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
+    action.trigger()
+    assert not action.isChecked() and not deck.row and not panel.plot.drags_along
+    sounding.action["point_hear"].trigger()
+    assert len(deck.row) == 1 and not panel.play_button.isChecked()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_played_along_the_front_is_said(sounding: MainWindow, qtbot: QtBot) -> None:
+    panel, deck = sounding.panels["tradeoff"], sounding.features["player"].deck
+    choose_look(panel, SHOWN)
+    along, notices = sounding.features["tradeoff"].along, sounding.notices
+    study = next(iter(sounding.features["tradeoff"]._known.studies.values()))
+    aside = (study.folder / "audio").rename(study.folder / "aside")
+    try:
+        sounding.action["front_play"].trigger()
+        qtbot.waitUntil(lambda: bool(notices.banner.text), timeout=PATIENCE_MILLISECONDS)
+    finally:
+        aside.rename(study.folder / "audio")
+    assert not deck.row and not along.on and not panel.play_button.isChecked()
+    assert "Traceback" not in notices.banner.text
+
+
+@pytest.mark.slow
 def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding: MainWindow, qtbot: QtBot) -> None:
     panel, listen = sounding.panels["tradeoff"], sounding.features["player"]
     go(sounding, key_of(panel, ()))
@@ -387,7 +457,7 @@ def test_without_audio_on_the_front_nothing_along_it_can_be_heard(window: MainWi
     points = [replace(one, sounds=()) for one in panel.pool.points if not one.published]
     panel.show_points(points)
     with pytest.raises(PlainError, match="No setting on the front has audio"):
-        window.features["tradeoff"].find_what_is_heard()
+        window.features["tradeoff"].along.find()
     window.features["tradeoff"]._show_points()
 
 
