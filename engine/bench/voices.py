@@ -20,6 +20,7 @@ import numpy as np
 
 from engine.bench import bundled
 from engine.bench.report import Report
+from engine.commands.arguments import typed_lines
 from engine.commands.comparison_sides import Side, prepare, typed_side
 from engine.errors import SettingError
 from engine.files import write_wav
@@ -30,7 +31,7 @@ from engine.measure.machine import describe
 from engine.measure.melody import diversity, log_pitch, mean_pitch, pitch_range
 from engine.measure.metrics import estimate
 from engine.models.base import SpeechModel, Voice, run_to_completion
-from engine.models.catalogue import harvard_sentences, unseen_sentences, voices
+from engine.models.catalogue import harvard_sentences, unseen_sentences, voice, voices
 from engine.models.minis.natural.layout import SAMPLE_RATE
 from engine.models.minis.natural.voice_reader import VoiceReader
 from engine.models.silent_observer import SilentObserver
@@ -84,7 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
-    parser.add_argument("--sentences", type=int, default=60, help="how many of the 60 sentences (default: all)")
+    parser.add_argument("--sentences", type=int, help="how many of the sentences (default: all)")
+    parser.add_argument("--text-file", metavar="FILE", help="other sentences, one per line (default: the 60 that ship)")
+    parser.add_argument("--voice", action="append", help="voice that speaks; repeat for more (default: all, in turn)")
     parser.add_argument("--seeds", type=int, default=2, help="takes of each sentence (default: %(default)s)")
     parser.add_argument(
         "--way",
@@ -98,12 +101,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Speak the sentences every way and let the judges listen."""
-    texts = sentences()[: arguments.sentences]
-    if arguments.sentences < 2 or arguments.seeds < 1:
-        raise SettingError("--sentences must be at least 2, of which there are differences, and --seeds at least 1.")
+    texts = _texts(arguments.text_file)[: arguments.sentences]
+    if len(texts) < 2 or arguments.seeds < 1:
+        raise SettingError(
+            "There must be two sentences or more, of which there are differences, and --seeds 1 or more."
+        )
     sides = [replace(typed_side("", arguments.model), title=DEFAULT)]
     sides += [typed_side(text, arguments.model) for text in arguments.way]
-    panel = Panel(texts, voices(arguments.model, arguments.folder), Path(arguments.keep) if arguments.keep else None)
+    panel = Panel(texts, _speakers(arguments), Path(arguments.keep) if arguments.keep else None)
     model = bundled.loaded_on_threads(arguments)
     floor = {(at, 0): panel.hear(at, FLOOR, decoder_copy(text, panel.voice(at))) for at, text in enumerate(texts)}
     rows, headline = [_row(FLOOR, floor, floor, panel)], None
@@ -120,6 +125,18 @@ def run(arguments: argparse.Namespace) -> Report:
 def sentences() -> tuple[str, ...]:
     """Harvard sentences and everyday ones, alternately."""
     return tuple(chain.from_iterable(zip(harvard_sentences(), unseen_sentences(), strict=True)))
+
+
+def _texts(file: str | None) -> tuple[str, ...]:
+    """Raises :class:`TextError` if ``file`` cannot be read."""
+    return sentences() if file is None else typed_lines(file)
+
+
+def _speakers(arguments: argparse.Namespace) -> tuple[Voice, ...]:
+    """Raises :class:`SettingError` for a voice that there is not."""
+    if arguments.voice is None:
+        return voices(arguments.model, arguments.folder)
+    return tuple(voice(one, arguments.model, arguments.folder) for one in arguments.voice)
 
 
 class Panel:
@@ -193,11 +210,11 @@ def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, obje
     if takes is not floor:
         row["diversity"] = _diversity(takes)
         row["RTF"] = float(np.median([one.real_time_factor for one in takes.values()]))
-    for number, voice in enumerate(panel.speakers):
+    for number, speaker in enumerate(panel.speakers):
         own = [one for (at, _), one in takes.items() if at % len(panel.speakers) == number]
-        row[voice.id] = float(np.mean([one.naturalness for one in own])) if own else None
-        row[f"{voice.id}, Hz"] = float(np.nanmean([one.pitch for one in own])) if own else None
-        row[f"{voice.id}, formants"] = float(np.mean([one.formants for one in own])) if own else None
+        row[speaker.id] = float(np.mean([one.naturalness for one in own])) if own else None
+        row[f"{speaker.id}, Hz"] = float(np.nanmean([one.pitch for one in own])) if own else None
+        row[f"{speaker.id}, formants"] = float(np.mean([one.formants for one in own])) if own else None
     return row
 
 

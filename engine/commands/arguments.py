@@ -238,15 +238,16 @@ def text(options: argparse.Namespace) -> str:
 
 def texts(options: argparse.Namespace) -> tuple[str, ...]:
     """The texts to speak, one per line of a file."""
-    return (text(options),) if options.text_file is None else _lines(options.text_file)
+    return (text(options),) if options.text_file is None else typed_lines(options.text_file)
 
 
 def several_texts(options: argparse.Namespace) -> tuple[str, ...]:
     """The texts of :func:`add_utterances`; none if none is given."""
-    return tuple(options.text or ()) if options.text_file is None else _lines(options.text_file)
+    return tuple(options.text or ()) if options.text_file is None else typed_lines(options.text_file)
 
 
-def _lines(file: str) -> tuple[str, ...]:
+def typed_lines(file: str) -> tuple[str, ...]:
+    """The texts in a file, one on each line; ``-`` for standard input. Raises :class:`TextError`."""
     lines = tuple(line.strip() for line in _read(file).splitlines() if line.strip())
     if not lines:
         raise TextError(f"The file {file} has no text; write one sentence on each line.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -84,4 +85,15 @@ def test_the_sentences_alternate_and_none_is_missing() -> None:
 
 def test_one_sentence_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["bench", "voices", "--sentences", "1"]) != 0
-    assert "--sentences must be at least 2" in capsys.readouterr().err
+    assert "two sentences or more" in capsys.readouterr().err
+
+
+def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.txt").write_text("One sentence.\n\nAnother one.\n")
+    assert voices._texts(str(tmp_path / "own.txt")) == ("One sentence.", "Another one.")
+    assert cli.main(["bench", "voices", "--text-file", str(tmp_path / "none.txt")]) != 0
+    assert "could not be read" in capsys.readouterr().err
+    assert cli.main(["bench", "voices", "--voice", "nobody"]) != 0
+    assert "nobody" in capsys.readouterr().err
+    found = voices._speakers(argparse.Namespace(model=MODEL, folder="", voice=["bella", "anna"]))
+    assert [one.id for one in found] == ["bella", "anna"]
