@@ -24,7 +24,7 @@ FEATURE = Feature(
         FeatureAction("front_on", "&On along the front", "Select the next point to the right on the front", "Ctrl+]"),
         FeatureAction(
             "front_play",
-            "&Play the front",
+            "Play the front",
             "Repeat one sentence, spoken by the setting that you walk to along the front; again: silence",
             "Ctrl+9",
             checkable=True,

@@ -129,7 +129,7 @@ class TradeoffPanel(QWidget):
         foot.addWidget(self.everything_button)
         foot.addWidget(self._remarks, 1)
         self.play_button = build.button(
-            "&Play the front",
+            "Play the front",
             self.play_front_wanted,
             "Repeat one sentence; walk along the front, or drag, to hear it by each setting (Ctrl+9)",
         )
