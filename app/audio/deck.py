@@ -40,6 +40,7 @@ class Deck(Transport):
         """Sounds that are in the player in place of A and B: one, or several that can be switched."""
         self._at = 0
         self._envelope: Envelope | None = None
+        """Of the stream, while it is there."""
         self._waits = Waits(player)
         self._aligned = True
         self._matching = True
@@ -248,7 +249,6 @@ class Deck(Transport):
         self._leave_takes()
         self._load_pending = self._later_take = False
         self.row, self._at = tuple(sounds), at
-        self._envelope = Envelope(sounds[at].rate, sounds[at].samples)
         recordings, gains = [(one.samples, one.rate) for one in sounds], [self._gain_of(one) for one in sounds]
         self.player.load(recordings, gains, aligned=aligned, choice=at, alone=len(sounds) == 1)
         if len(sounds) > 1:
@@ -259,8 +259,7 @@ class Deck(Transport):
     def go_in_row(self, at: int) -> None:
         """Hear another sound of the row, without a gap."""
         if not self._lent and at != self._at:
-            self._at, sound = at, self.row[at]
-            self._envelope = Envelope(sound.rate, sound.samples)
+            self._at = at
             self.player.choose(at)
             self.changed.emit()
 
@@ -268,7 +267,7 @@ class Deck(Transport):
         """Something else than A and B comes into the player."""
         self._looping.forget()
         self._play_wanted = False
-        self._loaded, self.row, self._at = (), (), 0
+        self._loaded, self.row, self._at, self._envelope = (), (), 0, None
 
     @property
     def length(self) -> float:
@@ -282,6 +281,8 @@ class Deck(Transport):
     @property
     def envelope(self) -> Envelope | None:
         """Outline of what is heard, without gains; ``None`` if that is nothing."""
+        if self.sound is not None:
+            return self.sound.envelope
         if self._envelope is not None:
             return self._envelope
         outlines = dict(zip(SIDES, self.analysis.envelopes, strict=True))

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from app.audio.envelope import Envelope
 from engine.measure.loudness import gain_to
 
 ALONE_LUFS = -23.0
@@ -36,6 +37,11 @@ class Sound:
     def gain(self) -> float:
         """Linear; makes it as loud as other sounds that are played alone. The beginning of a long one is measured."""
         return 10 ** (gain_to(ALONE_LUFS, self.samples[: MEASURED_SECONDS * self.rate], self.rate) / 20)
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """Its outline, without the gain."""
+        return Envelope(self.rate, self.samples)
 
     @property
     def seconds(self) -> float:

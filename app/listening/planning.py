@@ -18,7 +18,7 @@ from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
 from app.listening.session import ListeningSession
 from app.listening.staircase import FEWEST, MOST, StaircaseSession
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
-from app.listening.wording import percent
+from app.listening.wording import percent, speed_up
 from app.numbers import counted, fixed
 from engine.listening import statistics
 from engine.listening.staircase import TRIALS
@@ -91,7 +91,7 @@ class ListeningPlan:
         if self.method == MUSHRA:
             return ("Reference", *("Rated",) * (len(self.conditions) - 1))
         if self.method == STAIRCASE:
-            return ("Reference", *(f"{fixed(2**one, 2)}×" for one in self.scale))
+            return ("Reference", *map(speed_up, self.scale))
         return ("A", "B")
 
     @property
@@ -189,10 +189,13 @@ def planned(
     method: str, ticked: Sequence[Condition], items: Sequence[Item], length: int, listener: str = "", practice: int = 0
 ) -> ListeningPlan:
     """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
-    order = sorted(range(len(ticked)), key=lambda place: ticked[place].accelerated)
-    if method == STAIRCASE:
-        slowness = {place: -fmean(one.real_time_factors[place] for one in items) for place in order} if items else {}
-        order.sort(key=lambda place: (ticked[place].accelerated, slowness.get(place, 0.0)))
+
+    def slowness(place: int) -> float:
+        """Only a staircase has an order beside that of the reference."""
+        rises = method == STAIRCASE and items
+        return -fmean(one.real_time_factors[place] for one in items) if rises else 0.0
+
+    order = sorted(range(len(ticked)), key=lambda place: (ticked[place].accelerated, slowness(place)))
     return ListeningPlan(
         method,
         tuple(ticked[place] for place in order),

@@ -93,11 +93,11 @@ def _first_heard(result: StaircaseResult, found: Noticeable) -> str:
     """From where on a difference is heard, as a sentence."""
     last = result.scale[-1]
     if found.value > last:
-        return f"No difference was heard every second time, up to {_speed(last)} as fast ({result.titles[-1]})."
+        return f"No difference was heard every second time, up to {speed_up(last)} as fast ({result.titles[-1]})."
     interval = f"95 % interval {_within(result, found.low)} to {_within(result, found.high)}"
     if found.value < result.scale[0]:
-        return f"A difference is heard even at {_speed(result.scale[0])} as fast ({result.titles[0]}); {interval}."
-    return f"A difference is heard every second time from {_speed(found.value)} as fast on ({interval})."
+        return f"A difference is heard even at {speed_up(result.scale[0])} as fast ({result.titles[0]}); {interval}."
+    return f"A difference is heard every second time from {speed_up(found.value)} as fast on ({interval})."
 
 
 def _staircase(result: StaircaseResult) -> tuple[str, ...]:
@@ -117,12 +117,8 @@ def _staircase(result: StaircaseResult) -> tuple[str, ...]:
 def _within(result: StaircaseResult, value: float) -> str:
     """An end of an interval; beyond the row nothing was played."""
     if value > result.scale[-1]:
-        return f"more than {_speed(result.scale[-1])}"
-    return f"less than {_speed(result.scale[0])}" if value < result.scale[0] else _speed(value)
-
-
-def _speed(value: float) -> str:
-    return f"{fixed(2**value, 2)}×"
+        return f"more than {speed_up(result.scale[-1])}"
+    return f"less than {speed_up(result.scale[0])}" if value < result.scale[0] else speed_up(value)
 
 
 def _mushra(result: MushraResult) -> tuple[str, ...]:
@@ -164,6 +160,11 @@ def interval(one: MeanInterval, shown: Callable[[float], str]) -> str:
 def percent(share: float) -> str:
     """A share as a whole percentage."""
     return f"{100 * share:.0f} %"
+
+
+def speed_up(value: float) -> str:
+    """A factor from its log2."""
+    return f"{fixed(2**value, 2)}×"
 
 
 def signed(value: float, plus: str = "", digits: int = 1) -> str:

@@ -1,9 +1,9 @@
 """How close a bundled model comes to recordings of a person whom it has never heard.
 
 Each recording, with its transcript, is judged as it is, as the copy that the vocoder's mel reader and decoder make of
-it, and as the prompt of sentences that nothing was trained on. Likeness is told to the recording, to the other ones and
-to the bundled voices: recordings of one person are not the same either, and what counts is how far a model comes from
-the bundled voices towards them. All recordings should be of one person.
+it, and as the prompt of sentences that nothing was trained on. Similarity is measured to the recording, to the other
+recordings and to the bundled voices: recordings of one person differ, too, and what counts is how far a model comes
+from the bundled voices towards them. All recordings should be of one person.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> Report:
     said = [one.transcript for one in persons]
     panel = Panel((*texts, *said), (*persons, *voices(arguments.model, arguments.folder)))
     read = [read_recording(one.audio) for one in persons]
-    heard = {RECORDINGS: read, COPIES: [_copy(one) for one in read]}
+    heard = {RECORDINGS: read, COPIES: _copies(read)}
     rows: list[dict[str, object]] = []
     for title, recordings in heard.items():
         takes = list(zip(persons, said, recordings, strict=True))
@@ -86,11 +86,11 @@ def _persons(files: Sequence[str], transcripts: Sequence[str]) -> list[Voice]:
     return [Voice(f"{OWN_VOICE}{file}", Path(file).stem, file, text) for file, text in given]
 
 
-def _copy(recording: Recording) -> Recording:
-    """What mel reader and decoder make of it."""
+def _copies(recordings: Sequence[Recording]) -> list[Recording]:
+    """What mel reader and decoder make of them."""
     vocoder = LatentVocoder.load(resource("models", "natural-vocoder"))
-    samples = resample(recording.samples, recording.sample_rate, SAMPLE_RATE)
-    return Recording(copied(vocoder, samples), SAMPLE_RATE)
+    given = (resample(one.samples, one.sample_rate, SAMPLE_RATE) for one in recordings)
+    return [Recording(copied(vocoder, samples), SAMPLE_RATE) for samples in given]
 
 
 Take = tuple[Voice, str, Recording]
@@ -121,14 +121,13 @@ def _keep(folder: Path | None, title: str, takes: Sequence[Take]) -> None:
 
 def _row(title: str, heard: Sequence[Heard], persons: Sequence[Voice]) -> dict[str, object]:
     own = {one.id for one in persons}
-    others = [[value for name, value in one.alike.items() if name in own] for one in heard]
-    bundled_voices = [[value for name, value in one.alike.items() if name not in own] for one in heard]
+    alike = [(name in own, value) for one in heard for name, value in one.alike.items()]
     return {
         "speech": title,
         "takes": len(heard),
         "its recording": None if title == RECORDINGS else _mean([one.own for one in heard]),
-        "other recordings": _mean([value for some in others for value in some]),
-        "bundled voices": _mean([value for some in bundled_voices for value in some]),
+        "other recordings": _mean([value for is_own, value in alike if is_own]),
+        "bundled voices": _mean([value for is_own, value in alike if not is_own]),
         "word errors": sum(one.edits for one in heard) / sum(one.words for one in heard),
         "naturalness": _mean([one.naturalness for one in heard]),
         "pitch range": _mean([one.spread for one in heard]),

@@ -281,7 +281,10 @@ def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
     """
     found: list[ListeningScore] = []
     for comparison in comparisons(trials.read(folder).trials):
-        found += _mushra_scores(comparison) if comparison[0].method == MUSHRA else _pair_scores(comparison)
+        if comparison[0].method == MUSHRA:
+            found += _mushra_scores(comparison)
+        elif comparison[0].method != STAIRCASE:  # It judges a row, not one setting.
+            found += _pair_scores(comparison)
     return tuple(found)
 
 
@@ -337,8 +340,6 @@ def _mushra_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
 
 
 def _pair_scores(found: Sequence[TrialRecord]) -> list[ListeningScore]:
-    if found[0].method == STAIRCASE:  # It judges a row, not one setting.
-        return []
     first, second = found[0].conditions
     if first.accelerated == second.accelerated:
         return []

@@ -28,7 +28,7 @@ _NARROWEST, _WIDEST = 0.02, 0.3
 
 @dataclass(frozen=True)
 class Answer:
-    """One trial: which place of the row was heard beside the reference, and whether it was told apart."""
+    """One trial: which place of the row was heard beside the reference, and whether the listener recognised it."""
 
     place: int
     right: bool
@@ -38,8 +38,8 @@ class Staircase:
     """Chooses the place of the next trial in a row of ``places``, 0 the closest to the reference.
 
     It begins at the far end, where everybody should hear the difference. Three right answers at one place lead closer,
-    each wrong one further away, by steps that halve with every turn until they are one place. How many trials there are
-    is fixed by whoever asks.
+    each wrong one further away, by steps that halve with every turn until they are one place. The caller decides how
+    many trials there are.
     """
 
     def __init__(self, places: int) -> None:

@@ -247,9 +247,7 @@ def _check_answer(trial: TrialRecord) -> None:
         sound = (
             answer.get("said") in (0, 1)
             and len(trial.order) == 3
-            and trial.order[0] == 0
-            and sorted(trial.order)[:2] == [0, 0]
-            and sorted(trial.order)[2] > 0
+            and trial.order[0] == min(trial.order[1:]) == 0 < max(trial.order)
             and isinstance(scale, list)
             and len(scale) == size - 1
             and all(isinstance(one, float | int) and math.isfinite(one) for one in scale)

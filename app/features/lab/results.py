@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QTextBrowser, QWidget
 
 from app.listening.planning import TITLES
-from app.listening.wording import details, headline
+from app.listening.wording import details, headline, speed_up
 from app.numbers import fixed
 from app.shell.colours import Colours
 from app.widgets import build, sketching
@@ -90,7 +90,7 @@ def _ratings(result: MushraResult, muted: str) -> str:
 
 def _row(result: StaircaseResult, muted: str) -> str:
     rows = [
-        (escape(title), f"{fixed(2**value, 2)}×", f"{right} of {trials}" if trials else "–")
+        (escape(title), speed_up(value), f"{right} of {trials}" if trials else "–")
         for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
     ]
     return _table(("Setting", "Speed-up", "Right"), rows, muted)

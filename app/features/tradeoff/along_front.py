@@ -55,17 +55,15 @@ class AlongFront(QObject):
         return bool(self._row) and self._player.deck.row is self._row
 
     # --- Which points -------------------------------------------------------------------------------------------------
-    def _spoken(self) -> tuple[list[Point], list[Point]]:
-        """The points of the front that have audio, and others of the same source that have and use no technique: of
-        the current point's study, or of the one with most points on the front. Raises :class:`SettingError` if there
-        are none."""
+    def _front(self) -> list[Point]:
+        """The points of the front that have audio: of the current point's study, or of the one with most points on the
+        front. Raises :class:`SettingError` if there are none."""
         shown, current = self._panel.scene, self._panel.plot.current
         spoken = [shown.points[place] for place in shown.walk if shown.points[place].sounds]
         if not spoken:
             raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
         own = current.folder if current in spoken else Counter(one.folder for one in spoken).most_common(1)[0][0]
-        plain = [one for one in shown.points if one.folder == own and not one.techniques and one.sounds]
-        return [one for one in spoken if one.folder == own], plain
+        return [one for one in spoken if one.folder == own]
 
     # --- Playing it ---------------------------------------------------------------------------------------------------
     def toggle(self) -> None:
@@ -79,16 +77,15 @@ class AlongFront(QObject):
     def _play(self) -> None:
         if reason := self._player.why_not_hear():
             raise SettingError(f"The front cannot be played: {reason}")
-        front, _ = self._spoken()
+        front = self._front()
         current, sound = self._panel.plot.current, self._panel.details.sound
-        there = current is not None and sound is not None and any(one.key == current.key for one in front)
-        sentence = sound.spoken if there and sound is not None else front[0].sounds[0].spoken
+        sentence = (sound if sound is not None and current in front else front[0].sounds[0]).spoken
         row = [(one, found) for one in front for found in one.sounds if found.spoken == sentence]
         if len(row) < 2:
             raise SettingError(
                 "Only one setting on the front has spoken this sentence; choose another one, or Hear it."
             )
-        wanted = next((at for at, (one, _) in enumerate(row) if there and one is current), 0)
+        wanted = next((at for at, (one, _) in enumerate(row) if one is current), 0)
         self._reading += 1
         number, player = self._reading, self._player.player
         load = self._known.load_audio()
@@ -100,7 +97,7 @@ class AlongFront(QObject):
                 title = f"Front, {place} of {len(row)} · {point.title} · {point.model}"
                 one = Sound(samples, rate, title, found.text, found.take)
                 player.prepare(samples, rate)
-                _ = one.gain  # It takes a moment, and is kept.
+                _ = one.gain, one.envelope  # They take a moment, and are kept.
                 made.append(one)
             return tuple(made)
 
@@ -151,5 +148,6 @@ class AlongFront(QObject):
     # --- Finding what is heard ----------------------------------------------------------------------------------------
     def find(self) -> None:
         """Set up a staircase along the front. Raises :class:`SettingError` if there is no audio of it."""
-        front, plain = self._spoken()
+        front, points = self._front(), self._panel.scene.points
+        plain = [one for one in points if one.folder == front[0].folder and not one.techniques and one.sounds]
         self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *front)])
