@@ -211,10 +211,10 @@ def _row(title: str, takes: Takes, floor: Takes, panel: Panel) -> dict[str, obje
         row["diversity"] = _diversity(takes)
         row["RTF"] = float(np.median([one.real_time_factor for one in takes.values()]))
     for number, speaker in enumerate(panel.speakers):
-        own = [one for (at, _), one in takes.items() if at % len(panel.speakers) == number]
-        row[speaker.id] = float(np.mean([one.naturalness for one in own])) if own else None
-        row[f"{speaker.id}, Hz"] = float(np.nanmean([one.pitch for one in own])) if own else None
-        row[f"{speaker.id}, formants"] = float(np.mean([one.formants for one in own])) if own else None
+        own = {key: one for key, one in takes.items() if key[0] % len(panel.speakers) == number}
+        row[speaker.id] = _mean(own, "naturalness")
+        row[f"{speaker.id}, Hz"] = _mean(own, "pitch")
+        row[f"{speaker.id}, formants"] = _mean(own, "formants")
     return row
 
 
@@ -227,8 +227,11 @@ def _words(takes: Takes, count: int) -> Estimate:
     )
 
 
-def _mean(takes: Takes, name: str) -> float:
-    return float(np.nanmean([getattr(one, name) for one in takes.values()]))
+def _mean(takes: Takes, name: str) -> float | None:
+    """``None`` where no take has the figure, such as the likeness to other voices where only one speaks."""
+    found = np.array([getattr(one, name) for one in takes.values()])
+    known = found[~np.isnan(found)]
+    return float(known.mean()) if len(known) else None
 
 
 def _differences(takes: Takes, floor: Takes) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,13 @@ def test_naturalness_is_compared_sentence_by_sentence() -> None:
     assert voices._standard_error(worse, floor) == pytest.approx(0)
     assert voices._diversity(worse) > 0
     assert voices._diversity(floor) is None
+
+
+def test_where_one_voice_speaks_there_is_no_likeness_to_others() -> None:
+    alone = replace(take(4.0), alike={})
+    assert voices._mean({(0, 0): alone}, "others") is None
+    assert voices._mean({(0, 0): alone, (1, 0): take(3.0)}, "others") == pytest.approx(0.7)
+    assert voices._mean({}, "naturalness") is None, "of a voice that did not speak"
 
 
 def test_word_errors_are_of_all_words() -> None:
