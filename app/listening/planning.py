@@ -5,6 +5,7 @@ Free of Qt and of torch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -191,9 +192,11 @@ def planned(
     """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
 
     def slowness(place: int) -> float:
-        """Only a staircase has an order beside that of the reference."""
-        rises = method == STAIRCASE and items
-        return -fmean(one.real_time_factors[place] for one in items) if rises else 0.0
+        """Only a staircase has an order beside that of the reference: that of :attr:`ListeningPlan.scale`."""
+        if method != STAIRCASE or not items:
+            return 0.0
+        factors = [one.real_time_factors[place] for one in items]
+        return -fmean(map(math.log2, factors)) if min(factors) > 0 else -math.inf
 
     order = sorted(range(len(ticked)), key=lambda place: (ticked[place].accelerated, slowness(place)))
     return ListeningPlan(

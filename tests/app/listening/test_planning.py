@@ -76,6 +76,15 @@ def test_a_staircases_row_rises_in_speed() -> None:
     assert "wide interval" in made.remarks()[0] and plan(STAIRCASE, PLAIN, *MANY[:3], length=45).remarks() == ()
 
 
+def test_a_row_is_ordered_by_its_own_scale_where_sentences_differ() -> None:
+    judged = conditions((PLAIN, *MANY[:3]))
+    factors = ((0.8, 0.6, 0.3, 0.1), (0.8, 0.1, 0.3, 0.1))  # The second is slower on the mean, not by the mean ratio.
+    items = [replace(item(4, number), real_time_factors=one) for number, one in enumerate(factors)]
+    made = planned(STAIRCASE, judged, items, 16)
+    assert made.why_not() == "" and list(made.scale) == sorted(made.scale)
+    assert [one.real_time_factors for one in made.items] == [(0.8, 0.3, 0.6, 0.1), (0.8, 0.3, 0.1, 0.1)]
+
+
 def test_a_row_without_an_order_is_said() -> None:
     made = plan(STAIRCASE, PLAIN, *MANY[:3])
     for factors, reason in (((0.8, 0.0, 0.4, 0.2), "no real-time factor"), ((0.8, 0.4, 0.4, 0.2), "equally fast")):
