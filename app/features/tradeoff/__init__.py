@@ -30,6 +30,11 @@ FEATURE = Feature(
             checkable=True,
         ),
         FeatureAction(
+            "front_mark",
+            "Now I hear it, or &no longer",
+            "While the front is played: mark the step after which a difference is heard, or no longer",
+        ),
+        FeatureAction(
             "front_heard",
             "&Find what I can hear…",
             "Blind test along the front: from which speed-up on is a difference heard?",
@@ -72,7 +77,7 @@ FEATURE = Feature(
             "Trade-&off",
             (
                 *("point_hear", "point_a", "point_b", "point_keep", "point_use", None),
-                *("front_back", "front_on", "front_play", "front_heard", None),
+                *("front_back", "front_on", "front_play", "front_mark", "front_heard", None),
                 *("point_dominated", "point_intervals", "point_ratios", "point_published"),
                 *("point_log_x", "point_log_y", None),
                 *("point_nearer", "point_farther", "point_everything", None),
@@ -84,6 +89,7 @@ FEATURE = Feature(
     keys=(
         ("along the front; along all points; to its ends", "Left, Right; with Shift; Home, End"),
         ("play the point, or stop; compare it; select all", "Space; A, B; Ctrl+A"),
+        ("while the front is played: now I hear it, or no longer", "N"),
         ("zoom in, out, show everything; move the section", "+, −, 0; Ctrl with the arrow keys"),
     ),
     about="Trade-off shows every take and every setting of a study as a point, speed against quality, with the "

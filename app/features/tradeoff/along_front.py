@@ -1,18 +1,23 @@
-"""What is done along the front: hearing one sentence by the setting that the user walks to, round and round, and
-setting up the blind test that finds from which setting on a difference is heard."""
+"""What is done along the front: hearing one sentence by the setting that the user walks to, round and round, marking
+where a difference begins to be heard, and setting up the blind test that finds it."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtGui import QUndoStack
 
 from app.audio.sound import Sound
 from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.tradeoff.model.known_points import KnownPoints
+from app.features.tradeoff.model.limits import Crossing
 from app.state.differences import keeps_timing
+from app.state.undo import Edit
+from app.widgets.screen_readers import announce
 from engine.errors import PlainError, SettingError
 from engine.listening.trials import STAIRCASE
 
@@ -26,6 +31,8 @@ class AlongFront(QObject):
 
     changed = Signal()
     """The front is played from now on, or no longer."""
+    mark_wanted = Signal()
+    """The listener hears otherwise than before: see :meth:`mark`."""
     failed = Signal(str)
     """A sentence on audio that could not be read."""
 
@@ -35,18 +42,29 @@ class AlongFront(QObject):
         known: KnownPoints,
         player: PlayerPresenter,
         lab: LabPresenter,
+        undo: QUndoStack,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._panel, self._known, self._player, self._lab = panel, known, player, lab
+        self._undo = undo
         self._keys: tuple[str, ...] = ()
         """Of the points of the row in the player."""
+        self._slowness: dict[str, float] = {}
+        """Their real-time factors."""
+        self._at = ""
+        """That which is heard."""
         self._row: tuple[Sound, ...] = ()
         self._reading = 0
         self._arrived = ""
         """The point that was just walked to, in this turn of the event loop."""
         self._on = False
+        self._step: Crossing | None = None
+        """The last step from one point of the row to another, as it would be marked."""
+        self.crossings: tuple[Crossing, ...] = ()
         panel.chosen.connect(self._follow)
+        panel.plot.mark_wanted.connect(self.mark_wanted)
+        panel.foot.mark_wanted.connect(self.mark_wanted)
         player.playing.changed.connect(self._note)
 
     @property
@@ -103,6 +121,7 @@ class AlongFront(QObject):
 
         aligned = all(point.setting is not None and keeps_timing(point.setting) for point, _ in row)
         keys = tuple(point.key for point, _ in row)
+        self._slowness = {point.key: _slowness(point) for point, _ in row}
         self._player.deck.analyser.run(read, lambda made: self._begin(number, keys, made, wanted, aligned))
 
     def _begin(
@@ -117,6 +136,7 @@ class AlongFront(QObject):
             at = keys.index(current.key) if current is not None and current.key in keys else wanted
             self._keys, self._row = keys, made
             self._player.hear_row(made, at, aligned)
+            self._at, self._step = keys[at], None
             self._panel.plot.choose(keys[at])
             self._panel.plot.setFocus()
             self._note()
@@ -128,6 +148,7 @@ class AlongFront(QObject):
         if self.on and point is not None and point.key in self._keys:
             self._player.deck.go_in_row(self._keys.index(point.key))
             self._arrived = point.key
+            self._note_step(point.key)
             QTimer.singleShot(0, self, self._settle)
 
     @Slot()
@@ -145,9 +166,37 @@ class AlongFront(QObject):
             self._row = self._row if self._on else ()
             self.changed.emit()
 
+    # --- Marking what is heard ----------------------------------------------------------------------------------------
+    def _note_step(self, after: str) -> None:
+        before, self._at = self._at, after
+        if before != after:
+            faster = self._slowness[after] < self._slowness[before]
+            self._step = Crossing(before, after, faster)
+            self._panel.foot.show_direction(faster)
+
+    def mark(self) -> None:
+        """The listener hears a difference now, or no longer. Raises :class:`SettingError` before there was a step."""
+        if not self.on:
+            raise SettingError("Play the front first (Ctrl+9), and walk along it.")
+        if self._step is None:
+            raise SettingError("Walk along the front first: what is marked is the step after which you hear otherwise.")
+        text = "mark where a difference is heard" if self._step.heard else "mark where it is no longer heard"
+        self._undo.push(Edit(text, self.crossings, (*self.crossings, self._step), self._put))
+
+    def _put(self, crossings: tuple[Crossing, ...]) -> None:
+        self.crossings = crossings
+        self._panel.show_crossings(crossings)
+        announce(self._panel.plot, self._panel.foot.remarks)
+
     # --- Finding what is heard ----------------------------------------------------------------------------------------
     def find(self) -> None:
         """Set up a staircase along the front. Raises :class:`SettingError` if there is no audio of it."""
         front, points = self._front(), self._panel.scene.points
         plain = [one for one in points if one.folder == front[0].folder and not one.techniques and one.sounds]
         self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *front)])
+
+
+def _slowness(point: Point) -> float:
+    """Its real-time factor; infinite without one."""
+    figure = point.figures.get("real_time_factor")
+    return math.inf if figure is None else figure.value

@@ -11,18 +11,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QAction, QShowEvent
-from PySide6.QtWidgets import (
-    QLabel,
-    QMenu,
-    QPushButton,
-    QSizePolicy,
-    QWidget,
-)
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from app.features.tradeoff import sheet as tradeoff_sheet
 from app.features.tradeoff.choices import FilterLine, PlotOptionsLine
 from app.features.tradeoff.details import TradeoffDetails
+from app.features.tradeoff.foot import TradeoffFoot
 from app.features.tradeoff.legend import TradeoffLegend
+from app.features.tradeoff.model.limits import Crossing, in_words, limit
 from app.features.tradeoff.model.memory import recalled, remembered
 from app.features.tradeoff.model.points import STUDY, Point
 from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
@@ -31,7 +27,6 @@ from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import PointStyles
 from app.shell.colours import Colours
 from app.shell.file_dialogs import PLOTS
-from app.shell.theme import set_look
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
@@ -67,8 +62,6 @@ class TradeoffPanel(QWidget):
     """A point's setting shall be loaded into Setup."""
     open_wanted = Signal()
     """The user wants to open a study."""
-    play_front_wanted = Signal()
-    """The front is to be played, or no longer."""
     export_wanted = Signal(str)
     """The user wants what is shown as a file with this ending."""
 
@@ -82,6 +75,7 @@ class TradeoffPanel(QWidget):
         self._awaited: dict[str, str] = {}
         """Origins that were filtered by when the application ended, of which there is no point yet."""
         self._read = False
+        self._crossings: tuple[Crossing, ...] = ()
         self._a: Reference | None = None
         self._a_key = ""
         self._reasons = ("", "", "")
@@ -115,27 +109,9 @@ class TradeoffPanel(QWidget):
         self._connect_plot()
         em = self.fontMetrics().height()
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
-        self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
-        self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.everything_button = build.button(
-            "Show everything", self._show_everything, "Show all of both axes (0 or double click in the plot)"
-        )
-        self.everything_button.hide()
-        self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
-        foot = HBoxLayout()
-        # The plot shall not change its size when the button comes.
-        foot.addStrut(self.everything_button.sizeHint().height())
-        foot.addWidget(self._counts)
-        foot.addWidget(self.everything_button)
-        foot.addWidget(self._remarks, 1)
-        self.play_button = build.button(
-            "Play the front",
-            self.play_front_wanted,
-            "Repeat one sentence; walk along the front, or drag, to hear it by each setting (Ctrl+9)",
-        )
-        self.play_button.setCheckable(True)
-        foot.addWidget(self.play_button)
-        body = build.column(self.options_line, second, self.legend, (split, 1), foot)
+        self.foot = TradeoffFoot()
+        self.foot.everything_wanted.connect(self._show_everything)
+        body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
 
         self.pages = Invited(body, sketch=sketching.front())
         self.invited_button = build.button("&Open study…", self.open_wanted, self.open_button.toolTip())
@@ -186,7 +162,12 @@ class TradeoffPanel(QWidget):
     def show_front_playing(self, on: bool) -> None:
         """Whether the front is played: then dragging walks along it."""
         self.plot.drags_along = on
-        self.play_button.setChecked(on)
+        self.foot.show_playing(on)
+
+    def show_crossings(self, crossings: Sequence[Crossing]) -> None:
+        """Show where the listener began to hear a difference along the front, and where it ended."""
+        self._crossings = tuple(crossings)
+        self._show_remarks()
 
     def set_a(self, reference: Reference | None, key: str) -> None:
         """Set the setting compared as A, and the key of its point."""
@@ -284,16 +265,6 @@ class TradeoffPanel(QWidget):
         return self._filter
 
     @property
-    def remarks(self) -> str:
-        """The sentences beneath the plot."""
-        return self._remarks.text()
-
-    @property
-    def counts(self) -> str:
-        """Counts of shown points, in a line."""
-        return self._counts.text()
-
-    @property
     def invitation(self) -> str:
         """Text shown if there are no points; ``""`` otherwise."""
         return "" if self.pages.currentIndex() else self.pages.invitation.text()
@@ -358,14 +329,8 @@ class TradeoffPanel(QWidget):
             self._fill_choices()
         found = scene(self._pool, self._filter, self._options)
         self.plot.show_scene(found, self._looks)
-        said = remarks(found)
-        if not found.points and self._pool.own.any() and not found.missing:
-            said = ("The filter hides all points; press Clear to show them.", *said)
         self._show_counts()
-        self._remarks.setText("  ".join(said))
-        self._remarks.setToolTip("\n".join(said))
-        self._remarks.setAccessibleName(self._remarks.text())
-        set_look(self._remarks, "warning" if said else "muted")
+        self._show_remarks()
         self.filter_line.clear_button.setEnabled(self._filter.filters)
         self.export_button.setEnabled(bool(found.points))
         self._show_page()
@@ -374,8 +339,16 @@ class TradeoffPanel(QWidget):
 
     def _show_counts(self) -> None:
         zoomed = self.plot.zoomed
-        self._counts.setText(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""))
-        self.everything_button.setVisible(zoomed)
+        self.foot.show_counts(counts(self.scene) + (f" · {self.plot.in_view} in view" if zoomed else ""), zoomed)
+
+    def _show_remarks(self) -> None:
+        shown = self.scene
+        cautions = remarks(shown)
+        if not shown.points and self._pool.own.any() and not shown.missing:
+            cautions = ("The filter hides all points; press Clear to show them.", *cautions)
+        heard = limit(self._crossings, shown)
+        self.plot.show_limit(heard)
+        self.foot.show_remarks(cautions, () if heard is None else (in_words(heard, shown),))
 
     def _show_everything(self) -> None:
         self.plot.setFocus()

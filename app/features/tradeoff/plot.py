@@ -2,7 +2,8 @@
 
 Mouse: a click chooses a point and lets it be heard, Ctrl adds points to the selection, a rectangle selects what is in
 it; a double click shows everything. Keys: Left and Right walk along the front, with Shift along all points; Home and
-End go to its ends; Enter or Space lets the point be heard, A and B compare it. Zooming: :mod:`app.plotting.zoom_chart`.
+End go to its ends; Enter or Space lets the point be heard, A and B compare it, N marks where a difference begins to be
+heard or ends. Zooming: :mod:`app.plotting.zoom_chart`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QWheelEve
 from PySide6.QtWidgets import QGraphicsRectItem, QToolTip, QWidget
 
 from app.features.tradeoff.heard_band import HeardBands
+from app.features.tradeoff.model.limits import Limit
 from app.features.tradeoff.model.points import Point
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import plain, tip
@@ -31,6 +33,7 @@ from app.widgets.screen_readers import announce
 _HEAR = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _SIDES = {Qt.Key.Key_A: "A", Qt.Key.Key_B: "B"}
+_MARK = Qt.Key.Key_N
 _DRAG = 4.0
 """Pixels from which on a press is a rectangle."""
 
@@ -46,6 +49,8 @@ class TradeoffPlot(ZoomChart):
     """The current point shall be heard."""
     side_wanted = Signal(str)
     """The current point shall be ``"A"`` or ``"B"``."""
+    mark_wanted = Signal()
+    """At the current point the listener hears otherwise than before."""
 
     ideal, least = (36.0, 22.0), (16.0, 9.0)
     saved_alone = False
@@ -74,7 +79,7 @@ class TradeoffPlot(ZoomChart):
     # --- Methods in --------------------------------------------------------------------------------------------------
     def show_scene(self, shown: Scene, looks: PointStyles) -> None:
         """Show other points, or the same ones otherwise. What is chosen stays so if it is still there."""
-        before, after = (_axes_of(one) for one in (self._scene, shown))
+        before, after = (one.identity_of_axes for one in (self._scene, shown))
         across, up = (
             section if one == other else None for section, one, other in zip(self._sections, before, after, strict=True)
         )
@@ -94,6 +99,11 @@ class TradeoffPlot(ZoomChart):
     def set_marks(self, marks: Mapping[str, str]) -> None:
         """Marks of points, in a letter or a word, by their keys."""
         self.marks.set_letters(marks)
+
+    def show_limit(self, limit: Limit | None) -> None:
+        """Mark from where on a difference is heard, by the method of limits."""
+        self._bands.limit = limit
+        self._bands.redraw()
 
     def choose(self, key: str) -> None:
         """Make the point called ``key`` the current one, and the only selected; emits no signal."""
@@ -367,6 +377,8 @@ class TradeoffPlot(ZoomChart):
             return
         elif key in _HEAR:
             self.hear_wanted.emit()
+        elif key == _MARK:
+            self.mark_wanted.emit()
         else:
             self.side_wanted.emit(_SIDES[key])
 
@@ -379,14 +391,4 @@ def _own(event: QKeyEvent) -> bool:
     key, modifiers = Qt.Key(event.key()), event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
     if modifiers == Qt.KeyboardModifier.ShiftModifier:
         return key in (Qt.Key.Key_Left, Qt.Key.Key_Right)
-    return not modifiers and (key in _MOVES or key in _HEAR or key in _SIDES)
-
-
-def _axes_of(shown: Scene) -> tuple[object, object]:
-    """Identity of both axes: a section is valid only for the same axes."""
-    options = shown.options
-    x, y = (
-        (one.name, options.ratios and one.takes_ratios, logarithmic)
-        for one, logarithmic in zip(options.axes, shown.logarithmic, strict=True)
-    )
-    return x, y
+    return not modifiers and (key in _MOVES or key in _HEAR or key in _SIDES or key == _MARK)

@@ -43,8 +43,10 @@ _BUTTONS = {
     "point_use": "use_button",
 }
 """Actions of the menu, and the buttons of the details that do the same."""
+_ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find"}
+"""Actions along the front, and the methods that do them."""
 _WITH_POINTS = (
-    *("front_back", "front_on", "front_play", "front_heard"),
+    *("front_back", "front_on", *_ALONG),
     *("point_nearer", "point_farther", "point_everything"),
 )
 """Actions for which there must be points."""
@@ -94,8 +96,8 @@ class TradeoffPresenter(Presenter):
         actions.bind(actions["point_nearer"], lambda: built(self.tradeoff).plot.zoom_in())
         actions.bind(actions["point_farther"], lambda: built(self.tradeoff).plot.zoom_out())
         actions.bind(actions["point_everything"], lambda: built(self.tradeoff).plot.show_everything())
-        actions.bind(actions["front_play"], self._play_front)
-        actions.bind(actions["front_heard"], self._find_what_is_heard)
+        for name, what in _ALONG.items():
+            actions.bind(actions[name], partial(self._do_along, what))
         for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
             actions.bind(action, partial(self._ask_for_sheet, ending))
 
@@ -145,15 +147,10 @@ class TradeoffPresenter(Presenter):
         if self.tradeoff is not None:
             self.tradeoff.details.show_playing(now.key if now.origin is Origin.SOUND and now.sounding else "")
 
-    @Slot()
-    def _play_front(self) -> None:
+    def _do_along(self, what: str) -> None:
         if self.along is not None:
-            self._actions.attempt(self.along.toggle)
+            self._actions.attempt(getattr(self.along, what))
             self._show_along()
-
-    def _find_what_is_heard(self) -> None:
-        if self.along is not None:
-            self._actions.attempt(self.along.find)
 
     @Slot()
     def _show_along(self) -> None:
@@ -216,7 +213,7 @@ class TradeoffPresenter(Presenter):
         panel.keep_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.keep(point, sound)))
         panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
         panel.open_wanted.connect(self._ask_for_study)
-        panel.play_front_wanted.connect(self._play_front)
+        panel.foot.play_wanted.connect(partial(self._do_along, "toggle"))
         panel.export_wanted.connect(self._ask_for_sheet)
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.recall(str(self._settings.value(_SHOWN, "")))
@@ -226,7 +223,8 @@ class TradeoffPresenter(Presenter):
         for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
         self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
-        self.along = AlongFront(panel, self._known, self._player, self._lab, self)
+        self.along = AlongFront(panel, self._known, self._player, self._lab, self._state.undo_stack, self)
+        self.along.mark_wanted.connect(partial(self._do_along, "mark"))
         self.along.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
         self.along.changed.connect(self._show_along)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):

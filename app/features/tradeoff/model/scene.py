@@ -224,6 +224,16 @@ class Scene:
         """All points, from left to right."""
         return tuple(np.lexsort((self.y[:, 0], self.x[:, 0])).tolist())
 
+    @property
+    def identity_of_axes(self) -> tuple[object, object]:
+        """X axis and Y axis: a section is valid only for the same ones."""
+        options = self.options
+        x, y = (
+            (one.name, options.ratios and one.takes_ratios, logarithmic)
+            for one, logarithmic in zip(options.axes, self.logarithmic, strict=True)
+        )
+        return x, y
+
     @cached_property
     def own(self) -> int:
         """Number of points that are not published results."""

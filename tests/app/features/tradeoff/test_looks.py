@@ -55,7 +55,7 @@ def test_a_badge_is_whole_at_the_top_of_the_plot(panel: TradeoffPanel) -> None:
 def test_two_thousand_points_can_be_selected_and_painted(panel: TradeoffPanel) -> None:
     points = many(2000)
     panel.show_points(points)
-    assert panel.scene.own == 2000 and panel.counts.startswith("2,000 points")
+    assert panel.scene.own == 2000 and panel.foot.counts.startswith("2,000 points")
     drawn = panel.plot.drawn
     drag(panel, panel.plot.frame.area.topLeft().toPoint(), panel.plot.frame.area.center().toPoint())
     middle = panel.plot.frame.area.center()

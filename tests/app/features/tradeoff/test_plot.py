@@ -85,7 +85,7 @@ def test_a_rectangle_selects_what_is_in_it_and_shows_it_alone(panel: TradeoffPan
     drag(panel, place_of(panel, "c") - QPoint(9, 9), place_of(panel, "c") + QPoint(9, 9), SHIFT)
     assert [one.key for one in panel.plot.selected] == ["a", "b", "c"]
     panel.details.only_button.click()
-    assert {one.key for one in panel.scene.points} == {"a", "b", "c"} and "1 filtered out" in panel.counts
+    assert {one.key for one in panel.scene.points} == {"a", "b", "c"} and "1 filtered out" in panel.foot.counts
     panel.details.only_button.click()
     assert panel.scene.own == 4 and panel.filter == Filter()
     QTest.keyClick(panel.plot, KEY.Key_A, CONTROL)
@@ -123,8 +123,8 @@ def test_keys_zoom_around_the_point_and_move_the_section(panel: TradeoffPanel) -
         QTest.keyClick(plot, key)
     after = place_of(panel, "b")
     assert (after - before).manhattanLength() <= 2, "what is looked at stays where it is"
-    assert panel.everything_button.isVisible() and plot.in_view < 4
-    assert f" · {plot.in_view} in view" in panel.counts
+    assert panel.foot.everything_button.isVisible() and plot.in_view < 4
+    assert f" · {plot.in_view} in view" in panel.foot.counts
     assert "points are in view" in plot.accessibleDescription()
     QTest.keyClick(plot, KEY.Key_Right, CONTROL)
     QTest.keyClick(plot, KEY.Key_Up, CONTROL)
@@ -133,7 +133,7 @@ def test_keys_zoom_around_the_point_and_move_the_section(panel: TradeoffPanel) -
     QTest.keyClick(plot, KEY.Key_Minus)
     assert plot.sections != EVERYTHING
     QTest.keyClick(plot, KEY.Key_0)
-    assert plot.sections == EVERYTHING and panel.everything_button.isHidden() and place_of(panel, "b") == before
+    assert plot.sections == EVERYTHING and panel.foot.everything_button.isHidden() and place_of(panel, "b") == before
     QTest.keyClick(plot, KEY.Key_Minus)
     assert plot.sections == EVERYTHING, "there is nothing beyond everything"
 
@@ -147,7 +147,7 @@ def test_the_wheel_zooms_both_axes_or_the_one_it_is_on(panel: TradeoffPanel) -> 
     area = plot.frame.area
     wheel(panel, QPoint(round(area.center().x()), round(area.bottom()) + 8), 2)
     assert plot.sections[0] is not None and plot.sections[1] is None
-    panel.everything_button.click()
+    panel.foot.everything_button.click()
     assert plot.sections == EVERYTHING and plot.hasFocus()
 
 
@@ -212,7 +212,7 @@ def test_axes_are_logarithmic_one_by_one_and_files_follow(panel: TradeoffPanel, 
     assert place.y() == y_before
     panel.show_points((*POINTS, point("e", 2.0, 0.0)))
     panel.options_line.log_y_box.click()
-    assert panel.remarks == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
+    assert panel.foot.remarks == "1 point not shown: Log-mel distance is 0, outside a logarithmic axis."
     panel.choose("b")
     QTest.keyClick(panel.plot, KEY.Key_Plus)
     for ending in ("svg", "png", "csv"):

@@ -299,7 +299,7 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     go(sounding, front[1].key)
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
-    assert action.isChecked() and panel.play_button.isChecked()
+    assert action.isChecked() and panel.foot.play_button.isChecked()
     assert deck.sound is deck.row[1] and player.comparison.mode is Mode.SYNC
     assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "one sentence, round and round"
     assert sounding.state.playing.now.title.startswith(f"Front, 2 of {len(front)} · {front[1].title}")
@@ -328,7 +328,7 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     action.trigger()
     assert not action.isChecked() and not deck.row and not panel.plot.drags_along
     sounding.action["point_hear"].trigger()
-    assert len(deck.row) == 1 and not panel.play_button.isChecked()
+    assert len(deck.row) == 1 and not panel.foot.play_button.isChecked()
 
 
 @pytest.mark.slow
@@ -343,7 +343,7 @@ def test_what_cannot_be_played_along_the_front_is_said(sounding: MainWindow, qtb
         qtbot.waitUntil(lambda: bool(notices.banner.text), timeout=PATIENCE_MILLISECONDS)
     finally:
         aside.rename(study.folder / "audio")
-    assert not deck.row and not along.on and not panel.play_button.isChecked()
+    assert not deck.row and not along.on and not panel.foot.play_button.isChecked()
     assert "Traceback" not in notices.banner.text
 
 
@@ -437,7 +437,7 @@ def test_a_staircase_along_the_front_is_set_up_and_its_result_is_marked(
     qtbot.waitUntil(lambda: bool(panel.scene.heard), timeout=PATIENCE_MILLISECONDS)
     (heard,) = panel.scene.heard
     assert heard.candidates == row
-    assert "in a blind staircase" in panel.remarks
+    assert "in a blind staircase" in panel.foot.remarks
     marked = panel.plot.grab().toImage()
     panel.show_points([one for one in panel.pool.points if not one.published])
     bare, area = panel.plot.grab().toImage(), panel.plot.frame.area

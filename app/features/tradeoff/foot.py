@@ -1,0 +1,86 @@
+"""The line under the trade-off plot: what is shown and what to beware of, and playing the front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from app.shell.theme import set_look
+from app.widgets import build
+from app.widgets.layouts import HBoxLayout
+
+_HEARD, _NO_LONGER = "Now I &hear it", "I no longer &hear it"
+
+
+class TradeoffFoot(QWidget):
+    """Methods in, signals out."""
+
+    everything_wanted = Signal()
+    """All of both axes shall be shown."""
+    play_wanted = Signal()
+    """The front is to be played, or no longer."""
+    mark_wanted = Signal()
+    """At the current point the listener hears otherwise than before."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
+        self._remarks.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.everything_button = build.button(
+            "Show everything", self.everything_wanted, "Show all of both axes (0 or double click in the plot)"
+        )
+        self.everything_button.hide()
+        self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
+        self.mark_button = build.button(
+            _HEARD, self.mark_wanted, "Mark where you begin to hear a difference, and on the way back where it ends (N)"
+        )
+        self.mark_button.hide()
+        self.play_button = build.button(
+            "Play the front",
+            self.play_wanted,
+            "Repeat one sentence; walk along the front, or drag, to hear it by each setting (Ctrl+9)",
+        )
+        self.play_button.setCheckable(True)
+        row = HBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        # The plot shall not change its size when the button comes.
+        row.addStrut(self.everything_button.sizeHint().height())
+        row.addWidget(self._counts)
+        row.addWidget(self.everything_button)
+        row.addWidget(self._remarks, 1)
+        row.addWidget(self.mark_button)
+        row.addWidget(self.play_button)
+
+    def show_counts(self, text: str, zoomed: bool) -> None:
+        """Counts of shown points; when a section is shown, all of it can be asked for."""
+        self._counts.setText(text)
+        self.everything_button.setVisible(zoomed)
+
+    def show_remarks(self, cautions: Sequence[str], others: Sequence[str] = ()) -> None:
+        """Sentences on what is shown, what to beware of first."""
+        sentences = (*cautions, *others)
+        self._remarks.setText("  ".join(sentences))
+        self._remarks.setToolTip("\n".join(sentences))
+        self._remarks.setAccessibleName(self._remarks.text())
+        set_look(self._remarks, "warning" if cautions else "muted")
+
+    def show_playing(self, on: bool) -> None:
+        """Whether the front is played; only then something can be marked."""
+        self.play_button.setChecked(on)
+        self.mark_button.setVisible(on)
+
+    def show_direction(self, faster: bool) -> None:
+        """Which way the listener walks."""
+        self.mark_button.setText(_HEARD if faster else _NO_LONGER)
+
+    @property
+    def remarks(self) -> str:
+        """The sentences."""
+        return self._remarks.text()
+
+    @property
+    def counts(self) -> str:
+        """Counts of shown points, in a line."""
+        return self._counts.text()
