@@ -16,6 +16,7 @@ from shiboken6 import isValid
 
 from app.audio.sound import Sound
 from app.audio.switching import Mode
+from app.features.tradeoff.model.limits import Crossing
 from app.features.tradeoff.model.points import Scores
 from app.features.tradeoff.model.scene import Filter, PlotOptions
 from app.features.tradeoff.model.studies import read_study
@@ -329,6 +330,51 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     assert not action.isChecked() and not deck.row and not panel.plot.drags_along
     sounding.action["point_hear"].trigger()
     assert len(deck.row) == 1 and not panel.foot.play_button.isChecked()
+
+
+@pytest.mark.slow
+def test_where_a_difference_begins_is_marked_while_the_front_is_played(
+    sounding: MainWindow,
+    null_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    panel, deck = sounding.panels["tradeoff"], sounding.features["player"].deck
+    along, action = sounding.features["tradeoff"].along, sounding.action["front_mark"]
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    slowness = [one.figures["real_time_factor"].value for one in front]
+    go(sounding, front[0].key)
+    assert panel.foot.mark_button.isHidden()
+    action.trigger()
+    assert "Play the front first" in sounding.notices.banner.text and not along.crossings
+    sounding.action["front_play"].trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+    assert panel.foot.mark_button.isVisibleTo(panel)
+    panel.plot.setFocus()
+    QTest.keyClick(panel.plot, Qt.Key.Key_N)
+    assert "Walk along the front first" in sounding.notices.banner.text and not along.crossings
+    with null_sink.recording() as recording:
+        for at, key in ((1, Qt.Key.Key_Right), (0, Qt.Key.Key_Left)):
+            QTest.keyClick(panel.plot, key)
+            faster = slowness[at] < slowness[1 - at]
+            assert panel.foot.mark_button.text() == ("Now I &hear it" if faster else "I no longer &hear it")
+            QTest.keyClick(panel.plot, Qt.Key.Key_N)
+            assert along.crossings[-1] == Crossing(front[1 - at].key, front[at].key, faster)
+        qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
+    assert deck.sound is deck.row[0] and sounding.features["player"].player.busy, "marking does not disturb the sound"
+    shown, found = panel.plot._bands.limit, panel.scene.x[list(panel.scene.walk[:2]), 0]
+    assert shown.crossings == 2 and shown.value == pytest.approx(np.exp(np.log(found).mean()))
+    assert "2 marks" in panel.foot.remarks and "not blind" in panel.foot.remarks
+    for left in (1, 0):
+        sounding.state.undo_stack.undo()
+        assert len(along.crossings) == left
+    assert panel.plot._bands.limit is None and "not blind" not in panel.foot.remarks
+    sounding.state.undo_stack.redo()
+    panel.foot.mark_button.click()
+    assert len(along.crossings) == 2
+    sounding.action["front_play"].trigger()
+    assert panel.foot.mark_button.isHidden() and "not blind" in panel.foot.remarks, "it stays in the plot"
 
 
 @pytest.mark.slow
