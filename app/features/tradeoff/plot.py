@@ -133,9 +133,10 @@ class TradeoffPlot(ZoomChart):
     @property
     def selected(self) -> tuple[Point, ...]:
         """The selected points, from left to right."""
-        return tuple(
-            self._scene.points[place] for place in self._scene.across if self._scene.points[place].key in self._selected
-        )
+        shown = self._scene
+        places = np.array([shown.index[key] for key in self._selected if key in shown.index], int)
+        order = np.lexsort((shown.y[places, 0], shown.x[places, 0]))
+        return tuple(shown.points[place] for place in places[order])
 
     def as_text(self) -> str:
         return table(self._scene, delimiter="\t")
@@ -261,8 +262,8 @@ class TradeoffPlot(ZoomChart):
 
     def _drag_to(self, x: float) -> None:
         """Walk to the point of the front that is nearest across, in pixels."""
-        walk = self._scene.walk
-        near = min(walk, key=lambda one: abs(self.drawn.place(one).x() - x), default=None)
+        walk = list(self._scene.walk)
+        near = walk[int(np.abs(self.drawn.px[walk] - x).argmin())] if walk else None
         if near is not None and self._scene.points[near].key != self._current:
             self._go_to(near)
 

@@ -8,13 +8,21 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
-from app.features.tradeoff.model.points import STUDY, Point, Sound, in_order
+from app.features.tradeoff.model.points import STUDY, Point, Sound, in_order, published_points
+from app.features.tradeoff.panel import TradeoffPanel
+from app.shell.theme import Scheme, Theme
 from engine.measure.estimates import Estimate
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
+from engine.studies.published import published
 
 NAMES = ("ditreducio", "steps", "guidance_free", "first_block", "error_curve", "guidance_interval")
 AXES = ("speed_up", "real_time_factor", "ops_ratio")
@@ -51,22 +59,30 @@ def many(count: int) -> tuple[Point, ...]:
     return tuple(found)
 
 
-def main() -> None:
-    """Print median and worst of what each kind of update takes, painting included, in milliseconds of this thread."""
-    from PySide6.QtWidgets import QApplication
+def on_the_front(count: int) -> tuple[Point, ...]:
+    """The same, each a little faster and a little worse than the one before: all of them are on the front."""
+    found = []
+    for number, point in enumerate(many(count)):
+        speed, distance = 1 + 7 * number / count, 0.8 * number / count
+        figures = {
+            **point.figures,
+            "speed_up": Estimate(speed, speed - 0.1, speed + 0.1, 12, 4),
+            "log_mel_distance": Estimate(distance, distance - 0.02, distance + 0.02, 12, 4),
+        }
+        found.append(replace(point, figures=figures))
+    return tuple(found)
 
-    from app.features.tradeoff.model.points import published_points
-    from app.features.tradeoff.panel import TradeoffPanel
-    from app.shell.theme import Scheme, Theme
-    from engine.studies.published import published
 
+def main(count: int = 2000, along: int = 10_000) -> None:
+    """Print median and worst of what each kind of update takes, painting included, in milliseconds of this thread: with
+    ``count`` points, then dragging along a front of ``along``."""
     application = QApplication([])
     theme = Theme(application)
     theme.apply(Scheme.LIGHT)
     panel = TradeoffPanel(theme.colours, published_points(published()))
     panel.resize(1000, 640)
     panel.show()
-    points = many(2000)
+    points = many(count)
     keys = [one.key for one in points]
     panel.show_points(points)
 
@@ -92,16 +108,50 @@ def main() -> None:
         "section moved": lambda turn: (panel.plot.zoom(0.9), panel.plot.move_section(0.1, 0.1)),
     }
     for name, update in updates.items():
-        taken = []
-        for turn in range(20):
-            application.processEvents()
-            begun = time.thread_time()
-            update(turn)
-            panel.details.repaint()
-            application.processEvents()
-            taken.append(1000 * (time.thread_time() - begun))
-        print(f"{name:24s} median {statistics.median(taken):5.1f} ms, worst {max(taken):5.1f} ms")
+        _timed(application, panel, name, update)
         panel.clear_filter()
+    panel.options_line.x_choice.setCurrentIndex(panel.options_line.x_choice.findData("speed_up"))
+    panel.options_line.x_choice.activated.emit(panel.options_line.x_choice.currentIndex())
+    panel.show_points(on_the_front(along))
+    panel.show_front_playing(True)
+    panel.plot.show_everything()
+    plot, area = panel.plot, panel.plot.frame.area
+    assert len(plot.scene.walk) == along
+    plot.choose(plot.scene.points[plot.scene.walk[0]].key)
+    QTest.mousePress(plot, Qt.MouseButton.LeftButton, pos=plot.drawn.place(plot.scene.walk[0]).toPoint())
+
+    def drag(turn: int) -> None:
+        x = round(area.left() + (0.1 + 0.037 * turn) * area.width())
+        at = QPointF(x, area.center().y())
+        move = QMouseEvent(
+            QEvent.Type.MouseMove,
+            at,
+            plot.mapToGlobal(at),
+            Qt.MouseButton.NoButton,
+            Qt.MouseButton.LeftButton,
+            Qt.KeyboardModifier.NoModifier,
+        )
+        application.sendEvent(plot, move)
+
+    application.processEvents()
+    _timed(application, panel, f"dragged along {along:,} points", drag)
+    panel.close()
+    panel.deleteLater()
+    application.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def _timed(
+    application: QApplication, panel: TradeoffPanel, name: str, update: Callable[[int], object], turns: int = 20
+) -> None:
+    taken = []
+    for turn in range(turns):
+        application.processEvents()
+        begun = time.thread_time()
+        update(turn)
+        panel.details.repaint()
+        application.processEvents()
+        taken.append(1000 * (time.thread_time() - begun))
+    print(f"{name:34s} median {statistics.median(taken):5.1f} ms, worst {max(taken):5.1f} ms")
 
 
 if __name__ == "__main__":
