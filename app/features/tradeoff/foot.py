@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app.shell.theme import set_look
 from app.widgets import build
+from app.widgets.boxes import Slider
 from app.widgets.layouts import HBoxLayout
 
 _HEARD, _NO_LONGER = "Now I &hear it", "I no longer &hear it"
@@ -24,6 +25,9 @@ class TradeoffFoot(QWidget):
     mark_wanted = Signal()
     """At the current point the listener hears otherwise than before."""
 
+    along_wanted = Signal(int)
+    """Another point of the front shall be the current one: its place from the left, from 0 on."""
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._counts, self._remarks = build.label(look="muted", name="What is shown"), QLabel()
@@ -33,6 +37,12 @@ class TradeoffFoot(QWidget):
         )
         self.everything_button.hide()
         self.everything_button.setStyleSheet("padding: 0.1em 0.45em;")
+        self.slider = build.named(Slider(Qt.Orientation.Horizontal), "Along the front")
+        self.slider.setToolTip("Walk along the front, from left to right")
+        self.slider.setPageStep(1)
+        self.slider.setMinimumWidth(6 * self.fontMetrics().height())
+        self.slider.valueChanged.connect(self.along_wanted)
+        self.slider.hide()
         self.mark_button = build.button(
             _HEARD, self.mark_wanted, "Mark where you begin to hear a difference, and on the way back where it ends (N)"
         )
@@ -50,6 +60,7 @@ class TradeoffFoot(QWidget):
         row.addWidget(self._counts)
         row.addWidget(self.everything_button)
         row.addWidget(self._remarks, 1)
+        row.addWidget(self.slider)
         row.addWidget(self.mark_button)
         row.addWidget(self.play_button)
 
@@ -67,9 +78,16 @@ class TradeoffFoot(QWidget):
         set_look(self._remarks, "warning" if cautions else "muted")
 
     def show_playing(self, on: bool) -> None:
-        """Whether the front is played; only then something can be marked."""
+        """Whether the front is played; only then the slider walks along it, and something can be marked."""
         self.play_button.setChecked(on)
+        self.slider.setVisible(on)
         self.mark_button.setVisible(on)
+
+    def show_place(self, at: int, count: int) -> None:
+        """Where on the front of ``count`` points the current one is, from the left; emits no signal."""
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, max(count - 1, 0))
+            self.slider.setValue(at)
 
     def show_direction(self, faster: bool) -> None:
         """Which way the listener walks."""

@@ -111,6 +111,7 @@ class TradeoffPanel(QWidget):
         split = build.splitter(Qt.Orientation.Horizontal, [(self.plot, 1), (self.details, 0)], [42 * em, 20 * em])
         self.foot = TradeoffFoot()
         self.foot.everything_wanted.connect(self._show_everything)
+        self.foot.along_wanted.connect(self.plot.go_along)
         body = build.column(self.options_line, second, self.legend, (split, 1), self.foot)
 
         self.pages = Invited(body, sketch=sketching.front())
@@ -367,6 +368,9 @@ class TradeoffPanel(QWidget):
         if point is not None and not point.published:
             from_a = self._a is not None and point.key != self._a_key and comparable(point, self._a)
             other = self._a if from_a else reference_of(point)
-        count = len(self.plot.selected)
-        self.details.show_point(self.scene, point, count, other, self._filter.only is not None)
+        shown, count = self.plot.scene, len(self.plot.selected)
+        at = None if point is None else shown.index[point.key]
+        if at is None or at in shown.front:
+            self.foot.show_place(0 if at is None else shown.walk.index(at), len(shown.walk))
+        self.details.show_point(shown, point, count, other, self._filter.only is not None)
         self.details.set_reasons(*self._reasons)

@@ -234,11 +234,11 @@ class TradeoffPlot(ZoomChart):
             at = min(max(at, 0), len(path) - 1)
         self._go_to(path[at])
 
-    def go_to_end(self, last: bool) -> None:
-        """Go to the first or the last point of the front."""
+    def go_along(self, at: int) -> None:
+        """Go to a point of the front, or of all if there is none: 0 is the first from the left, −1 the last."""
         path = self._scene.walk or self._scene.across
         if path:
-            self._go_to(path[-1 if last else 0])
+            self._go_to(path[at])
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self.begins_move(event):
@@ -373,7 +373,7 @@ class TradeoffPlot(ZoomChart):
         elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             self.walk(1 if key == Qt.Key.Key_Right else -1, all_points=shifted)
         elif key in _MOVES:
-            self.go_to_end(key == Qt.Key.Key_End)
+            self.go_along(-1 if key == Qt.Key.Key_End else 0)
         elif self.current is None:
             return
         elif key in _HEAR:

@@ -318,6 +318,11 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     assert np.ptp(np.log(np.array(told) / np.array(levels))) < 0.02, "equally loud"
     # A click hears the point that it chooses; dragging walks along the front.
     places = [panel.plot.drawn.place(panel.scene.index[one.key]).toPoint() for one in front]
+    slider = panel.foot.slider
+    assert (slider.value(), slider.maximum()) == (2, len(front) - 1) and slider.isVisibleTo(panel)
+    slider.setFocus()
+    QTest.keyClick(slider, Qt.Key.Key_Left)
+    assert panel.plot.current.key == front[1].key and deck.sound is deck.row[1] and slider.hasFocus()
     QTest.mousePress(panel.plot, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, places[0])
     assert deck.sound is deck.row[0] and player.busy
     QTest.mouseMove(panel.plot, places[1])
