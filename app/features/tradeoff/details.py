@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.features.tradeoff.model.points import STUDY, TAKE, Point, Sound
 from app.features.tradeoff.model.scene import Scene
+from app.features.tradeoff.model.why import Why, why_html
 from app.features.tradeoff.model.words import Reference, difference_html, figures_html, origin, plain
 from app.shell.colours import Colours
 from app.widgets import build
@@ -120,9 +121,17 @@ class TradeoffDetails(QWidget):
         self._spoken = self.sentence.itemData(row)
         self._show_hear()
 
-    def show_point(self, shown: Scene, point: Point | None, count: int, other: Reference | None, only: bool) -> None:
-        """Show ``point`` compared with ``other``; ``count`` points are selected, and are the ``only`` ones shown or
-        not."""
+    def show_point(
+        self,
+        shown: Scene,
+        point: Point | None,
+        count: int,
+        other: Reference | None,
+        only: bool,
+        reason: Why | None = None,
+    ) -> None:
+        """Show ``point`` compared with ``other``, and the ``reason`` why it is where it is; ``count`` points are
+        selected, and are the ``only`` ones shown or not."""
         self._point = point
         colours = self._colours
         if point is None:
@@ -139,6 +148,8 @@ class TradeoffDetails(QWidget):
             self._show_difference(
                 "" if other is None else difference_html(point, other, colours), "" if other is None else other.title
             )
+            if reason is not None:
+                parts.append(why_html(reason, shown.options, colours))
             lines = point.remarks if point.kind != TAKE else ()
             parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))

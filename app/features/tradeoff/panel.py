@@ -22,6 +22,7 @@ from app.features.tradeoff.model.limits import Crossing, in_words, limit
 from app.features.tradeoff.model.memory import recalled, remembered
 from app.features.tradeoff.model.points import STUDY, Point
 from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
+from app.features.tradeoff.model.why import why
 from app.features.tradeoff.model.words import Reference, comparable, counts, reference_of, remarks
 from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import PointStyles
@@ -372,5 +373,6 @@ class TradeoffPanel(QWidget):
         at = None if point is None else shown.index[point.key]
         if at is None or at in shown.front:
             self.foot.show_place(0 if at is None else shown.walk.index(at), len(shown.walk))
-        self.details.show_point(shown, point, count, other, self._filter.only is not None)
+        reason = why(point, shown, self._pool.measured)
+        self.details.show_point(shown, point, count, other, self._filter.only is not None, reason)
         self.details.set_reasons(*self._reasons)

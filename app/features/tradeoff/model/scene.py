@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
+from pathlib import Path
 
 import numpy as np
 
 from app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
-from app.features.tradeoff.model.points import PUBLISHED, Point, in_order
+from app.features.tradeoff.model.points import PUBLISHED, STUDY, Point, in_order
 from app.numbers import fixed
 from engine.listening.results import HeardFrom
 from engine.measure.metrics import NEITHER
+from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
 
 BASELINE = ""
@@ -101,6 +103,11 @@ class Pool:
     def own(self) -> np.ndarray:
         """Which are not published results."""
         return np.array([one.kind != PUBLISHED for one in self.points], bool)
+
+    @cached_property
+    def measured(self) -> dict[tuple[Path | None, Setting], Point]:
+        """Points of studies, by folder and setting."""
+        return {(one.folder, one.setting): one for one in self.points if one.kind == STUDY and one.setting is not None}
 
     @cached_property
     def _sources(self) -> np.ndarray:

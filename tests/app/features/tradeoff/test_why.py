@@ -1,0 +1,70 @@
+"""Why a point of the front is where it is: what leads from its neighbour to it, and what each change does alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.features.tradeoff.model.points import STUDY, TAKE, Point
+from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
+from app.features.tradeoff.model.why import why, why_html
+from app.shell.colours import LIGHT
+from engine.measure.estimates import Estimate
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting, UsedTechnique
+
+PLAIN = Setting("f5-mini", Values({"steps": 16, "guidance": 0.7}))
+PRUNED = PLAIN.with_technique(UsedTechnique("steps", Values({"steps": 7})))
+BOTH = PRUNED.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1})))
+OPTIONS = PlotOptions(x="speed_up", y="log_mel_distance")
+
+
+def point(key: str, setting: Setting, speed: float, distance: float, kind: str = STUDY, folder: str = "one") -> Point:
+    figures = {
+        "speed_up": Estimate(speed, speed, speed, 3, 3),
+        "log_mel_distance": Estimate(distance, distance, distance, 3, 3),
+    }
+    place = Path(folder) if kind == STUDY else None
+    return Point(key, kind, f"setting {key}", "A study", "F5 mini", (), figures, {}, setting, folder=place)
+
+
+def shown(*points: Point) -> tuple[Pool, Scene]:
+    pool = Pool(points)
+    return pool, scene(pool, Filter(), OPTIONS)
+
+
+def test_every_change_is_told_with_what_it_does_alone() -> None:
+    plain, both = point("a", PLAIN, 1, 0.0), point("b", BOTH, 3, 0.3)
+    worse = point("c", PRUNED, 2, 0.4)
+    pool, front = shown(plain, both, worse)
+    found = why(both, front, pool.measured)
+    assert found is not None and found.neighbour is plain, "what is dominated is no neighbour"
+    threshold, steps = found.changes
+    assert steps.alone is worse and threshold.alone is None
+    text = why_html(found, OPTIONS, LIGHT)
+    assert "From setting a" in text and "1 → 3" in text and "0 → 0.3" in text
+    assert "alone Speed-up" in text and "1 → 2" in text and "not measured alone" in text
+
+
+def test_a_single_change_is_all_of_it_and_options_count_too() -> None:
+    first, second = point("a", PLAIN, 1, 0.0), point("b", PRUNED, 2, 0.1)
+    other = point("c", Setting("f5-mini", PLAIN.options.replace(guidance=0.0)), 3, 0.2)
+    pool, front = shown(first, second, other)
+    found = why(second, front, pool.measured)
+    assert found is not None and [one.alone for one in found.changes] == [second]
+    assert "all of it" in why_html(found, OPTIONS, LIGHT)
+    from_last = why(other, front, pool.measured)
+    assert from_last is not None and from_last.neighbour is second and len(from_last.changes) == 2
+    assert {one.alone for one in from_last.changes} == {first, None}, "without pruning it is the first"
+    beginning = why(first, front, pool.measured)
+    assert beginning is not None and beginning.neighbour is second, "the first has one to the right only"
+
+
+def test_only_points_of_one_study_and_model_on_the_front_have_a_reason() -> None:
+    first = point("a", PLAIN, 1, 0.0)
+    elsewhere = point("b", PRUNED, 2, 0.1, folder="another")
+    foreign = point("c", Setting("megatts3-mini"), 3, 0.2)
+    take = point("d", BOTH, 4, 0.3, kind=TAKE)
+    beaten = point("e", BOTH, 1.5, 0.25)
+    pool, front = shown(first, elsewhere, foreign, take, beaten)
+    for one in (*front.points, None):
+        assert why(one, front, pool.measured) is None
