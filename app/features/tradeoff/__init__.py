@@ -58,6 +58,10 @@ FEATURE = Feature(
         FeatureAction("point_nearer", "&Zoom in", "Zoom Trade-off in around the selected point"),
         FeatureAction("point_farther", "Zoo&m out", "Zoom Trade-off out"),
         FeatureAction("point_everything", "Show &everything", "Show all points of Trade-off"),
+        FeatureAction(
+            "selection_save", "Sa&ve selection…", "Save axes, filter and selected points of studies to share them"
+        ),
+        FeatureAction("selection_open", "Op&en selection…", "Select what another person has saved, on the same study"),
         FeatureAction("point_svg", "Export as SVG…", "Save the Trade-off view as SVG"),
         FeatureAction("point_png", "Export as PNG…", "Save the Trade-off view as PNG"),
         FeatureAction("point_csv", "Export as CSV…", "Save the Trade-off view as CSV"),
@@ -81,6 +85,7 @@ FEATURE = Feature(
                 *("point_dominated", "point_intervals", "point_ratios", "point_published"),
                 *("point_log_x", "point_log_y", None),
                 *("point_nearer", "point_farther", "point_everything", None),
+                *("selection_save", "selection_open", None),
                 *("point_svg", "point_png", "point_csv"),
             ),
             inside="&Compare",

@@ -22,6 +22,7 @@ from app.features.tradeoff.model.limits import Crossing, in_words, limit
 from app.features.tradeoff.model.memory import recalled, remembered
 from app.features.tradeoff.model.points import STUDY, Point
 from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
+from app.features.tradeoff.model.selection import Selection, find, selection_of
 from app.features.tradeoff.model.why import why
 from app.features.tradeoff.model.words import Reference, comparable, counts, reference_of, remarks
 from app.features.tradeoff.plot import TradeoffPlot
@@ -225,6 +226,24 @@ class TradeoffPanel(QWidget):
         self._show_hidden()
         self._fill_choices()
         self._show()
+
+    @property
+    def selection(self) -> Selection:
+        """What is seen and selected, to share. Raises :class:`SettingError` if no point of a study is selected."""
+        return selection_of(self.remembered, self.plot.selected, self.plot.current)
+
+    def take_up(self, shared: Selection) -> str:
+        """See and select what somebody ``shared``; a sentence on what of it is not here, or ``""``. Raises
+        :class:`SettingError` if nothing is, and changes nothing then."""
+        found = find(shared, self._pool.points)
+        self.recall(shared.view)
+        self._take_what_was_awaited()
+        self._show()
+        if not self.plot.scene.index.keys() >= set(found.keys):
+            self.clear_filter()
+        self.plot.choose(found.current)
+        self.plot.take_selection(found.keys)
+        return found.remark
 
     def _take_what_was_awaited(self) -> None:
         there = self._origins

@@ -18,6 +18,7 @@ from app.features.presenter import Presenter, Services, built
 from app.features.takes.presenter import TakesPresenter
 from app.features.tour.model import Part
 from app.features.tradeoff.along_front import AlongFront
+from app.features.tradeoff.files import TradeoffFiles
 from app.features.tradeoff.links import TradeoffLinks
 from app.features.tradeoff.model.known_points import KnownPoints
 from app.shell import file_dialogs
@@ -47,7 +48,7 @@ _ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find"}
 """Actions along the front, and the methods that do them."""
 _WITH_POINTS = (
     *("front_back", "front_on", *_ALONG),
-    *("point_nearer", "point_farther", "point_everything"),
+    *("point_nearer", "point_farther", "point_everything", "selection_save", "selection_open"),
 )
 """Actions for which there must be points."""
 _LOOKS = ("dominated", "intervals", "ratios", "published", "log_x", "log_y")
@@ -75,6 +76,7 @@ class TradeoffPresenter(Presenter):
         """Ids of the takes that listening tests may use in addition to the library's."""
         self._links: TradeoffLinks | None = None
         self.along: AlongFront | None = None
+        self.files = TradeoffFiles(lambda: built(self.tradeoff), self._window, self._actions, self._notices)
         self.tradeoff: TradeoffPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
         self._state.playing.changed.connect(self._show_playing)
@@ -99,7 +101,9 @@ class TradeoffPresenter(Presenter):
         for name, what in _ALONG.items():
             actions.bind(actions[name], partial(self._do_along, what))
         for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
-            actions.bind(action, partial(self._ask_for_sheet, ending))
+            actions.bind(action, partial(self.files.ask_for_sheet, ending))
+        actions.bind(actions["selection_save"], lambda: actions.attempt(self.files.ask_where_to_save_selection))
+        actions.bind(actions["selection_open"], self.files.ask_for_selection)
 
     def _click(self, button: str) -> None:
         getattr(built(self.tradeoff).details, button).click()
@@ -214,7 +218,7 @@ class TradeoffPresenter(Presenter):
         panel.use_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.use(point, sound)))
         panel.open_wanted.connect(self._ask_for_study)
         panel.foot.play_wanted.connect(partial(self._do_along, "toggle"))
-        panel.export_wanted.connect(self._ask_for_sheet)
+        panel.export_wanted.connect(self.files.ask_for_sheet)
         panel.pages.offer(self._actions["open_example"], "Open example")
         panel.recall(str(self._settings.value(_SHOWN, "")))
         panel.scene_changed.connect(self._enable)
@@ -378,14 +382,3 @@ class TradeoffPresenter(Presenter):
         if table is not None:
             self._state.artefacts.adopt(take.setting, table, f"use table of {point.title}")
         self._workspaces.go_to("setup")
-
-    # --- Files -------------------------------------------------------------------------------------------------------
-    @Slot(str)
-    def _ask_for_sheet(self, ending: str) -> None:
-        kinds = file_dialogs.PLOTS[ending]
-        self._ask_where_to_write("Save the trade-off view", kinds, f"trade-off.{ending}", self.write)
-
-    def write(self, path: Path) -> None:
-        """Write what is shown as the ending of ``path`` says. Raises :class:`PlainError` when it cannot be written."""
-        built(self.tradeoff).write(path)
-        self._notices.note(f"Wrote {path}")

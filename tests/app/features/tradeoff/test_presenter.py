@@ -549,6 +549,30 @@ def test_a_study_that_grows_is_read_again(
     qtbot.waitUntil(lambda: not window.features["tradeoff"]._reader.busy, timeout=PATIENCE_MILLISECONDS)
 
 
+@pytest.mark.slow
+def test_a_selection_is_shared_as_a_file(sounding: MainWindow, tmp_path: Path) -> None:
+    panel, files = sounding.panels["tradeoff"], sounding.features["tradeoff"].files
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    walk = [panel.scene.points[place].key for place in panel.scene.walk]
+    go(sounding, walk[0])
+    panel.plot.take_selection(walk[:2])
+    files.save_selection(tmp_path / "selection.json")
+    panel.set_filter(Filter(words="nothing that there is"))
+    choose_look(panel, PlotOptions(x="real_time_factor"))
+    assert not panel.scene.points
+    files.open_selection(tmp_path / "selection.json")
+    assert {one.key for one in panel.plot.selected} == set(walk[:2]) and panel.plot.current.key == walk[0]
+    assert panel.options == SHOWN and panel.filter == Filter(source="Four settings")
+    panel.plot.take_selection([])
+    sounding.action["selection_save"].trigger()
+    assert "Select points of a study first" in sounding.notices.banner.text
+    (tmp_path / "selection.json").write_text("nonsense")
+    with pytest.raises(PlainError, match="not a selection"):
+        files.open_selection(tmp_path / "selection.json")
+    assert panel.options == SHOWN, "nothing is lost"
+
+
 def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     panel, action = window.panels["tradeoff"], window.action
     menus = {one.text() for menu in window.menuBar().findChildren(QMenu) for one in menu.actions()}
@@ -581,10 +605,10 @@ def test_everything_is_in_the_menu(window: MainWindow, tmp_path: Path) -> None:
     assert panel.plot.sections != EVERYTHING
     action["point_everything"].trigger()
     assert panel.plot.sections == EVERYTHING
-    window.features["tradeoff"].write(tmp_path / "out.csv")
+    window.features["tradeoff"].files.write(tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text().startswith("title,kind")
     with pytest.raises(PlainError):
-        window.features["tradeoff"].write(tmp_path / "nowhere" / "out.csv")
+        window.features["tradeoff"].files.write(tmp_path / "nowhere" / "out.csv")
 
 
 def test_what_is_shown_is_there_again_after_a_restart(
