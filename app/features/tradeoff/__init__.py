@@ -9,7 +9,10 @@ from app.shell.places import EXPLORE, Place, Region
 FEATURE = Feature(
     "tradeoff",
     "app.features.tradeoff.presenter:TradeoffPresenter",
-    (Place("tradeoff", "Trade-off", Region.CENTRE, workspaces=(EXPLORE,)),),
+    (
+        Place("tradeoff", "Trade-off", Region.CENTRE, workspaces=(EXPLORE,)),
+        Place("parallel", "Parallel axes", Region.BELOW, workspaces=(EXPLORE,)),
+    ),
     actions=(
         FeatureAction("point_hear", "&Hear point", "Play the point selected in Trade-off", "Ctrl+H"),
         FeatureAction("point_a", "Set point as &A", "Compare the point selected in Trade-off as A", "Shift+F7"),
@@ -95,6 +98,7 @@ FEATURE = Feature(
         ("along the front; along all points; to its ends", "Left, Right; with Shift; Home, End"),
         ("play the point, or stop; compare it; select all", "Space; A, B; Ctrl+A"),
         ("while the front is played: now I hear it, or no longer", "N"),
+        ("parallel axes: to the next; upper end of its range; lower end", "Left, Right; Up, Down; with Shift"),
         ("zoom in, out, show everything; move the section", "+, −, 0; Ctrl with the arrow keys"),
     ),
     about="Trade-off shows every take and every setting of a study as a point, speed against quality, with the "

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound
     from app.features.tradeoff.model.studies import ReadStudy
     from app.features.tradeoff.panel import TradeoffPanel
+    from app.features.tradeoff.parallel_panel import ParallelPanel
     from app.features.tradeoff.reading import OnDemandReader
     from engine.listening.results import HeardFrom
 
@@ -78,7 +79,11 @@ class TradeoffPresenter(Presenter):
         self.along: AlongFront | None = None
         self.files = TradeoffFiles(lambda: built(self.tradeoff), self._window, self._actions, self._notices)
         self.tradeoff: TradeoffPanel | None = None
-        self.later: dict[str, Callable[[], QWidget]] = {"tradeoff": self._build_tradeoff}
+        self.parallel: ParallelPanel | None = None
+        self.later: dict[str, Callable[[], QWidget]] = {
+            "tradeoff": self._build_tradeoff,
+            "parallel": self._build_parallel,
+        }
         self._state.playing.changed.connect(self._show_playing)
         self._studies.changed.connect(self._study_changed)
         self._studies.removed.connect(self._study_removed)
@@ -235,8 +240,17 @@ class TradeoffPresenter(Presenter):
             signal.connect(self._point_changed)
         panel.shown.connect(self._links.show_setup)
         self._links.show_sides()
+        if self.parallel is not None:
+            self.parallel.follow(panel)
         self.refresh()
         return panel
+
+    def _build_parallel(self) -> QWidget:
+        from app.features.tradeoff.parallel_panel import ParallelPanel
+
+        self.parallel = ParallelPanel(self._theme.colours)
+        self.parallel.follow(self.tradeoff)
+        return self.parallel
 
     @Slot()
     def _remember(self) -> None:

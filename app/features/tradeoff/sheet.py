@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtGui import QFont
 
+from app.features.tradeoff.model.axes import axis, said
 from app.features.tradeoff.model.points import STUDY, in_order, technique_title
 from app.features.tradeoff.model.scene import Filter, Scene
 from app.features.tradeoff.model.words import counts, remarks
@@ -79,6 +80,10 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
             ("model", chosen.model),
             ("voice", chosen.voice),
             ("words", chosen.words),
+            (
+                "ranges",
+                ", ".join(f"{axis(one.axis).title} {said(one.low)} to {said(one.high)}" for one in chosen.ranges),
+            ),
             ("without", ", ".join(technique_title(one) or "baseline" for one in sorted(chosen.hidden))),
         )
         if value

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 
 from app.features.tradeoff.model.axes import AXES, KNOB_AXES
-from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.features.tradeoff.model.scene import Filter, PlotOptions, Range
 
 _AXES = ("x", "y")
 _ORIGINS = ("source", "model", "voice", "words")
@@ -17,6 +18,7 @@ def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
     were is of the moment."""
     look_kept = {name: value for name, value in asdict(options).items() if own_axes or name not in _AXES}
     filter_kept = {name: getattr(chosen, name) for name in _ORIGINS} | {"hidden": sorted(chosen.hidden)}
+    filter_kept["ranges"] = [[one.axis, one.low, one.high] for one in chosen.ranges]
     return json.dumps({"look": look_kept, "filter": filter_kept})
 
 
@@ -35,7 +37,15 @@ def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
     origins = {name: filter_kept[name] for name in _ORIGINS if isinstance(filter_kept.get(name), str)}
     hidden = filter_kept.get("hidden")
     names = frozenset(one for one in hidden if isinstance(one, str)) if isinstance(hidden, list) else frozenset()
-    return options, axes is not None, Filter(**origins, hidden=names)
+    return options, axes is not None, Filter(**origins, hidden=names, ranges=tuple(_ranges(filter_kept.get("ranges"))))
+
+
+def _ranges(kept: object) -> Iterator[Range]:
+    known = {one.name for one in (*AXES, *KNOB_AXES)}
+    for one in kept if isinstance(kept, list) else ():
+        match one:
+            case [str(name), float() | int() as low, float() | int() as high] if name in known and low <= high:
+                yield Range(name, float(low), float(high))
 
 
 def _axes(kept: dict) -> tuple[str, str] | None:

@@ -26,6 +26,16 @@ BASELINE = ""
 
 
 @dataclass(frozen=True)
+class Range:
+    """A part of an axis, its ends included."""
+
+    axis: str
+    """By the name of the figure or knob."""
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Filter:
     """Which points are wanted."""
 
@@ -39,6 +49,8 @@ class Filter:
     """Techniques, by name, that no shown point uses; :data:`BASELINE` for those that use none."""
     only: frozenset[str] | None = None
     """Keys of the only points that are shown; ``None`` for all."""
+    ranges: tuple[Range, ...] = ()
+    """In all of which a shown point's values lie."""
 
     def with_origins(self, origins: Mapping[str, str]) -> Filter:
         """A copy with these sources, models, voices or words, by the names of their fields."""
@@ -172,6 +184,9 @@ class Pool:
             mask &= (self._bits & hidden) == 0
         for word in chosen.words.casefold().split():
             mask &= self._with(word)
+        for part in chosen.ranges:
+            found = self.values(axis(part.axis), False)[:, 0]
+            mask &= ~self.own | ((found >= part.low) & (found <= part.high))
         if chosen.only is not None:
             mask &= np.array([one.key in chosen.only for one in self.points], bool)
         return mask

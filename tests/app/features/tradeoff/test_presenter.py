@@ -550,6 +550,23 @@ def test_a_study_that_grows_is_read_again(
 
 
 @pytest.mark.slow
+def test_parallel_axes_stand_beside_the_studies_and_filter_the_same_points(sounding: MainWindow, qtbot: QtBot) -> None:
+    panel, beside = sounding.panels["tradeoff"], sounding.panels["parallel"]
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    sounding.workspaces.bring_forward("parallel")
+    qtbot.waitUntil(lambda: len(beside.axes.shown.points) == 4, timeout=PATIENCE_MILLISECONDS)
+    assert panel.isVisible(), "both are seen"
+    beside.axes.setFocus()
+    while "Ops ratio" not in beside.axes.cursor_text():
+        QTest.keyClick(beside.axes, Qt.Key.Key_Right)
+    QTest.keyClick(beside.axes, Qt.Key.Key_Down)
+    assert len(panel.scene.points) == 3 and "3 of 4 points" in beside.axes.cursor_text()
+    panel.clear_filter()
+    assert not beside.axes.shown.ranges and len(panel.scene.points) > 3
+
+
+@pytest.mark.slow
 def test_a_selection_is_shared_as_a_file(sounding: MainWindow, tmp_path: Path) -> None:
     panel, files = sounding.panels["tradeoff"], sounding.features["tradeoff"].files
     choose_look(panel, SHOWN)

@@ -1,0 +1,87 @@
+"""The panel of parallel axes, linked with the trade-off view: both show the same points and share the filter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QScrollArea, QWidget
+
+from app.features.tradeoff.model.parallel import DRAWN, parallel
+from app.features.tradeoff.model.points import Point
+from app.features.tradeoff.model.scene import Range
+from app.features.tradeoff.panel import TradeoffPanel
+from app.features.tradeoff.parallel_axes import ParallelAxes
+from app.features.tradeoff.styles import PointStyles
+from app.numbers import counted
+from app.shell.colours import Colours
+from app.widgets import build
+from app.widgets.layouts import HBoxLayout, VBoxLayout
+
+
+class ParallelPanel(QWidget):
+    """Beside a :class:`TradeoffPanel`, from which it has its points and to which its ranges go."""
+
+    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colours = colours
+        self._tradeoff: TradeoffPanel | None = None
+        self.axes = ParallelAxes(colours)
+        area = QScrollArea()
+        area.setWidget(self.axes)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QScrollArea.Shape.NoFrame)
+        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._counts = build.label(look="muted", name="What is brushed")
+        self.clear_button = build.button("&Clear ranges", lambda: self._brush(()), "Brush nothing on any axis")
+        foot = HBoxLayout()
+        foot.addWidget(self._counts, 1)
+        foot.addWidget(self.clear_button)
+        build.fill(VBoxLayout(self), ((area, 1), foot))
+        self.setFocusProxy(self.axes)
+        self.axes.ranges_changed.connect(self._brush)
+        self.axes.chosen.connect(self._choose)
+
+    def follow(self, tradeoff: TradeoffPanel | None) -> None:
+        """Show the points of ``tradeoff`` from now on; ``None`` if there is none yet."""
+        self._tradeoff = tradeoff
+        if tradeoff is not None:
+            tradeoff.scene_changed.connect(self.refresh)
+            tradeoff.chosen.connect(self._show_current)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """The trade-off view shows something else."""
+        tradeoff = self._tradeoff
+        if tradeoff is None or not self.isVisible():
+            return
+        shown, current = parallel(tradeoff.pool, tradeoff.filter), tradeoff.plot.current
+        looks = PointStyles(tradeoff.pool.techniques, self._colours)
+        self.axes.show_points(shown, looks, "" if current is None else current.key)
+        kept, total = int(shown.inside.sum()), counted(len(shown.points), "point", "points")
+        text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"
+        self._counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))
+        build.allow(self.clear_button, "" if shown.ranges else "Nothing is brushed.", "Brush nothing on any axis")
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+    def set_colours(self, colours: Colours) -> None:
+        """Follow the theme."""
+        self._colours = colours
+        self.axes.set_colours(colours)
+        self.refresh()
+
+    def _show_current(self, current: Point | None) -> None:
+        self.axes.show_current("" if current is None else current.key)
+
+    def _brush(self, ranges: tuple[Range, ...]) -> None:
+        if self._tradeoff is not None:
+            self._tradeoff.set_filter(replace(self._tradeoff.filter, ranges=ranges))
+
+    def _choose(self, key: str) -> None:
+        if self._tradeoff is not None:
+            self._tradeoff.plot.take_selection({key})
