@@ -62,9 +62,9 @@ FEATURE = Feature(
         FeatureAction("point_farther", "Zoo&m out", "Zoom Trade-off out"),
         FeatureAction("point_everything", "Show &everything", "Show all points of Trade-off"),
         FeatureAction(
-            "selection_save", "Sa&ve selection…", "Save axes, filter and selected points of studies to share them"
+            "selection_save", "Save selection…", "Save axes, filter and selected points of studies to share them"
         ),
-        FeatureAction("selection_open", "Op&en selection…", "Select what another person has saved, on the same study"),
+        FeatureAction("selection_open", "Open selection…", "Select what another person has saved, on the same study"),
         FeatureAction("point_svg", "Export as SVG…", "Save the Trade-off view as SVG"),
         FeatureAction("point_png", "Export as PNG…", "Save the Trade-off view as PNG"),
         FeatureAction("point_csv", "Export as CSV…", "Save the Trade-off view as CSV"),

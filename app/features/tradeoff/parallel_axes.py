@@ -319,17 +319,12 @@ class ParallelAxes(CursorCanvas):
                 painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), said(at))
         apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else _APART * em
         room = QRectF(low.x() - apart / 2, 0, apart, _TOP * em)
-        font = painter.font()
-        font.setBold(is_at)
-        painter.setFont(font)
-        painter.setPen(QColor(colours.text))
+        painter.setPen(QColor(colours.accent if is_at else colours.text))
         arrow = {HIGHER: " ↑", LOWER: " ↓"}.get(one.better, "")
         title = painter.fontMetrics().elidedText(
             one.title + arrow, Qt.TextElideMode.ElideMiddle, round(room.width() - 6)
         )
         painter.drawText(room.adjusted(0, 0, 0, -_TOP * em / 2), Qt.AlignmentFlag.AlignCenter, title)
-        font.setBold(False)
-        painter.setFont(font)
         painter.setPen(QColor(colours.muted))
         top, bottom = room.adjusted(0, _TOP * em / 2, 0, 0), QRectF(room.x(), low.y(), room.width(), _BOTTOM * em)
         column = self.shown.values[:, axis]
