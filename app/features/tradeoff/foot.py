@@ -12,7 +12,7 @@ from app.widgets import build
 from app.widgets.boxes import Slider
 from app.widgets.layouts import HBoxLayout
 
-_HEARD, _NO_LONGER = "Now I &hear it", "I no longer &hear it"
+_HEARD, _NO_LONGER = "Now I hear it", "I no longer hear it"
 
 
 class TradeoffFoot(QWidget):

@@ -35,7 +35,7 @@ class ParallelPanel(QWidget):
         area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._counts = build.label(look="muted", name="What is brushed")
-        self.clear_button = build.button("&Clear ranges", lambda: self._brush(()), "Brush nothing on any axis")
+        self.clear_button = build.button("Clear ranges", lambda: self._brush(()), "Brush nothing on any axis")
         foot = HBoxLayout()
         foot.addWidget(self._counts, 1)
         foot.addWidget(self.clear_button)

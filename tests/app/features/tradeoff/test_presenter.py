@@ -363,7 +363,7 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
         for at, key in ((1, Qt.Key.Key_Right), (0, Qt.Key.Key_Left)):
             QTest.keyClick(panel.plot, key)
             faster = slowness[at] < slowness[1 - at]
-            assert panel.foot.mark_button.text() == ("Now I &hear it" if faster else "I no longer &hear it")
+            assert panel.foot.mark_button.text() == ("Now I hear it" if faster else "I no longer hear it")
             QTest.keyClick(panel.plot, Qt.Key.Key_N)
             assert along.crossings[-1] == Crossing(front[1 - at].key, front[at].key, faster)
         qtbot.waitUntil(lambda: bool(np.abs(recording.samples).max(initial=0) > 0), timeout=PATIENCE_MILLISECONDS)
