@@ -51,15 +51,18 @@ def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: in
     parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: %(default)s)")
 
 
-def add_listening_arguments(parser: argparse.ArgumentParser, sentences: int, least: int = 0) -> None:
-    """What the judge hears of a model: :func:`heard_sentences` in :func:`heard_voices`."""
+def add_listening_arguments(
+    parser: argparse.ArgumentParser, sentences: int, least: int = 0, spoken: str = "in each voice"
+) -> None:
+    """What the judge hears of a model: :func:`heard_sentences` in :func:`heard_voices`; ``spoken`` says how those share
+    them."""
     none = "" if least else "; 0: none"
     parser.set_defaults(least_sentences=least)
     parser.add_argument(
         "--sentences",
         type=int,
         default=sentences,
-        help=f"how many of the 30 Harvard sentences the judge hears in each voice{none} (default: %(default)s)",
+        help=f"how many of the 30 Harvard sentences the judge hears {spoken}{none} (default: %(default)s)",
     )
     parser.add_argument(
         "--voices",

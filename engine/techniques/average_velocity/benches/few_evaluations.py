@@ -93,7 +93,7 @@ def _of(figures: Mapping[str, float | None], name: str) -> float:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     bundled.add_arguments(parser, steps=32, rounds=7)
-    bundled.add_listening_arguments(parser, sentences=30, least=2)
+    bundled.add_listening_arguments(parser, sentences=30, least=2, spoken="in the voices in turn")
     parser.set_defaults(voices=5)
     parser.add_argument("--seeds", type=int, default=3, help="takes of each sentence, two at least (default: 3)")
     parser.add_argument(
