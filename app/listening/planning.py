@@ -13,9 +13,11 @@ from statistics import fmean
 
 import numpy as np
 
+from app.listening import ranking
 from app.listening.abx import DEFAULT_TRIALS, AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.preference import FEWEST_SENTENCES, PreferenceSession
+from app.listening.ranking import RankingSession
 from app.listening.session import ListeningSession
 from app.listening.staircase import FEWEST, MOST, StaircaseSession
 from app.listening.stimuli import MOST_SLIDERS, Condition, Item, PreparedItem
@@ -23,7 +25,7 @@ from app.listening.wording import percent, speed_up
 from app.numbers import counted, fixed
 from engine.listening import statistics
 from engine.listening.staircase import TRIALS
-from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, STAIRCASE, new_name
+from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE, new_name
 
 TITLES: Mapping[str, str] = {
     ABX: "ABX: is there any audible difference?",
@@ -31,6 +33,7 @@ TITLES: Mapping[str, str] = {
     PREFERENCE: "Preference: which is better?",
     MUSHRA: "MUSHRA: how far below the reference is each?",
     STAIRCASE: "Staircase: from where on is it heard?",
+    RANKING: "Ranking: which of several is preferred?",
 }
 assert tuple(TITLES) == METHODS
 EXPLANATIONS: Mapping[str, str] = {
@@ -44,6 +47,8 @@ EXPLANATIONS: Mapping[str, str] = {
     STAIRCASE: "A or B is the reference again; say which of the two is not. Three right answers lead closer to the "
     "reference, a wrong one to a faster setting (3 down, 1 up). The result is the speed-up from which on a difference "
     "is heard.",
+    RANKING: "Pairs of the settings, every pair as often as the others; say which is better, or neither. The result is "
+    "a ranking by preference (Bradley–Terry) with intervals.",
 }
 DEFAULT_LENGTH: Mapping[str, int] = {
     ABX: DEFAULT_TRIALS,
@@ -51,9 +56,10 @@ DEFAULT_LENGTH: Mapping[str, int] = {
     PREFERENCE: FEWEST_SENTENCES,
     MUSHRA: 8,
     STAIRCASE: TRIALS,
+    RANKING: 30,
 }
 """Trials, or pages."""
-DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1, STAIRCASE: 2}
+DEFAULT_PRACTICE: Mapping[str, int] = {ABX: 2, CCR: 1, PREFERENCE: 1, MUSHRA: 1, STAIRCASE: 2, RANKING: 1}
 """Trials, or pages, for getting to know the test."""
 NOTHING_IN_COMMON = (
     "No sentence was spoken by all ticked settings in one voice from one seed. Speak one with each of them, or compare "
@@ -64,6 +70,8 @@ LONGEST_PRACTICE = 10
 _PEEKING_FROM, _PEEKING_TO = 5, 40
 _FEW_TRIALS = 30
 """Of a staircase: with fewer, its interval is about as wide as the row."""
+_ROUNDS = 4
+"""Of a ranking: with fewer trials of each pair, chance decides much of it."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,8 @@ class ListeningPlan:
             return ("Reference", *("Rated",) * (len(self.conditions) - 1))
         if self.method == STAIRCASE:
             return ("Reference", *map(speed_up, self.scale))
+        if self.method == RANKING:
+            return ("Compared",) * len(self.conditions)
         return ("A", "B")
 
     @property
@@ -106,7 +116,10 @@ class ListeningPlan:
         count = len(self.conditions)
         if self.method == STAIRCASE:
             return self._why_no_row()
-        if self.method == MUSHRA:
+        if self.method == RANKING:
+            if not ranking.FEWEST <= count <= ranking.MOST:
+                return f"Tick {ranking.FEWEST} to {ranking.MOST} settings to rank; {count} are ticked."
+        elif self.method == MUSHRA:
             plain = [one for one in self.conditions if not one.accelerated]
             if len(plain) != 1:
                 return "Tick one unaccelerated setting as the reference, and the settings to compare with it."
@@ -149,6 +162,13 @@ class ListeningPlan:
         elif self.method == STAIRCASE:
             if self.length < _FEW_TRIALS:
                 made.append(f"Fewer than {_FEW_TRIALS} trials leave a wide interval; take {TRIALS}.")
+        elif self.method == RANKING:
+            every = len(self.conditions) * (len(self.conditions) - 1) // 2
+            if self.length < _ROUNDS * every:
+                made.append(
+                    f"There are {counted(every, 'pair', 'pairs')}: with fewer than {_ROUNDS} trials of each "
+                    f"({_ROUNDS * every}) the intervals are wide."
+                )
         elif sentences < FEWEST_SENTENCES and self.method != MUSHRA:
             made.append(
                 f"Only {counted(sentences, 'sentence', 'sentences')}: the result hardly generalises. "
@@ -180,6 +200,8 @@ class ListeningPlan:
             return AbxSession(prepared, listener, self.length, practice=self.practice)
         if self.method == MUSHRA:
             return MushraSession(prepared, listener, practice=self.practice)
+        if self.method == RANKING:
+            return RankingSession(prepared, listener, self.length, practice=self.practice)
         if self.method == STAIRCASE:
             return StaircaseSession(prepared, listener, self.scale, self.length, practice=self.practice)
         graded = self.method == CCR

@@ -27,6 +27,7 @@ from engine.listening.trials import (
     METHODS,
     MUSHRA,
     PREFERENCE,
+    RANKING,
     STAIRCASE,
     RecordError,
     TrialRecord,
@@ -118,6 +119,9 @@ def _pair_row(trial: TrialRecord, names: Mapping[tuple[str, object], str]) -> tu
     elif trial.method == STAIRCASE:
         reference, other = trial.conditions[0], trial.conditions[max(trial.order)]
         answer = "correct" if trial.order[1 + trial.answer["said"]] else "incorrect"
+    elif trial.method == RANKING:
+        reference, other = (trial.conditions[one] for one in trial.order)
+        answer = trial.answer["vote"]
     else:
         reference, other = trial.conditions
         answer = vote_for_second_condition(trial)
@@ -159,6 +163,8 @@ def why_not_exported(method: str) -> str:
         return "webMUSHRA has no graded comparison of pairs; choose Preference to export one."
     if method == STAIRCASE:
         return "webMUSHRA has no staircase; choose ABX or MUSHRA to export a test of some of its settings."
+    if method == RANKING:
+        return "webMUSHRA has no ranking; choose Preference or MUSHRA to export a test of some of its settings."
     return ""
 
 

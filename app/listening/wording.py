@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from app.numbers import counted, fixed, localised
 from engine.listening import statistics
-from engine.listening.results import AbxResult, MushraResult, PreferenceResult, Result, StaircaseResult
+from engine.listening.results import AbxResult, MushraResult, PreferenceResult, RankingResult, Result, StaircaseResult
 from engine.listening.staircase import Noticeable
 from engine.listening.statistics import MeanInterval
 
@@ -28,6 +28,8 @@ def headline(result: Result) -> str:
         return f"{better} was preferred, p = {probability(result.sign.p)}."
     if isinstance(result, StaircaseResult):
         return _first_heard(result, result.median)
+    if isinstance(result, RankingResult):
+        return _first_ranked(result)
     worse = [one.condition for one in result.differences if one.p <= statistics.LEVEL and one.difference.mean < 0]
     if not result.summaries:
         return "No listener passed post-screening, so there is no result."
@@ -42,6 +44,8 @@ def details(result: Result) -> tuple[str, ...]:
         return _abx(result)
     if isinstance(result, StaircaseResult):
         return _staircase(result)
+    if isinstance(result, RankingResult):
+        return _ranking(result)
     return _preference(result) if isinstance(result, PreferenceResult) else _mushra(result)
 
 
@@ -112,6 +116,25 @@ def _staircase(result: StaircaseResult) -> tuple[str, ...]:
     if 0.025 < beyond < 0.975:
         made.append(f"With {percent(beyond)} probability it is beyond the fastest setting of the row.")
     return tuple(made)
+
+
+def _first_ranked(result: RankingResult) -> str:
+    """Which one is the most preferred, if any is, as a sentence."""
+    (title, best), *_ = result.ranked
+    if best.best < 1 - statistics.LEVEL:
+        return f"No setting was shown to be preferred to all others; {title} is ahead."
+    return f"{title} was preferred to all others (with {percent(best.best)} probability)."
+
+
+def _ranking(result: RankingResult) -> tuple[str, ...]:
+    return (
+        f"{counted(result.comparisons, 'comparison', 'comparisons')}, {counted(result.ties, 'tie', 'ties')}"
+        f"{_of(result.listeners)}.",
+        "Strength: log odds of being preferred to the average of these settings (Bradley–Terry), with its 95 % "
+        "interval; a tie counts half for either.",
+        f"Heard first won {result.first} times, heard second {result.second} times "
+        f"(p = {probability(result.order_p)}).",
+    )
 
 
 def _within(result: StaircaseResult, value: float) -> str:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from engine.errors import SettingError
 from engine.listening import anchors, statistics, trials
+from engine.listening.ranking import Preferred, Ranked, ranking
 from engine.listening.staircase import Answer, Noticeable, noticeable
 from engine.listening.statistics import ConditionSummary, MeanInterval, PairedDifference, Rating, Screening, SignTest
-from engine.listening.trials import ABX, CCR, MUSHRA, STAIRCASE, ConditionRecord, TrialRecord
+from engine.listening.trials import ABX, CCR, MUSHRA, RANKING, STAIRCASE, ConditionRecord, TrialRecord
 from engine.setting.setting import Setting
 
 
@@ -121,7 +122,23 @@ class StaircaseResult:
         return ordered[(len(ordered) - 1) // 2]
 
 
-Result = AbxResult | PreferenceResult | MushraResult | StaircaseResult
+@dataclass(frozen=True)
+class RankingResult:
+    """Which of several settings was preferred."""
+
+    ranked: tuple[tuple[str, Ranked], ...]
+    """Titles, the most preferred first, with their strengths."""
+    comparisons: int
+    ties: int
+    first: int
+    """How often what was heard first won."""
+    second: int
+    order_p: float
+    """Probability of as large an imbalance by chance."""
+    listeners: int
+
+
+Result = AbxResult | PreferenceResult | MushraResult | StaircaseResult | RankingResult
 
 
 def comparisons(found: Sequence[TrialRecord]) -> tuple[tuple[TrialRecord, ...], ...]:
@@ -142,6 +159,8 @@ def result(found: Sequence[TrialRecord]) -> Result:
         return _abx(found)
     if method == STAIRCASE:
         return _staircase(found)
+    if method == RANKING:
+        return _ranking(found)
     return _mushra(found) if method == MUSHRA else _preference(found)
 
 
@@ -222,6 +241,25 @@ def _staircase(found: Sequence[TrialRecord]) -> StaircaseResult:
     )
 
 
+def _ranking(found: Sequence[TrialRecord]) -> RankingResult:
+    compared = []
+    for one in found:
+        before, after = one.order
+        vote = one.answer["vote"]
+        compared.append(Preferred(after, before) if vote > 0 else Preferred(before, after, tie=vote == 0))
+    second, first = (sum(sign * one.answer["vote"] > 0 for one in found) for sign in (1, -1))
+    conditions = found[-1].conditions
+    return RankingResult(
+        tuple((conditions[one.number].title, one) for one in ranking(len(conditions), compared)),
+        len(found),
+        sum(one.tie for one in compared),
+        first,
+        second,
+        statistics.order_bias(first, second),
+        len(set(_listeners(found))),
+    )
+
+
 def _ratings(found: Sequence[TrialRecord]) -> list[Rating]:
     return [
         Rating(one.listener, (one.item.text, one.item.voice, one.item.seed), condition.key, score)
@@ -283,7 +321,7 @@ def scores(folder: Path | None = None) -> tuple[ListeningScore, ...]:
     for comparison in comparisons(trials.read(folder).trials):
         if comparison[0].method == MUSHRA:
             found += _mushra_scores(comparison)
-        elif comparison[0].method != STAIRCASE:  # It judges a row, not one setting.
+        elif comparison[0].method not in (STAIRCASE, RANKING):  # They judge several settings together, not one.
             found += _pair_scores(comparison)
     return tuple(found)
 

@@ -25,7 +25,8 @@ from engine.paths import data_folder
 
 SCHEMA = 1
 ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE = "abx", "ccr", "preference", "mushra", "staircase"
-METHODS = (ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE)
+RANKING = "ranking"
+METHODS = (ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING)
 FOLDER = "listening"
 """Folder of trials in the user's data folder."""
 ENDING = ".jsonl"
@@ -253,6 +254,8 @@ def _check_answer(trial: TrialRecord) -> None:
             and all(isinstance(one, float | int) and math.isfinite(one) for one in scale)
             and all(one < two for one, two in itertools.pairwise(scale))
         )
+    elif trial.method == RANKING:
+        sound = size > 2 and len(set(trial.order)) == len(trial.order) == 2 and answer.get("vote") in (-1, 0, 1)
     else:
         vote = answer.get("vote")
         sound = size == 2 and sorted(trial.order) == [0, 1] and isinstance(vote, int) and -3 <= vote <= 3

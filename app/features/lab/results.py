@@ -9,13 +9,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QTextBrowser, QWidget
 
 from app.listening.planning import TITLES
-from app.listening.wording import details, headline, speed_up
+from app.listening.wording import details, headline, percent, speed_up
 from app.numbers import fixed
 from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
-from engine.listening.results import MushraResult, Result, StaircaseResult
+from engine.listening.results import MushraResult, RankingResult, Result, StaircaseResult
 
 
 class LabResults(QWidget):
@@ -68,6 +68,8 @@ class LabResults(QWidget):
                 parts.append(_ratings(result, muted))
             elif isinstance(result, StaircaseResult):
                 parts.append(_row(result, muted))
+            elif isinstance(result, RankingResult):
+                parts.append(_ranks(result, muted))
             parts += [f"<p style='margin-top:0; margin-bottom:4'>{escape(one)}</p>" for one in details(result)]
             parts.append("<hr>")
         self.page.setHtml("".join(parts))
@@ -94,6 +96,20 @@ def _row(result: StaircaseResult, muted: str) -> str:
         for title, value, (right, trials) in zip(result.titles, result.scale, result.right, strict=True)
     ]
     return _table(("Setting", "Speed-up", "Right"), rows, muted)
+
+
+def _ranks(result: RankingResult, muted: str) -> str:
+    rows = [
+        (
+            escape(title),
+            f"<b>{fixed(one.strength, 2)}</b>",
+            f"{fixed(one.low, 2)} to {fixed(one.high, 2)}",
+            percent(one.best),
+            str(one.compared),
+        )
+        for title, one in result.ranked
+    ]
+    return _table(("Setting", "Strength", "95 % interval", "Best with", "n"), rows, muted)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], muted: str) -> str:

@@ -43,6 +43,7 @@ FEATURE = Feature(
             "Blind test along the front: from which speed-up on is a difference heard?",
             "Ctrl+8",
         ),
+        FeatureAction("shown_rank", "Rank what is shown…", "Blind test of 3 to 12 shown settings: which is preferred?"),
         FeatureAction(
             "point_dominated", "Show &dominated points", "Also show points beaten on both axes", checkable=True
         ),
@@ -84,7 +85,7 @@ FEATURE = Feature(
             "Trade-&off",
             (
                 *("point_hear", "point_a", "point_b", "point_keep", "point_use", None),
-                *("front_back", "front_on", "front_play", "front_mark", "front_heard", None),
+                *("front_back", "front_on", "front_play", "front_mark", "front_heard", "shown_rank", None),
                 *("point_dominated", "point_intervals", "point_ratios", "point_published"),
                 *("point_log_x", "point_log_y", None),
                 *("point_nearer", "point_farther", "point_everything", None),

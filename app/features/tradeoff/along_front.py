@@ -1,5 +1,5 @@
 """What is done along the front: hearing one sentence by the setting that the user walks to, round and round, marking
-where a difference begins to be heard, and setting up the blind test that finds it."""
+where a difference begins to be heard, and setting up the blind tests that find it, or rank what is shown."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.tradeoff.model.known_points import KnownPoints
 from app.features.tradeoff.model.limits import Crossing
+from app.listening.ranking import FEWEST, MOST
 from app.state.differences import keeps_timing
 from app.state.undo import Edit
 from app.widgets.screen_readers import announce
 from engine.errors import PlainError, SettingError
-from engine.listening.trials import STAIRCASE
+from engine.listening.trials import RANKING, STAIRCASE
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point
@@ -194,6 +195,17 @@ class AlongFront(QObject):
         front, points = self._front(), self._panel.scene.points
         plain = [one for one in points if one.folder == front[0].folder and not one.techniques and one.sounds]
         self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *front)])
+
+    def rank(self) -> None:
+        """Set up a blind ranking of the points that are shown. Raises :class:`SettingError` if they are too many, or
+        too few with audio."""
+        spoken = {one.setting: one for one in self._panel.scene.points if one.sounds and not one.published}
+        if not FEWEST <= len(spoken) <= MOST:
+            raise SettingError(
+                f"{FEWEST} to {MOST} settings with audio can be ranked; {len(spoken)} are shown. Brush on Parallel "
+                "axes, or filter, until as many are left."
+            )
+        self._lab.propose(RANKING, [one.sounds[0].take for one in spoken.values()])
 
 
 def _slowness(point: Point) -> float:

@@ -2,7 +2,7 @@
 
 Mouse: dragging along an axis brushes a range, dragging a range moves it, a double click on an axis clears it; a click
 elsewhere chooses the nearest line. Keys: Left and Right go from axis to axis, Up and Down move the upper end of what is
-brushed there, with Shift the lower end; Delete clears it.
+brushed there, with Shift the lower end; Delete clears it, Enter ranks by ear what is left.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from engine.measure.metrics import HIGHER, LOWER
 
 _MOVES = (Qt.Key.Key_Left, Qt.Key.Key_Right)
 _ENDS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
+_ACTIVATING = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _CLEARING = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
 _STEP = 1 / 20
 """By which a key moves an end, as a share of the axis."""
@@ -48,7 +49,10 @@ class ParallelAxes(CursorCanvas):
     chosen = Signal(str)
     """The user clicked a line: the key of its point."""
 
-    own_keys = (*_MOVES, *_ENDS, *_CLEARING)
+    activated = Signal()
+    """The user wants to hear the points in all ranges."""
+
+    own_keys = (*_MOVES, *_ENDS, *_CLEARING, *_ACTIVATING)
     own_modifiers = Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.ShiftModifier
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
@@ -181,6 +185,8 @@ class ParallelAxes(CursorCanvas):
             self._move_end(_ENDS[key] * _STEP, lower=shifted)
         elif key in _CLEARING:
             self.clear_axis(self._axis)
+        elif key in _ACTIVATING:
+            self.activated.emit()
         else:
             super().keyPressEvent(event)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
@@ -23,6 +23,9 @@ from app.widgets.layouts import HBoxLayout, VBoxLayout
 class ParallelPanel(QWidget):
     """Beside a :class:`TradeoffPanel`, from which it has its points and to which its ranges go."""
 
+    rank_wanted = Signal()
+    """The points in all ranges shall be ranked by ear, blind."""
+
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colours = colours
@@ -36,13 +39,18 @@ class ParallelPanel(QWidget):
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._counts = build.label(look="muted", name="What is brushed")
         self.clear_button = build.button("Clear ranges", lambda: self._brush(()), "Brush nothing on any axis")
+        self.rank_button = build.button(
+            "Rank by ear…", self.rank_wanted, "Hear the points in all ranges blind, in pairs, and rank them (Enter)"
+        )
         foot = HBoxLayout()
         foot.addWidget(self._counts, 1)
+        foot.addWidget(self.rank_button)
         foot.addWidget(self.clear_button)
         build.fill(VBoxLayout(self), ((area, 1), foot))
         self.setFocusProxy(self.axes)
         self.axes.ranges_changed.connect(self._brush)
         self.axes.chosen.connect(self._choose)
+        self.axes.activated.connect(self.rank_wanted)
 
     def follow(self, tradeoff: TradeoffPanel | None) -> None:
         """Show the points of ``tradeoff`` from now on; ``None`` if there is none yet."""

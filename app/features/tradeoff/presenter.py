@@ -45,7 +45,7 @@ _BUTTONS = {
     "point_use": "use_button",
 }
 """Actions of the menu, and the buttons of the details that do the same."""
-_ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find"}
+_ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find", "shown_rank": "rank"}
 """Actions along the front, and the methods that do them."""
 _WITH_POINTS = (
     *("front_back", "front_on", *_ALONG),
@@ -250,6 +250,7 @@ class TradeoffPresenter(Presenter):
 
         self.parallel = ParallelPanel(self._theme.colours)
         self.parallel.follow(self.tradeoff)
+        self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
         return self.parallel
 
     @Slot()

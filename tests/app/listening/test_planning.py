@@ -11,14 +11,15 @@ from app.listening.abx import AbxSession
 from app.listening.mushra import MushraSession
 from app.listening.planning import planned
 from app.listening.preference import PreferenceSession
+from app.listening.ranking import RankingSession
 from app.listening.staircase import StaircaseSession
 from app.listening.stimuli import Item, conditions
 from app.listening.wording import details, headline, percent, probability, signed
 from engine.listening import results
-from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, STAIRCASE
+from engine.listening.trials import ABX, CCR, METHODS, MUSHRA, PREFERENCE, RANKING, STAIRCASE
 from engine.setting.setting import Setting, UsedTechnique
 from tests.app.listening.test_sessions import pages, pairs, rows
-from tests.engine.listening.listeners import mushra_trial, preference_trial
+from tests.engine.listening.listeners import mushra_trial, preference_trial, ranking_session
 from tests.engine.listening.test_results import SCALE, abx_session, staircase_session
 
 PLAIN = Setting("f5-mini")
@@ -57,6 +58,7 @@ def test_the_unaccelerated_one_comes_first_with_its_takes() -> None:
         (MUSHRA, (PLAIN,), "at least one more"),
         (MUSHRA, (PLAIN, FOREIGN), "of one model"),
         (STAIRCASE, (PLAIN, REDUCED, PRUNED), "3 to 24 faster ones"),
+        (RANKING, (PLAIN, REDUCED), "Tick 3 to 12 settings to rank; 2 are ticked"),
         (STAIRCASE, (REDUCED, PRUNED, *MANY[:2]), "one unaccelerated"),
         (STAIRCASE, (PLAIN, REDUCED, PRUNED, FOREIGN), "of one model"),
     ],
@@ -91,6 +93,14 @@ def test_a_row_without_an_order_is_said() -> None:
         items = tuple(replace(one, real_time_factors=factors) for one in made.items)
         assert reason in replace(made, items=items).why_not()
     assert "No sentence" in replace(made, items=()).why_not()
+
+
+def test_a_ranking_is_of_any_settings_and_says_how_many_trials_it_needs() -> None:
+    made = plan(RANKING, PLAIN, FOREIGN, REDUCED, length=30)
+    assert made.why_not() == "" and made.roles == ("Compared",) * 3 and made.remarks() == ()
+    (remark,) = plan(RANKING, PLAIN, *MANY[:4], length=30).remarks()
+    assert remark == "There are 10 pairs: with fewer than 4 trials of each (40) the intervals are wide."
+    assert plan(RANKING, PLAIN, FOREIGN, REDUCED, items=0).why_not().startswith("No sentence")
 
 
 def test_a_full_page_of_mushra_is_said() -> None:
@@ -132,15 +142,16 @@ def test_each_method_has_its_session() -> None:
         (PREFERENCE, PreferenceSession, pairs(2)),
         (MUSHRA, MushraSession, pages(2)),
         (STAIRCASE, StaircaseSession, rows(2)),
+        (RANKING, RankingSession, rows(2)),
     ):
-        settings = (PLAIN, REDUCED, PRUNED, *MANY[:1]) if method == STAIRCASE else (PLAIN, REDUCED)
+        settings = (PLAIN, REDUCED, PRUNED, *MANY[:1]) if method in (STAIRCASE, RANKING) else (PLAIN, REDUCED)
         session = plan(method, *settings).session(items)
         assert type(session) is kind
         assert session.method == method
         assert len(session.listener) == 8, "somebody new has a random name"
         again = replace(plan(method, *settings), listener="known").session(items)
         assert again.listener == "known"
-    assert {ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE} == set(METHODS)
+    assert {ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE, RANKING} == set(METHODS)
 
 
 def test_a_heard_difference_and_a_null_result_are_worded_apart() -> None:
@@ -220,3 +231,11 @@ def test_a_staircase_is_worded_with_its_interval_and_its_ends() -> None:
     assert "in the middle of 2" in details(both)[0]
     assert [one.split(":")[0] for one in details(both)[2:4]] == ["Listener l1", "Listener l2"]
     assert both.median.value == min(one.value for _, one in both.noticeable)
+
+
+def test_a_ranking_is_worded_with_who_is_ahead() -> None:
+    found = results.result(ranking_session((1.0, 0.0, -1.0), rounds=12))
+    assert headline(found) == "place 1 was preferred to all others (with 100 % probability)."
+    assert details(found)[0].startswith("36 comparisons, 0 ties")
+    equal = results.result(ranking_session((0.0, 0.0, 0.0), rounds=2))
+    assert headline(equal).startswith("No setting was shown to be preferred to all others; ")

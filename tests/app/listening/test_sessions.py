@@ -13,6 +13,7 @@ import pytest
 from app.listening.abx import AbxSession
 from app.listening.mushra import REFERENCE, MushraSession
 from app.listening.preference import FIRST, SECOND, PreferenceSession
+from app.listening.ranking import RankingSession
 from app.listening.session import ListeningSession
 from app.listening.staircase import A, B, StaircaseSession
 from app.listening.stimuli import PreparedItem, Stimulus
@@ -362,3 +363,34 @@ def test_a_staircase_is_practised_at_its_far_end_and_needs_both_to_be_heard() ->
         session.answer(2, CALM)
     with pytest.raises(RecordError, match="every setting of its row"):
         StaircaseSession(rows(1, 3), "l", SCALE)
+
+
+# --- Ranking ----------------------------------------------------------------------------------------------------------
+def test_a_ranking_asks_for_every_pair_before_any_comes_again() -> None:
+    session = RankingSession(rows(4, places=3), "l", 18, chance())
+    asked = [one.order for one in session._waiting]
+    assert len(asked) == 18
+    for first in range(0, 18, 6):
+        assert {frozenset(one) for one in asked[first : first + 6]} == {
+            frozenset((one, two)) for one in range(4) for two in range(one)
+        }
+    assert {one.item for one in session._waiting} == set(range(4))
+    assert 0.2 < sum(one < two for one, two in asked) / 18 < 0.8, "either may come first"
+
+
+def test_a_ranking_is_answered_by_pairs_once_both_were_heard() -> None:
+    session = RankingSession(rows(2), "l", 3, chance())
+    with pytest.raises(RecordError, match="Listen to the first and the second to the end"):
+        session.answer(1, CALM)
+    session.heard_whole.update((FIRST, SECOND))
+    record = session.answer(1, CALM)
+    assert record is not None and record.method == "ranking" and record.answer == {"vote": 1}
+    assert len(record.conditions) == 4 and len(record.order) == 2
+    session.heard_whole.update((FIRST, SECOND))
+    with pytest.raises(ValueError, match="no vote 3"):
+        session.answer(3, CALM)
+
+
+def test_two_settings_are_no_ranking() -> None:
+    with pytest.raises(RecordError, match="3 to 12 settings"):
+        RankingSession(pairs(2), "l", 3)

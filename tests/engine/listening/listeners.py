@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+from engine.listening.ranking import pairs
 from engine.listening.trials import (
     ABX,
     CCR,
     MUSHRA,
+    RANKING,
     STAIRCASE,
     ConditionRecord,
     ItemRecord,
@@ -135,3 +139,18 @@ def staircase_trial(
         3,
         AROUND,
     )
+
+
+def ranking_session(
+    strengths: Sequence[float], rounds: int, session: str = "s", listener: str = "l1", seed: int = 3
+) -> list[TrialRecord]:
+    """All pairs of settings, ``rounds`` times, by a listener who prefers them with these log odds."""
+    chance = random.Random(seed)
+    row = tuple(replace(FAST, key=f"{one:016x}", title=f"place {one + 1}") for one in range(len(strengths)))
+    orders = [order for at in range(rounds) for order in pairs(len(strengths), seed * 100 + at)]
+    made = []
+    for number, order in enumerate(orders, start=1):
+        second = chance.random() < 1 / (1 + math.exp(8 * (strengths[order[0]] - strengths[order[1]])))
+        item, vote = ItemRecord("A sentence.", "anna", 7), {"vote": 1 if second else -1}
+        made.append(TrialRecord(session, RANKING, listener, number, len(orders), item, row, order, vote, 3, AROUND))
+    return made

@@ -25,6 +25,7 @@ from tests.engine.listening.listeners import (
     abx_trial,
     mushra_trial,
     preference_trial,
+    ranking_session,
     staircase_trial,
 )
 
@@ -80,6 +81,36 @@ def test_listeners_of_one_row_are_put_together_and_it_has_no_score(tmp_path: Pat
     read = trials.read(tmp_path)
     assert not read.problems and [one.answer for one in read.trials] == [one.answer for one in two]
     assert results.scores(tmp_path) == ()
+
+
+def test_a_ranking_puts_the_preferred_first_whoever_was_heard_first(tmp_path: Path) -> None:
+    found = results.result(ranking_session((0.0, 1.0, -1.0), rounds=10))
+    assert [title for title, _ in found.ranked] == ["place 2", "place 1", "place 3"]
+    assert found.comparisons == 30 and found.ties == 0 and found.first + found.second == 30
+    assert found.ranked[0][1].best > 0.95 and found.listeners == 1
+    two = [*ranking_session((0.0, 1.0, -1.0), 4), *ranking_session((0.0, 1.0, -1.0), 4, "s2", "l2", seed=8)]
+    other = ranking_session((0.0, 1.0, -1.0, 2.0), 2, "s3")
+    assert sorted(len(one) for one in results.comparisons([*two, *other])) == [12, 24]
+    assert results.result(two).listeners == 2
+    for one in two:
+        trials.append(one, tmp_path)
+    read = trials.read(tmp_path)
+    assert not read.problems and results.scores(tmp_path) == (), "it judges them together"
+    tied = [replace(one, answer={"vote": 0}) for one in ranking_session((0.0, 1.0, -1.0), 4)]
+    assert results.result(tied).ties == 12 and all(one.best < 0.5 for _, one in results.result(tied).ranked)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"order": [0, 0]}, {"order": [0]}, {"order": [0, 1, 2]}, {"answer": {"vote": 2}}, {"answer": {}}],
+)
+def test_damaged_trials_of_a_ranking_are_refused(damage: dict) -> None:
+    data = json.loads(json.dumps(asdict(ranking_session((0.0, 1.0, -1.0), 1)[0])))
+    assert trials.from_json(data).method == trials.RANKING
+    with pytest.raises(ValueError, match="no answer"):
+        trials.from_json({**data, **damage})
+    with pytest.raises(ValueError, match="no answer"):
+        trials.from_json({**data, "conditions": data["conditions"][:2], "order": [0, 1]})
 
 
 @pytest.mark.parametrize(

@@ -562,6 +562,16 @@ def test_parallel_axes_stand_beside_the_studies_and_filter_the_same_points(sound
         QTest.keyClick(beside.axes, Qt.Key.Key_Right)
     QTest.keyClick(beside.axes, Qt.Key.Key_Down)
     assert len(panel.scene.points) == 3 and "3 of 4 points" in beside.axes.cursor_text()
+    QTest.keyClick(beside.axes, Qt.Key.Key_Return)
+    setup, lab = sounding.panels["lab"].setup, sounding.features["lab"]
+    assert setup.isVisible() and setup.choice.method == "ranking"
+    plan, problem = lab._planned(setup.choice)
+    assert not problem and len(plan.conditions) == 3 and plan.why_not() == ""
+    sounding.workspaces.bring_forward("parallel")
+    while len(panel.scene.points) > 2:
+        QTest.keyClick(beside.axes, Qt.Key.Key_Down)
+    beside.rank_button.click()
+    assert "3 to 12 settings with audio can be ranked" in sounding.notices.banner.text
     panel.clear_filter()
     assert not beside.axes.shown.ranges and len(panel.scene.points) > 3
 
