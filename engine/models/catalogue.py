@@ -195,7 +195,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         APACHE,
         "omni-mini",
         OMNI_MINI_OPTIONS,
-        default_options=Values(steps=16, position_temperature=1.0, guidance=1.4),
+        default_options=Values(steps=16, position_temperature=2.5, guidance=0.5),
         bundled=True,
         vocoder="natural-vocoder",
         loader="omni_mini",

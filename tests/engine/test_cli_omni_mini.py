@@ -28,7 +28,7 @@ def test_speaking(paretone: Callable[..., tuple[int, str, str]], tmp_path: Path)
     assert code == 0
     data = json.loads(said)
     assert data["setting"]["options"]["steps"] == 5
-    assert data["setting"]["options"]["position_temperature"] == 1.0
+    assert data["setting"]["options"]["position_temperature"] == 2.5
     assert data["evaluations"] == 10
     assert soundfile.info(out).frames == data["samples"]
 
