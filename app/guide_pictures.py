@@ -195,6 +195,23 @@ async def _chosen_point(window: MainWindow) -> AsyncIterator[QWidget]:
 
 
 @asynccontextmanager
+async def _brushed(window: MainWindow) -> AsyncIterator[QWidget]:
+    """Parallel axes of the example study, on which the slower settings are brushed away."""
+    await _example(window)
+    tradeoff = window.features.find(TradeoffPresenter)
+    axes = built(tradeoff.parallel).axes
+    async with _alone(window, "parallel", 1100, 340) as shown:
+        await _until(lambda: bool(axes.shown.points), window)
+        axes.setFocus(Qt.FocusReason.OtherFocusReason)
+        speed = next(at for at, one in enumerate(axes.shown.axes) if one.name == "speed_up")
+        axes.ranges_changed.emit(axes.shown.brushed(speed, 2.0, float(axes.shown.ends[speed, 1])))
+        try:
+            yield shown
+        finally:
+            built(tradeoff.tradeoff).clear_filter()
+
+
+@asynccontextmanager
 async def _published(window: MainWindow) -> AsyncIterator[QWidget]:
     """As ratios, with what papers published; a setting with a technique of theirs is chosen."""
     panel = built(window.features.find(TradeoffPresenter).tradeoff)
@@ -282,6 +299,7 @@ PICTURES = (
     GuidePicture("studies", _studies),
     GuidePicture("studies-new", _new_study),
     GuidePicture("trade-off", _chosen_point),
+    GuidePicture("parallel", _brushed),
     GuidePicture("trade-off-published", _published, Scheme.DARK),
     GuidePicture("lab-mushra", _mushra, Scheme.DARK),
     GuidePicture("views-light", lambda window: _view(window, "tables")),

@@ -32,7 +32,7 @@ _ACTIVATING = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _CLEARING = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace)
 _STEP = 1 / 20
 """By which a key moves an end, as a share of the axis."""
-_APART, _TALL, _TOP, _BOTTOM, _GRIP = 6.5, 9.0, 2.6, 1.4, 0.5
+_APART, _TALL, _TOP, _BOTTOM, _GRIP = 8.5, 9.0, 2.6, 1.4, 0.5
 """From axis to axis and the height, at least; room above and below; half the width of a brush: in heights of the
 font."""
 _CLICK, _DRAG = 0.05, 3.0
@@ -49,6 +49,8 @@ class ParallelAxes(CursorCanvas):
     chosen = Signal(str)
     """The user clicked a line: the key of its point."""
 
+    reached = Signal(int)
+    """The cursor went to an axis at this place across, in pixels."""
     activated = Signal()
     """The user wants to hear the points in all ranges."""
 
@@ -91,8 +93,8 @@ class ParallelAxes(CursorCanvas):
         super().set_colours(colours)
 
     def minimumSizeHint(self) -> QSize:
-        em = self.fontMetrics().height()
-        return QSize(round(_APART * em * max(len(self.shown.axes), 1)), round(_TALL * em))
+        count = max(len(self.shown.axes), 1)
+        return QSize(round(self.width_of_axis * count), round(_TALL * self.fontMetrics().height()))
 
     def sizeHint(self) -> QSize:
         return self.minimumSizeHint()
@@ -126,6 +128,11 @@ class ParallelAxes(CursorCanvas):
         em = self.fontMetrics().height()
         side = _APART / 2 * em
         return QRectF(0, 0, self.width(), self.height()).adjusted(side, _TOP * em, -side, -_BOTTOM * em)
+
+    @property
+    def width_of_axis(self) -> float:
+        """Room that an axis needs at least, in pixels."""
+        return _APART * self.fontMetrics().height()
 
     def place(self, axis: float, height: float) -> QPointF:
         """Position of a ``height``, 0 to 1, on an axis, in pixels."""
@@ -181,6 +188,7 @@ class ParallelAxes(CursorCanvas):
         elif key in _MOVES:
             self._axis = min(max(self._axis + (1 if key == Qt.Key.Key_Right else -1), 0), len(self.shown.axes) - 1)
             self.refresh()
+            self.reached.emit(round(self.place(self._axis, 0).x()))
         elif key in _ENDS:
             self._move_end(_ENDS[key] * _STEP, lower=shifted)
         elif key in _CLEARING:

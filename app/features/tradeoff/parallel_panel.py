@@ -23,6 +23,8 @@ from app.widgets.layouts import HBoxLayout, VBoxLayout
 class ParallelPanel(QWidget):
     """Beside a :class:`TradeoffPanel`, from which it has its points and to which its ranges go."""
 
+    shown = Signal()
+    """The panel can be seen from now on."""
     rank_wanted = Signal()
     """The points in all ranges shall be ranked by ear, blind."""
 
@@ -51,6 +53,7 @@ class ParallelPanel(QWidget):
         self.axes.ranges_changed.connect(self._brush)
         self.axes.chosen.connect(self._choose)
         self.axes.activated.connect(self.rank_wanted)
+        self.axes.reached.connect(lambda x: area.ensureVisible(x, 0, round(self.axes.width_of_axis), 0))
 
     def follow(self, tradeoff: TradeoffPanel | None) -> None:
         """Show the points of ``tradeoff`` from now on; ``None`` if there is none yet."""
@@ -76,6 +79,7 @@ class ParallelPanel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.refresh()
+        self.shown.emit()
 
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""

@@ -250,6 +250,7 @@ class TradeoffPresenter(Presenter):
 
         self.parallel = ParallelPanel(self._theme.colours)
         self.parallel.follow(self.tradeoff)
+        self.parallel.shown.connect(self._read_what_is_stale)
         self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
         return self.parallel
 
@@ -286,8 +287,8 @@ class TradeoffPresenter(Presenter):
     def _read_what_is_stale(self) -> None:
         if self.tradeoff is None or self._reader is None:
             return
-        # The lab offers takes of studies, too.
-        if not self.tradeoff.isVisible() and not (self._lab.lab is not None and self._lab.lab.isVisible()):
+        showing = (self.tradeoff, self.parallel, self._lab.lab)  # The lab offers takes of studies, too.
+        if not any(one is not None and one.isVisible() for one in showing):
             return
         stale, self._stale = self._stale, set()
         for what in stale:

@@ -17,6 +17,7 @@ from app.features.tradeoff.panel import TradeoffPanel
 from app.features.tradeoff.parallel_panel import ParallelPanel
 from app.shell.colours import DARK, LIGHT
 from engine.setting.setting import Setting
+from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_why import PLAIN, point
 
 NO = Qt.KeyboardModifier.NoModifier
@@ -137,6 +138,20 @@ def test_a_range_is_brushed_and_cleared_with_the_keyboard(panels: tuple[Tradeoff
     assert brush.low < brush.high, "its ends do not cross"
     QTest.keyClick(axes, Qt.Key.Key_Delete)
     assert not tradeoff.filter.ranges
+
+
+def test_keys_bring_an_axis_into_view(panels: tuple[TradeoffPanel, ParallelPanel]) -> None:
+    tradeoff, beside = panels
+    tradeoff.show_points(many(20))
+    beside.resize(250, 300)
+    beside.axes.setFocus()
+    for _ in range(4):
+        QTest.keyClick(beside.axes, Qt.Key.Key_Right)
+    last = beside.axes.place(4, 0.5).toPoint()
+    assert beside.axes.visibleRegion().contains(last)
+    for _ in range(4):
+        QTest.keyClick(beside.axes, Qt.Key.Key_Left)
+    assert not beside.axes.visibleRegion().contains(last)
 
 
 def test_a_click_chooses_the_nearest_line_and_the_plot_follows(panels: tuple[TradeoffPanel, ParallelPanel]) -> None:
