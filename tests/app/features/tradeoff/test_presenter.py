@@ -568,7 +568,8 @@ def test_parallel_axes_stand_beside_the_studies_and_filter_the_same_points(sound
     assert setup.isVisible() and setup.choice.method == "ranking"
     plan, problem = lab._planned(setup.choice)
     assert not problem and len(plan.conditions) == 3 and plan.why_not() == ""
-    sounding.workspaces.bring_forward("parallel")
+    sounding.workspaces.go_to("parallel")
+    qtbot.waitUntil(beside.isVisible, timeout=PATIENCE_MILLISECONDS)
     beside.axes.ranges_changed.emit(beside.axes.shown.brushed(0, 1e6, 2e6))
     beside.rank_button.click()
     assert "3 to 12 settings with audio can be ranked; 0 are shown" in sounding.notices.banner.text
