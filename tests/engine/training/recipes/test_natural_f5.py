@@ -105,6 +105,7 @@ def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
     assert PhoneVocabulary.load(folder / "vocab.txt") == VOCABULARY
     assert {one.name for one in folder.iterdir()} == {
         "cfg_free",
+        "intervals",
         "model.safetensors",
         "model.yaml",
         "training-1.jsonl",
