@@ -214,7 +214,7 @@ def planned(
     """The plan for ``ticked`` conditions and their common ``items``, whose takes are in the same order."""
 
     def slowness(place: int) -> float:
-        """Only a staircase has an order beside that of the reference: that of :attr:`ListeningPlan.scale`."""
+        """Only a staircase orders what follows the reference: as :attr:`ListeningPlan.scale` does."""
         if method != STAIRCASE or not items:
             return 0.0
         factors = [one.real_time_factors[place] for one in items]

@@ -32,7 +32,27 @@ CATEGORIES = {
 CHOICES = {-1: "The first is better", 0: "No preference", 1: "The second is better"}
 
 
-class PreferenceSession(ListeningSession):
+class PairsSession(ListeningSession):
+    """Common to tests that ask which of two sounds is better, the first or the second."""
+
+    @property
+    def votes(self) -> dict[int, str]:
+        """The possible answers, with their wording."""
+        return CHOICES
+
+    def why_not_answer(self) -> str:
+        missing = [name for button, name in ((FIRST, "first"), (SECOND, "second")) if button not in self.heard_whole]
+        return f"Listen to the {' and the '.join(missing)} to the end first." if missing else ""
+
+    def answer(self, vote: int, around: TrialConditions) -> TrialRecord | None:
+        """Vote how much better the second is than the first. Raises :class:`RecordError` before both were heard
+        whole."""
+        if vote not in self.votes:
+            raise ValueError(f"there is no vote {vote}")
+        return self._answered({"vote": vote}, around)
+
+
+class PreferenceSession(PairsSession):
     """``trials`` pairs over the items in turn, half of them in either order, and a tenth more of them swapped."""
 
     def __init__(
@@ -53,8 +73,7 @@ class PreferenceSession(ListeningSession):
 
     @property
     def votes(self) -> dict[int, str]:
-        """The possible answers, with their wording."""
-        return CATEGORIES if self.method == CCR else CHOICES
+        return CATEGORIES if self.method == CCR else super().votes
 
     def _plan(self) -> Sequence[Planned]:
         pairs = [Planned(item, order) for item, order in self._balanced()]
@@ -81,14 +100,3 @@ class PreferenceSession(ListeningSession):
             # What one item has too much of one order, the next such item has of the other.
             odd += len(own) % 2
         return [(item, orders[place]) for place, item in enumerate(spread)]
-
-    def why_not_answer(self) -> str:
-        missing = [name for button, name in ((FIRST, "first"), (SECOND, "second")) if button not in self.heard_whole]
-        return f"Listen to the {' and the '.join(missing)} to the end first." if missing else ""
-
-    def answer(self, vote: int, around: TrialConditions) -> TrialRecord | None:
-        """Vote how much better the second is than the first. Raises :class:`RecordError` before both were heard
-        whole."""
-        if vote not in self.votes:
-            raise ValueError(f"there is no vote {vote}")
-        return self._answered({"vote": vote}, around)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from app.listening.preference import CHOICES, PreferenceSession
-from app.listening.session import ListeningSession, Planned
+from app.listening.preference import PairsSession
+from app.listening.session import Planned
 from app.listening.stimuli import PreparedItem
 from engine.listening.ranking import pairs
 from engine.listening.trials import RANKING, RecordError
@@ -15,7 +15,7 @@ FEWEST, MOST = 3, 12
 """Settings."""
 
 
-class RankingSession(PreferenceSession):
+class RankingSession(PairsSession):
     """``trials`` pairs over the items in turn: all pairs of settings once before any comes again, either first equally
     often, give or take one."""
 
@@ -34,11 +34,7 @@ class RankingSession(PreferenceSession):
         if len(counts) != 1 or not FEWEST <= min(counts) <= MOST:
             raise RecordError(f"A ranking is of {FEWEST} to {MOST} settings, each of which has spoken every sentence.")
         self._trials, self._count = trials, counts.pop()
-        ListeningSession.__init__(self, items, listener, chance, name, practice)
-
-    @property
-    def votes(self) -> dict[int, str]:
-        return CHOICES
+        super().__init__(items, listener, chance, name, practice)
 
     def _plan(self) -> Sequence[Planned]:
         found: list[tuple[int, int]] = []

@@ -18,7 +18,7 @@ from engine.audio.recording import Recording, read_recording
 from engine.audio.resampling import resample
 from engine.bench import bundled
 from engine.bench.report import Report
-from engine.bench.voices import Heard, Panel, sentences
+from engine.bench.voices import Heard, Panel, mean_of_known, sentences
 from engine.commands.comparison_sides import prepare, typed_side
 from engine.errors import AudioError, SettingError
 from engine.files import write_wav
@@ -125,18 +125,12 @@ def _row(title: str, heard: Sequence[Heard], persons: Sequence[Voice]) -> dict[s
     return {
         "speech": title,
         "takes": len(heard),
-        "its recording": None if title == RECORDINGS else _mean([one.own for one in heard]),
-        "other recordings": _mean([value for is_own, value in alike if is_own]),
-        "bundled voices": _mean([value for is_own, value in alike if not is_own]),
+        "its recording": None if title == RECORDINGS else mean_of_known([one.own for one in heard]),
+        "other recordings": mean_of_known([value for is_own, value in alike if is_own]),
+        "bundled voices": mean_of_known([value for is_own, value in alike if not is_own]),
         "word errors": sum(one.edits for one in heard) / sum(one.words for one in heard),
-        "naturalness": _mean([one.naturalness for one in heard]),
-        "pitch range": _mean([one.spread for one in heard]),
-        "Hz": _mean([one.pitch for one in heard]),
-        "formants": _mean([one.formants for one in heard]),
+        "naturalness": mean_of_known([one.naturalness for one in heard]),
+        "pitch range": mean_of_known([one.spread for one in heard]),
+        "Hz": mean_of_known([one.pitch for one in heard]),
+        "formants": mean_of_known([one.formants for one in heard]),
     }
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    """Of those that are known; ``None`` if none is."""
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else None

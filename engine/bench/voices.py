@@ -229,9 +229,13 @@ def _words(takes: Takes, count: int) -> Estimate:
 
 def _mean(takes: Takes, name: str) -> float | None:
     """``None`` where no take has the figure, such as the likeness to other voices where only one speaks."""
-    found = np.array([getattr(one, name) for one in takes.values()])
-    known = found[~np.isnan(found)]
-    return float(known.mean()) if len(known) else None
+    return mean_of_known([getattr(one, name) for one in takes.values()])
+
+
+def mean_of_known(values: Sequence[float]) -> float | None:
+    """Of those that are finite; ``None`` if none is."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else None
 
 
 def _differences(takes: Takes, floor: Takes) -> np.ndarray:

@@ -247,7 +247,7 @@ def _ranking(found: Sequence[TrialRecord]) -> RankingResult:
         before, after = one.order
         vote = one.answer["vote"]
         compared.append(Preferred(after, before) if vote > 0 else Preferred(before, after, tie=vote == 0))
-    second, first = (sum(sign * one.answer["vote"] > 0 for one in found) for sign in (1, -1))
+    second, first = sum(one.answer["vote"] > 0 for one in found), sum(one.answer["vote"] < 0 for one in found)
     conditions = found[-1].conditions
     return RankingResult(
         tuple((conditions[one.number].title, one) for one in ranking(len(conditions), compared)),

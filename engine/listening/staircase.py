@@ -28,7 +28,7 @@ _NARROWEST, _WIDEST = 0.02, 0.3
 
 @dataclass(frozen=True)
 class Answer:
-    """One trial: which place of the row was heard beside the reference, and whether the listener recognised it."""
+    """One trial: which place of the row was compared with the reference, and whether the listener recognised it."""
 
     place: int
     right: bool

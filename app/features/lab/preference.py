@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QWidget
 
 from app.features.lab.trial import TrialPage, answer_button, row_of, sound_button
-from app.listening.preference import FIRST, SECOND, PreferenceSession
+from app.listening.preference import FIRST, SECOND, PairsSession
 from engine.listening.trials import CCR
 
 _NAMES = ("First", "Second")
@@ -17,7 +17,7 @@ _DIGITS = "1234567"
 class PreferencePage(TrialPage):
     """Hear both to the end, then say which is better."""
 
-    session: PreferenceSession
+    session: PairsSession
     name = "Comparison"
     loops = False
     restarts = True

@@ -39,8 +39,8 @@ class TradeoffFiles:
 
     def ask_where_to_save_selection(self) -> None:
         """Ask where to write the selection. Raises :class:`SettingError` if there is none to share."""
-        found = self._panel().selection
-        self._ask("Save the selection", file_dialogs.JSON, "selection.json", partial(self._write_selection, found))
+        _ = self._panel().selection
+        self._ask("Save the selection", file_dialogs.JSON, "selection.json", self.save_selection)
 
     def _ask(self, title: str, kinds: str, proposal: str, write: Callable[[Path], None]) -> None:
         file_dialogs.ask_where_to_write(
@@ -53,11 +53,8 @@ class TradeoffFiles:
         self._notices.note(f"Wrote {path}")
 
     def save_selection(self, path: Path) -> None:
-        """Write the selected points of studies. Raises :class:`SettingError` when it cannot be done."""
-        self._write_selection(self._panel().selection, path)
-
-    def _write_selection(self, found: selection.Selection, path: Path) -> None:
-        selection.write(found, path)
+        """Write the selected points of studies. Raises :class:`PlainError` when it cannot be done."""
+        selection.write(self._panel().selection, path)
         self._notices.note(f"Wrote {path}")
 
     def open_selection(self, path: Path) -> None:

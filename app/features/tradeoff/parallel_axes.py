@@ -126,7 +126,7 @@ class ParallelAxes(CursorCanvas):
     def area(self) -> QRectF:
         """From the first axis to the last one."""
         em = self.fontMetrics().height()
-        side = _APART / 2 * em
+        side = self.width_of_axis / 2
         return QRectF(0, 0, self.width(), self.height()).adjusted(side, _TOP * em, -side, -_BOTTOM * em)
 
     @property
@@ -331,7 +331,7 @@ class ParallelAxes(CursorCanvas):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             for at, y in zip((brush.low, brush.high), ends, strict=True):
                 painter.drawText(QPointF(low.x() + (_GRIP + 0.3) * em, y + 0.3 * em), said(at))
-        apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else _APART * em
+        apart = self.place(1, 0).x() - self.place(0, 0).x() if len(self.shown.axes) > 1 else self.width_of_axis
         room = QRectF(low.x() - apart / 2, 0, apart, _TOP * em)
         painter.setPen(QColor(colours.accent if is_at else colours.text))
         arrow = {HIGHER: " ↑", LOWER: " ↓"}.get(one.better, "")

@@ -21,7 +21,7 @@ from app.widgets.layouts import HBoxLayout, VBoxLayout
 
 
 class ParallelPanel(QWidget):
-    """Beside a :class:`TradeoffPanel`, from which it has its points and to which its ranges go."""
+    """Shows the points of a :class:`TradeoffPanel`, and filters them by ranges."""
 
     shown = Signal()
     """The panel can be seen from now on."""

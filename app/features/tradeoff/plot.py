@@ -134,7 +134,7 @@ class TradeoffPlot(ZoomChart):
     def selected(self) -> tuple[Point, ...]:
         """The selected points, from left to right."""
         shown = self._scene
-        places = np.array([shown.index[key] for key in self._selected if key in shown.index], int)
+        places = np.array(sorted(shown.index[key] for key in self._selected if key in shown.index), int)
         order = np.lexsort((shown.y[places, 0], shown.x[places, 0]))
         return tuple(shown.points[place] for place in places[order])
 

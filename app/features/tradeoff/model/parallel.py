@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Parallel:
     inside: np.ndarray = field(default_factory=lambda: np.empty(0, bool), repr=False)
     ranges: tuple[Range, ...] = ()
 
-    @property
+    @cached_property
     def heights(self) -> np.ndarray:
         """(points, axes): places on the axes, 0 at the low end and 1 at the high one."""
         low, high = self.ends.T

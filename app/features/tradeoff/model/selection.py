@@ -11,9 +11,9 @@ from typing import Any
 
 from app.features.tradeoff.model.points import STUDY, Point
 from app.numbers import counted
+from engine import files
 from engine.errors import SettingError
 from engine.fields import exact
-from engine.files import reason, write_atomically
 from engine.setting.setting import Setting
 
 _VERSION = 1
@@ -58,7 +58,7 @@ def _shared(point: Point) -> bool:
 
 
 def write(selection: Selection, path: Path) -> None:
-    """Raises :class:`SettingError` if ``path`` cannot be written."""
+    """Raises :class:`PlainError` if ``path`` cannot be written."""
     points = [{"study": one.study, "title": one.title, "setting": one.setting.to_json()} for one in selection.points]
     data = {
         "paretone_selection": _VERSION,
@@ -66,10 +66,7 @@ def write(selection: Selection, path: Path) -> None:
         "points": points,
         "current": -1 if selection.current is None else selection.points.index(selection.current),
     }
-    try:
-        write_atomically(path, json.dumps(data, ensure_ascii=False, indent=1).encode())
-    except OSError as error:
-        raise SettingError(f"{path} cannot be written: {reason(error)}.") from None
+    files.write(path, json.dumps(data, ensure_ascii=False, indent=1).encode())
 
 
 def read(path: Path) -> Selection:

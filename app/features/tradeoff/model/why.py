@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import chain
 from pathlib import Path
 
-from app.features.tradeoff.model.axes import TradeoffAxis, said
+from app.features.tradeoff.model.axes import said
 from app.features.tradeoff.model.points import STUDY, Point
 from app.features.tradeoff.model.scene import PlotOptions, Scene
 from app.shell.colours import Colours
@@ -46,7 +47,7 @@ def why(point: Point | None, shown: Scene, measured: Measured) -> Why | None:
     if place not in shown.front:
         return None
     at = shown.walk.index(place)
-    for near in (*reversed(shown.walk[:at]), *shown.walk[at + 1 :]):
+    for near in chain(reversed(shown.walk[:at]), shown.walk[at + 1 :]):
         neighbour = shown.points[near]
         if neighbour.folder == point.folder and _model(neighbour) == _model(point):
             return Why(neighbour, point, tuple(_changes(neighbour, point, measured)))
@@ -84,18 +85,17 @@ def why_html(one: Why, options: PlotOptions, colours: Colours) -> str:
     for change in one.changes:
         if change.alone is None:
             effect = f'<span style="color:{colours.muted}">not measured alone</span>'
+        elif change.alone is one.point:
+            effect = "all of it"
         else:
-            effect = (
-                "all of it" if change.alone is one.point else f"alone {_moved(one.neighbour, change.alone, options)}"
-            )
+            effect = f"alone {_moved(one.neighbour, change.alone, options)}"
         lines.append(f"{escape(change.words)}: {effect}")
     return "<br>".join(lines)
 
 
 def _moved(before: Point, after: Point, options: PlotOptions) -> str:
-    axes: tuple[TradeoffAxis, ...] = tuple(one for one in options.axes if not one.knob)
     found = []
-    for axis in dict.fromkeys(axes):
+    for axis in dict.fromkeys(one for one in options.axes if not one.knob):
         two = [axis.figure(one, options.ratios) for one in (before, after)]
         if two[0] is not None and two[1] is not None:
             found.append(f"{escape(axis.label(options.ratios))} {said(two[0].value)} → {said(two[1].value)}")

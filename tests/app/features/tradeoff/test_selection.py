@@ -76,7 +76,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, change, reason: str) -> 
 def test_paths_that_cannot_be_used_are_said(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="cannot be read"):
         read(tmp_path / "none.json")
-    with pytest.raises(PlainError, match="cannot be written: its folder does not exist"):
+    with pytest.raises(PlainError, match="could not be written: its folder does not exist"):
         write(Selection(VIEW, ()), tmp_path / "nowhere" / "selection.json")
 
 
