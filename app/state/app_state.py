@@ -21,6 +21,7 @@ from app.state.installing import Installing
 from app.state.jobs import Jobs
 from app.state.loading import Loading
 from app.state.machine import Machine
+from app.state.making import Making
 from app.state.open_studies import OpenStudies
 from app.state.playing import Playing
 from app.state.selection import Selection
@@ -46,11 +47,12 @@ class AppState(QObject):
         self.loading = Loading(self.selection, self.cost, self.machine, jobs, self)
         self.coming = Coming(jobs, self)
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)
+        self.making = Making(jobs, self)
         self.open_studies = OpenStudies(self)
         self.playing = Playing(self)
         self.installing = Installing(jobs, self)
 
     def follow(self, event: Event) -> None:
         """Take in what an event of the engine brought. Those that end jobs go to :class:`app.state.jobs.Jobs`."""
-        for part in (self.machine, self.cost, self.loading, self.coming, self.synthesis):
+        for part in (self.machine, self.cost, self.loading, self.coming, self.synthesis, self.making):
             part.follow(event)

@@ -34,6 +34,7 @@ class Kind(Enum):
     GRID = "Searching a grid"
     GROUPS = "Finding token groups"
     TOKENS = "Decoding tokens"
+    MAKE = "Making takes"
 
 
 class Outcome(Enum):

@@ -95,6 +95,15 @@ class Synthesise(Command):
 
 
 @dataclass(frozen=True)
+class MakeTake(Synthesise):
+    """The same for later: nothing is heard of it while it is made, and an artefact that a technique lacks is prepared
+    for it first, on the text itself, as in studies. Ends with :class:`~engine.session.events.TakeMade`."""
+
+    activity = "making a take"
+    carried_out_by = "engine.session.jobs.synthesis:make_take_for_later"
+
+
+@dataclass(frozen=True)
 class CaptureAttention(Command):
     """Run ``setting`` up to ``step`` and capture the attention of ``layer`` there, all branches."""
 

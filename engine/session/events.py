@@ -12,6 +12,7 @@ import numpy as np
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo
 from engine.sampling.operations import OperationCounts
+from engine.setting.artefact import Artefact
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.take import Take, Trace
 from engine.views.figure import Figure
@@ -127,6 +128,15 @@ class TakeReady(Event):
 
     take: Take
     operations: OperationCounts | None = None
+
+
+@dataclass(frozen=True)
+class TakeMade(Event):
+    """A finished take that nobody listened to, and the artefacts of its setting, those included that were prepared for
+    it."""
+
+    take: Take
+    artefacts: tuple[Artefact, ...] = ()
 
 
 @dataclass(frozen=True)

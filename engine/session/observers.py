@@ -72,8 +72,10 @@ class JobObserver:
 class SynthesisObserver(JobObserver):
     """Follows a synthesis: its steps, the pieces that can be played, and the memory it needs."""
 
-    def __init__(self, job: RunningJob, device: str) -> None:
+    def __init__(self, job: RunningJob, device: str, live: bool = True) -> None:
+        """``live``: whether to tell how fast it is meanwhile."""
         super().__init__(job)
+        self._live = live
         self.memory = PeakMemory(device)
         self._pace = Pace(time.perf_counter())
         self._report: StepReport | None = None
@@ -106,6 +108,9 @@ class SynthesisObserver(JobObserver):
             self._tell(self._report)
 
     def _tell(self, report: StepReport) -> None:
+        memory = self.memory.sample()
+        if not self._live:
+            return
         elapsed = time.perf_counter() - self._pace.started
         # What is sampled counts as far as it is, so that the figure is there from the first step on and settles at that
         # of the whole.
@@ -126,7 +131,7 @@ class SynthesisObserver(JobObserver):
                 self._audio_seconds,
                 elapsed / made if made else None,
                 self.first_audio_seconds,
-                self.memory.sample(),
+                memory,
                 report.tokens,
                 None if report.tokens is None else self._remaining.units_per_second or None,
                 self._pace.largest_gap,

@@ -15,9 +15,9 @@ from shiboken6 import isValid
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from app.features.takes import judging
 from app.shell.theme import Theme
 from app.shell.window import MainWindow
+from app.state import idle_work
 from engine.models.base import SpeechModel
 from engine.session.engine_thread import EngineThread
 from tests.app.holding import Posts
@@ -42,7 +42,7 @@ def _no_take_is_judged() -> Iterator[None]:
     """No test waits for what the judges say of a window's takes, which is half a second of work for each;
     ``features/takes/test_judging.py`` does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "IDLE_MILLISECONDS", 1000 * 3600)
+        patch.setattr(idle_work, "IDLE_MILLISECONDS", 1000 * 3600)
         yield
 
 
@@ -137,7 +137,7 @@ def shared_window(
     done: list[object] = []
     for name in ("studies", "lab"):
         made.features[name]._background.run(lambda: None, done.append)
-    made.features["tradeoff"]._reader._background.run(lambda: None, done.append)
+    made.features["tradeoff"].sources._reader._background.run(lambda: None, done.append)
     bot.waitUntil(lambda: len(done) == 3, timeout=PATIENCE_MILLISECONDS)
     yield made
     close(made, bot)

@@ -27,7 +27,7 @@ def test_a_presenter_that_is_gone_hears_of_no_more_takes(make_window: Callable[.
     window = make_window()
     window.show()
     qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready, timeout=PATIENCE_MILLISECONDS)
-    presenter = window.features["tradeoff"]
+    presenter = window.features["tradeoff"].sources
     with qtbot.waitSignal(window.closed, timeout=PATIENCE_MILLISECONDS):
         window.close()
     presenter._stale.clear()

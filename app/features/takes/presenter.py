@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import QUrl, Signal, Slot
@@ -17,6 +18,7 @@ from app.features.takes.table import FailedTake, made_at
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.data_place import choose_folder
+from app.state.differences import measured_against
 from app.state.jobs import Job, Outcome
 from app.state.playing import take_title
 from app.state.take_library import moved, open_library, replace_damaged
@@ -62,6 +64,7 @@ class TakesPresenter(Presenter):
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
+        state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
 
     @property
@@ -99,6 +102,17 @@ class TakesPresenter(Presenter):
             self._offer_replacement(str(error), "error")
             return
         self.judging.add(take)
+
+    @Slot(object)
+    def _keep_made(self, take: Take) -> None:
+        """Keep a take that was made for later, measured against its baseline if that is a take, too."""
+        if take.setting.techniques:
+            asked = take.text, take.voice, take.checkpoint, take.setting.baseline
+            takes = self.takes.all_takes
+            known = (one.id for one in takes if (one.text, one.voice, one.checkpoint, one.setting) == asked)
+            with suppress(PlainError):  # Unreadable takes are told of where they are.
+                take = measured_against(take, next((self.library.load(one) for one in known), None))
+        self._keep_take(take)
 
     def follow(self, event: Event) -> None:
         self.judging.follow(event)

@@ -20,20 +20,15 @@ from app.features.tour.model import Part
 from app.features.tradeoff.along_front import AlongFront
 from app.features.tradeoff.files import TradeoffFiles
 from app.features.tradeoff.links import TradeoffLinks
-from app.features.tradeoff.model.known_points import KnownPoints
+from app.features.tradeoff.sources import PointSources
 from app.shell import file_dialogs
-from app.shell.notices import Level
 from app.state.playing import Origin
 from engine.errors import SettingError
-from engine.listening.trials import FOLDER
 
 if TYPE_CHECKING:
     from app.features.tradeoff.model.points import Point, Sound
-    from app.features.tradeoff.model.studies import ReadStudy
     from app.features.tradeoff.panel import TradeoffPanel
     from app.features.tradeoff.parallel_panel import ParallelPanel
-    from app.features.tradeoff.reading import OnDemandReader
-    from engine.listening.results import HeardFrom
 
 _SHOWN = "tradeoff/shown"
 """Settings key of options and filter."""
@@ -66,15 +61,8 @@ class TradeoffPresenter(Presenter):
         self._lab = services.features.find(LabPresenter)
         self._studies = services.state.open_studies
         self._settings = services.settings
-        self._folder = services.folder / FOLDER
-        self._reader: OnDemandReader | None = None
-        self._known = KnownPoints(self._state, lambda: self._takes.library)
-        self._stale: set[Path | None] = {None}
-        """Sources to read again: folders of studies, ``None`` for the library and for what staircases have found."""
-        self._heard: tuple[HeardFrom, ...] = ()
-        self._asked: set[Path] = set()
-        self._offered: set[str] = set()
-        """Ids of the takes that listening tests may use in addition to the library's."""
+        self.sources = PointSources(services, self._takes, self._lab, self)
+        self._known = self.sources.known
         self._links: TradeoffLinks | None = None
         self.along: AlongFront | None = None
         self.files = TradeoffFiles(lambda: built(self.tradeoff), self._window, self._actions, self._notices)
@@ -85,11 +73,7 @@ class TradeoffPresenter(Presenter):
             "parallel": self._build_parallel,
         }
         self._state.playing.changed.connect(self._show_playing)
-        self._studies.changed.connect(self._study_changed)
-        self._studies.removed.connect(self._study_removed)
-        self._takes.takes_changed.connect(self._takes_changed)
-        self._lab.carried_through.connect(self._forget_all)
-        self._lab.shown.connect(self._read_what_is_stale)
+        self.sources.changed.connect(self._show_points)
         self._looks = tuple(self._actions[f"point_{name}"] for name in _LOOKS)
         self._files = tuple(self._actions[f"point_{ending}"] for ending in file_dialogs.PLOTS)
         self._bind()
@@ -198,23 +182,17 @@ class TradeoffPresenter(Presenter):
 
     def shut_down(self) -> None:
         """End the reading thread."""
-        if self._reader is not None:
-            self._reader.shut_down()
+        self.sources.shut_down()
 
     def _build_tradeoff(self) -> QWidget:
         from app.features.tradeoff.model.points import published_points
         from app.features.tradeoff.panel import TradeoffPanel
-        from app.features.tradeoff.reading import OnDemandReader
         from engine.studies.published import published
 
-        self._reader = OnDemandReader(self._folder, self)
-        self._reader.study_read.connect(self._take_study)
-        self._reader.study_failed.connect(self._tell_failure)
-        self._reader.takes_read.connect(self._take_takes)
-        self._reader.takes_failed.connect(self._notices.warn)
-        self._reader.heard_read.connect(self._take_heard)
+        self.sources.begin()
         self.tradeoff = panel = TradeoffPanel(self._theme.colours, published_points(published()))
-        panel.shown.connect(self._read_what_is_stale)
+        self.sources.watch(panel)
+        panel.shown.connect(self.sources.read)
         panel.hear_wanted.connect(lambda point, sound: self._actions.attempt(lambda: self.hear(point, sound)))
         panel.side_wanted.connect(
             lambda side, point, sound: self._actions.attempt(lambda: self.set_side(side, point, sound))
@@ -250,7 +228,8 @@ class TradeoffPresenter(Presenter):
 
         self.parallel = ParallelPanel(self._theme.colours)
         self.parallel.follow(self.tradeoff)
-        self.parallel.shown.connect(self._read_what_is_stale)
+        self.sources.watch(self.parallel)
+        self.parallel.shown.connect(self.sources.read)
         self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
         return self.parallel
 
@@ -259,98 +238,15 @@ class TradeoffPresenter(Presenter):
         """At once: after a crash the view is as it was, too."""
         self._settings.setValue(_SHOWN, built(self.tradeoff).remembered)
 
-    # --- Reading -----------------------------------------------------------------------------------------------------
-    @Slot(object)
-    def _study_changed(self, folder: Path) -> None:
-        self._forget(folder)
-
+    # --- Points ------------------------------------------------------------------------------------------------------
     @Slot()
-    def _takes_changed(self) -> None:
-        self._forget(None)
-
-    @Slot(object)
-    def _study_removed(self, folder: Path) -> None:
-        self._stale.discard(folder)
-        if self._known.studies.pop(folder, None) is not None:
-            self._show_points()
-
-    def _forget(self, what: Path | None) -> None:
-        self._stale.add(what)
-        self._read_what_is_stale()
-
-    @Slot()
-    def _forget_all(self) -> None:
-        self._stale |= {None, *self._studies.folders}
-        self._read_what_is_stale()
-
-    @Slot()
-    def _read_what_is_stale(self) -> None:
-        if self.tradeoff is None or self._reader is None:
-            return
-        showing = (self.tradeoff, self.parallel, self._lab.lab)  # The lab offers takes of studies, too.
-        if not any(one is not None and one.isVisible() for one in showing):
-            return
-        stale, self._stale = self._stale, set()
-        for what in stale:
-            if what is None:
-                self._reader.read_takes(self._takes.library)
-                self._reader.read_heard()
-            else:
-                self._reader.read_study(what)
-
-    @Slot(object)
-    def _take_heard(self, heard: tuple[HeardFrom, ...]) -> None:
-        if heard != self._heard:
-            self._heard = heard
-            self._show_points()
-
-    @Slot(object)
-    def _take_takes(self, points: tuple[Point, ...]) -> None:
-        self._known.take_in(points)
-        self._show_points()
-
-    @Slot(object)
-    def _take_study(self, read: ReadStudy) -> None:
-        self._asked.discard(read.folder)
-        if read.folder not in self._studies.folders:
-            return  # Closed meanwhile.
-        if read.damage and read.folder not in self._known.studies:
-            self._notices.warn(f"The study in {read.folder} is damaged ({read.damage}); its readable part is shown.")
-        self._known.studies[read.folder] = read
-        self._show_points()
-
-    @Slot(object, str)
-    def _tell_failure(self, folder: Path, sentence: str) -> None:
-        from engine.studies.store import DATABASE
-
-        if folder in self._asked:
-            self._asked.discard(folder)
-            if (folder / DATABASE).exists():
-                # It stays open: what is damaged can be set aside there.
-                sentence = f"{sentence} Open it in the panel Studies."
-            else:
-                self._studies.remove(folder)
-            self._notices.say(sentence, "error")
-        elif folder in self._known.studies:
-            self._notices.warn(sentence)
-        else:
-            # A study that was opened elsewhere and has not begun has no results yet.
-            self._notices.note(sentence, Level.WARNING)
-
     def _show_points(self) -> None:
-        points = self._known.arranged(self._studies.folders)
-        self._offer()
-        built(self.tradeoff).show_points(points, self._heard)
+        if self.tradeoff is None:
+            return
+        self.tradeoff.show_points(self.sources.points, self.sources.heard)
         if self._links is not None:
             self._links.show_sides()
         self.refresh()
-
-    def _offer(self) -> None:
-        """Let takes of studies be heard in listening tests, too."""
-        reads = {take: read for read in self._known.studies.values() for take in read.takes}
-        if set(reads) != self._offered:
-            self._offered = set(reads)
-            self._lab.offer([read.summary(take) for take, read in reads.items()], self._known.load_audio())
 
     # --- Opening -----------------------------------------------------------------------------------------------------
     def _ask_for_study(self) -> None:
@@ -359,8 +255,7 @@ class TradeoffPresenter(Presenter):
     def open_study(self, folder: Path) -> None:
         """Show the study in ``folder``, with the panel in front."""
         self._workspaces.bring_forward("tradeoff")
-        self._asked.add(folder.expanduser().resolve())
-        self._studies.add(folder)
+        self.sources.open_study(folder)
 
     # --- What can be done with a point -------------------------------------------------------------------------------
     def hear(self, point: Point, sound: Sound) -> None:

@@ -7,12 +7,17 @@ import contextlib
 from engine.errors import SettingError
 from engine.measure.audible import audible
 from engine.measure.takes import make_take
-from engine.models.base import FLOW, Synthesis, flow_model
+from engine.models.base import FLOW, SpeechModel, Synthesis, Utterance, flow_model, run_to_completion
 from engine.models.families.masked import MaskedSpeech
-from engine.session.commands import DecodePartial, Synthesise
-from engine.session.events import AudioReady, PartialDecoded, TakeReady
+from engine.session.commands import DecodePartial, MakeTake, Synthesise
+from engine.session.events import AudioReady, PartialDecoded, TakeMade, TakeReady
 from engine.session.executor import Executor
 from engine.session.observers import JobObserver, RunningJob, SynthesisObserver
+from engine.setting.artefact import Artefact
+from engine.setting.setting import Setting
+from engine.studies.hooks import preparer
+from engine.studies.study import Candidate, seeded
+from engine.techniques import technique
 
 
 def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> TakeReady:
@@ -56,6 +61,45 @@ def synthesise(command: Synthesise, executor: Executor, job: RunningJob) -> Take
         flow = flow_model(model, "Counting operations")
         operations = flow.operations(command.text, command.voice, command.setting)
     return TakeReady(command.job, take, operations)
+
+
+def make_take_for_later(command: MakeTake, executor: Executor, job: RunningJob) -> TakeMade:
+    """Speak without being heard, under a setting whose artefact is prepared if it has none."""
+    observer = SynthesisObserver(job, executor.device, live=False)
+    model = executor.model_for(command.setting)
+    setting, artefacts = _prepared(command, model, observer)
+    model.make_ready(setting, observer, command.voice)
+    observer.status("Making a take …")
+    synthesis = run_to_completion(model.synthesise(command.text, command.voice, setting, artefacts, observer))
+    observer.check()
+    audible(synthesis.samples, "the whole", setting, model.info)
+    take = make_take(
+        synthesis,
+        command.text,
+        command.voice,
+        setting,
+        executor.machine,
+        executor.device,
+        model.info.fingerprint,
+        label=command.label,
+        peak_memory_bytes=observer.memory.peak_bytes,
+    )
+    return TakeMade(command.job, take, artefacts)
+
+
+def _prepared(
+    command: MakeTake, model: SpeechModel, observer: SynthesisObserver
+) -> tuple[Setting, tuple[Artefact, ...]]:
+    """The setting with the artefact that it lacks, if it lacks one, and all its artefacts."""
+    candidate = Candidate(command.setting, origin="")
+    lacking = candidate.unprepared
+    if not lacking:
+        return command.setting, command.artefacts
+    observer.status(f"Calibrating {technique(lacking).title} …")
+    utterances = (Utterance(command.text, command.voice),)
+    artefact = preparer(lacking)(model, utterances, command.setting, observer)
+    setting = seeded(candidate, command.setting.seed, artefact.fingerprint)
+    return setting, (*command.artefacts, artefact)
 
 
 def decode_partial(command: DecodePartial, executor: Executor, job: RunningJob) -> PartialDecoded:

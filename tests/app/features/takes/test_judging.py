@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.features.takes import judging
 from app.features.takes.judging import TakeJudging, prompt_of
+from app.state import idle_work
 from app.state.jobs import Jobs, Kind
 from engine.audio.recording import read_recording
 from engine.models.catalogue import OWN_VOICE, voice
@@ -26,7 +26,7 @@ SUBMITTED = list[Command]
 
 @pytest.fixture
 def submitted(monkeypatch: pytest.MonkeyPatch) -> SUBMITTED:
-    monkeypatch.setattr(judging, "IDLE_MILLISECONDS", 10)
+    monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 10)
     return []
 
 
@@ -105,7 +105,7 @@ def test_the_engine_judges_takes_of_any_model(
     monkeypatch: pytest.MonkeyPatch,
     qtbot: QtBot,
 ) -> None:
-    monkeypatch.setattr(judging, "IDLE_MILLISECONDS", 10)
+    monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 10)
     events: list[Event] = []
     engine = EngineThread(events.append, small_speech.load)
     engine.start()

@@ -87,7 +87,7 @@ def showing(window: MainWindow, results: Path, qtbot: QtBot) -> MainWindow:
     qtbot.waitUntil(lambda: window.panels["tradeoff"].pool.own.sum() == 6, timeout=PATIENCE_MILLISECONDS)
     # Studies opens it as well, whereupon it is read once more: not in the middle of a test.
     qtbot.waitUntil(
-        lambda: window.features["studies"].summary is not None and not window.features["tradeoff"]._reader.busy,
+        lambda: window.features["studies"].summary is not None and not window.features["tradeoff"].sources.busy,
         timeout=PATIENCE_MILLISECONDS,
     )
     choose_look(window.panels["tradeoff"], SHOWN)
@@ -387,7 +387,7 @@ def test_what_cannot_be_played_along_the_front_is_said(sounding: MainWindow, qtb
     panel, deck = sounding.panels["tradeoff"], sounding.features["player"].deck
     choose_look(panel, SHOWN)
     along, notices = sounding.features["tradeoff"].along, sounding.notices
-    study = next(iter(sounding.features["tradeoff"]._known.studies.values()))
+    study = next(iter(sounding.features["tradeoff"].sources.known.studies.values()))
     aside = (study.folder / "audio").rename(study.folder / "aside")
     try:
         sounding.action["front_play"].trigger()
@@ -438,7 +438,7 @@ def test_listening_tests_are_a_quality_axis(own_window: MainWindow, qtbot: QtBot
         trials.append(one, data / "listening")
     window.features["lab"].carried_through.emit()
     qtbot.waitUntil(lambda: any(one.name == "listening:abx" for one in panel.pool.axes), timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.features["tradeoff"]._reader.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.features["tradeoff"].sources.busy, timeout=PATIENCE_MILLISECONDS)
     choose_look(panel, PlotOptions(x="ops_ratio", y="listening:abx"))
     assert {one.techniques for one in panel.scene.points} == {("ditreducio",)}
     assert {one.folder is None for one in panel.scene.points} == {True, False}, "the take and the study's setting"
@@ -451,7 +451,7 @@ def test_takes_of_a_study_can_be_heard_blindly(window: MainWindow, qtbot: QtBot,
     qtbot.waitUntil(lambda: ticks.count() == 4, timeout=PATIENCE_MILLISECONDS)
     titles = {ticks.item(row).text() for row in range(4)}
     assert any("DiTReducio" in one and "Step pruning" in one for one in titles)
-    guest = next(iter(window.features["tradeoff"]._known.studies[results].takes))
+    guest = next(iter(window.features["tradeoff"].sources.known.studies[results].takes))
     samples, rate = window.features["lab"]._loader()(guest)
     assert rate == 24000 and len(samples) > 1000
     window.workspaces.go_to("tradeoff")
@@ -546,7 +546,7 @@ def test_a_study_that_grows_is_read_again(
     for _ in range(5):
         window.state.open_studies.touch(folder)
     qtbot.waitUntil(lambda: panel.scene.own == 9, timeout=PATIENCE_MILLISECONDS)
-    qtbot.waitUntil(lambda: not window.features["tradeoff"]._reader.busy, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.features["tradeoff"].sources.busy, timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.mark.slow

@@ -1,0 +1,117 @@
+"""Takes that are wanted, but that nobody listens to while they are made: asked for, or ahead of time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.state.differences import technique_text
+from app.state.idle_work import IdleWork, Piece
+from app.state.jobs import Job, Jobs, Kind, Outcome
+from engine.models.base import Voice
+from engine.session.commands import MakeTake
+from engine.session.events import Event, JobFailed, TakeMade
+from engine.setting.artefact import Artefact
+from engine.setting.setting import Setting
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A take to make, with the artefacts that its setting names; one that it lacks is prepared."""
+
+    text: str
+    voice: Voice
+    setting: Setting
+    artefacts: tuple[Artefact, ...] = ()
+
+    def command(self, number: int) -> MakeTake:
+        """For the engine."""
+        label = technique_text(self.setting)
+        return MakeTake(number, self.text, self.voice, self.setting, self.artefacts, label)
+
+
+class Making(QObject):
+    """Has takes made one after the other: those :meth:`ask` wants as jobs that the user sees and can cancel, those
+    :meth:`ahead` wants only while the engine has nothing else to do."""
+
+    take_made = Signal(object)
+    """A finished :class:`engine.setting.take.Take`."""
+    changed = Signal()
+    """Another take is under way, more or fewer wait, or one could not be made."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._jobs = jobs
+        self._waiting: deque[Wanted] = deque()
+        self._running: tuple[int, Wanted] | None = None
+        self._idle = IdleWork(jobs, self)
+        self._idle.happened.connect(self._note)
+        self.problems: dict[Wanted, str] = {}
+        """Why takes could not be made, as sentences."""
+        self.artefacts: dict[str, Artefact] = {}
+        """Those that were prepared for takes, by their fingerprints."""
+        jobs.ended.connect(self._job_ended)
+
+    @property
+    def waiting(self) -> tuple[Wanted, ...]:
+        """What was asked for and is not made yet, that under way first."""
+        return (*(() if self._running is None else (self._running[1],)), *self._waiting)
+
+    def ask(self, wanted: Sequence[Wanted]) -> None:
+        """Make these next, after those that were asked for before. Cancelling one gives all of them up."""
+        there = set(self.waiting)
+        self._waiting.extend(one for one in dict.fromkeys(wanted) if one not in there)
+        for one in wanted:
+            self.problems.pop(one, None)
+        self.changed.emit()
+        self._begin()
+
+    def ahead(self, wanted: Sequence[Wanted]) -> None:
+        """Make these, in this order, when there is time, and no others ahead of time any more."""
+        self._idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
+
+    def give_up(self) -> None:
+        """Make nothing more."""
+        self._waiting.clear()
+        self._idle.clear()
+
+    def follow(self, event: Event) -> None:
+        """Take in a finished take."""
+        self._idle.follow(event)
+        if isinstance(event, TakeMade) and self._running is not None and event.job == self._running[0]:
+            self._keep(event)
+
+    def _keep(self, event: TakeMade) -> None:
+        self.artefacts.update((one.fingerprint, one) for one in event.artefacts)
+        self.take_made.emit(event.take)
+
+    @Slot(object, object)
+    def _note(self, wanted: Wanted, event: Event) -> None:
+        if isinstance(event, TakeMade):
+            self._keep(event)
+        elif isinstance(event, JobFailed):
+            self.problems[wanted] = event.sentence
+            self.changed.emit()
+
+    @Slot()
+    def _begin(self) -> None:
+        if self._waiting and self._running is None and not self._jobs.busy:
+            wanted = self._waiting.popleft()
+            self._running = self._jobs.start(Kind.MAKE, wanted.command).number, wanted
+            self.changed.emit()
+
+    @Slot(object, object, str)
+    def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
+        if self._running is not None and job.number == self._running[0]:
+            wanted, self._running = self._running[1], None
+            if outcome is Outcome.CANCELLED:
+                self._waiting.clear()
+            elif outcome is Outcome.FAILED:
+                self.problems[wanted] = sentence
+            self.changed.emit()
+        # Whoever hears of the end first may begin something that goes before.
+        QTimer.singleShot(0, self, partial(self._begin))
