@@ -11,8 +11,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.audio.analysis import Analyser, Analysis
 from app.audio.envelope import Envelope
 from app.audio.player import Player
+from app.audio.same_word import same_place
 from app.audio.sound import Sound
-from app.audio.switching import Switching, comparison
+from app.audio.switching import Mode, Switching, comparison
 from app.audio.transport import Transport
 from app.audio.waits import Waits
 from app.widgets.side_buttons import SIDES
@@ -39,6 +40,7 @@ class Deck(Transport):
         self.row: tuple[Sound, ...] = ()
         """Sounds that are in the player in place of A and B: one, or several that can be switched."""
         self._at = 0
+        self._row_aligned = True
         self._envelope: Envelope | None = None
         """Of the stream, while it is there."""
         self._waits = Waits(player)
@@ -242,15 +244,14 @@ class Deck(Transport):
         self.hear_row((sound,))
 
     def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True) -> None:
-        """The same of sounds between which :meth:`go_in_row` switches, at the same place if they are ``aligned``; that
-        at ``at`` is heard first. Several are repeated."""
+        """The same of sounds between which :meth:`go_in_row` switches, at the same place if they are ``aligned``, else
+        at the same word; that at ``at`` is heard first. Several are repeated."""
         if self._lent:
             return
         self._leave_takes()
         self._load_pending = self._later_take = False
-        self.row, self._at = tuple(sounds), at
-        recordings, gains = [(one.samples, one.rate) for one in sounds], [self._gain_of(one) for one in sounds]
-        self.player.load(recordings, gains, aligned=aligned, choice=at, alone=len(sounds) == 1)
+        self.row, self._at, self._row_aligned = tuple(sounds), at, aligned
+        self._load_row()
         if len(sounds) > 1:
             self._looping.put((0.0, max(one.seconds for one in sounds)))
         self.player.play()
@@ -259,9 +260,35 @@ class Deck(Transport):
     def go_in_row(self, at: int) -> None:
         """Hear another sound of the row, without a gap."""
         if not self._lent and at != self._at:
-            self._at = at
-            self.player.choose(at)
+            before, self._at = self.row[self._at], at
+            place = None
+            if self.player.comparison.mode is Mode.RESTART:
+                place = same_place(before.frames, self.row[at].frames, self.player.position)
+            self.player.choose(at, place)
             self.changed.emit()
+
+    def exchange_row(self, sounds: Sequence[Sound], at: int) -> None:
+        """Have other sounds in the row, of which that at ``at`` is the one that is heard; it goes on."""
+        if not self._lent and self.row:
+            whole = self._looping.part in (None, (0.0, max(one.seconds for one in self.row)))
+            self.row, self._at = tuple(sounds), at
+            self._load_row(keep_place=True)
+            if whole and len(sounds) > 1:
+                self._looping.put((0.0, max(one.seconds for one in sounds)))
+            else:
+                self._looping.put_again()
+            self.changed.emit()
+
+    def _load_row(self, keep_place: bool = False) -> None:
+        recordings, gains = [(one.samples, one.rate) for one in self.row], [self._gain_of(one) for one in self.row]
+        self.player.load(
+            recordings,
+            gains,
+            aligned=self._row_aligned,
+            choice=self._at,
+            keep_place=keep_place,
+            alone=len(self.row) == 1,
+        )
 
     def _leave_takes(self) -> None:
         """Something else than A and B comes into the player."""

@@ -114,9 +114,10 @@ class Mixer:
         """Replace everything that can be heard. Paused unless ``keep_playing`` and something is playing."""
         self._send(self._obey_load, programme, choice, position, keep_playing)
 
-    def choose(self, index: int) -> None:
-        """Hear another take: at the same position if synchronous, else from its start (or the loop's)."""
-        self._send(self._obey_choose, index)
+    def choose(self, index: int, position: int | None = None) -> None:
+        """Hear another take: at ``position``, by default at the same one if synchronous, else from its start (or the
+        loop's)."""
+        self._send(self._obey_choose, index, position)
 
     def play(self) -> None:
         """Play on; from the start (or the loop's) when at the end."""
@@ -306,13 +307,16 @@ class Mixer:
         self._playing = self._playing and keep_playing and self._position < end
         self._jump(before)
 
-    def _obey_choose(self, index: int) -> None:
+    def _obey_choose(self, index: int, position: int | None) -> None:
         if not 0 <= index < len(self._programme.recordings) or index == self._choice:
             return
         before = self._head()
         self._choice = index
-        if not self._programme.synchronous:
-            self._position = self._bounds(index)[0]
+        start, end, _ = self._bounds(index)
+        if position is not None:
+            self._position = min(max(position, start), max(start, end - 1))
+        elif not self._programme.synchronous:
+            self._position = start
         self._jump(before)
 
     def _obey_play(self) -> None:

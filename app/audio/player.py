@@ -248,9 +248,9 @@ class Player:
         self.mixer.seek(round(seconds * self.rate))
         self._settle_if_silent()
 
-    def choose(self, index: int) -> None:
-        """Hear the take with this index."""
-        self.mixer.choose(index)
+    def choose(self, index: int, seconds: float | None = None) -> None:
+        """Hear the take with this index, at ``seconds``; by default where :attr:`comparison` says."""
+        self.mixer.choose(index, None if seconds is None else round(seconds * self.rate))
         self._settle_if_silent()
 
     def set_loop(self, start: float, end: float) -> None:

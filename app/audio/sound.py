@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from app.audio.envelope import Envelope
+from app.audio.same_word import frames_of
 from engine.measure.loudness import gain_to
 
 ALONE_LUFS = -23.0
@@ -42,6 +43,11 @@ class Sound:
     def envelope(self) -> Envelope:
         """Its outline, without the gain."""
         return Envelope(self.rate, self.samples)
+
+    @cached_property
+    def frames(self) -> np.ndarray:
+        """What it is paired by with other sounds of the same words: see :mod:`app.audio.same_word`."""
+        return frames_of(self.samples, self.rate)
 
     @property
     def seconds(self) -> float:

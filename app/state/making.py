@@ -9,9 +9,11 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from app.state.differences import technique_text
+from app.state.differences import model_title, technique_text
 from app.state.idle_work import IdleWork, Piece
 from app.state.jobs import Job, Jobs, Kind, Outcome
+from app.state.selection import Selection
+from engine.errors import SettingError
 from engine.models.base import Voice
 from engine.session.commands import MakeTake
 from engine.session.events import Event, JobFailed, TakeMade
@@ -32,6 +34,20 @@ class Wanted:
         """For the engine."""
         label = technique_text(self.setting)
         return MakeTake(number, self.text, self.voice, self.setting, self.artefacts, label)
+
+
+def wanted_take(
+    selection: Selection, text: str, voice: str, setting: Setting, artefacts: tuple[Artefact, ...] = ()
+) -> Wanted:
+    """The take of ``text`` in the voice with the id ``voice`` under ``setting``. Raises :class:`SettingError` if the
+    loaded model cannot make it."""
+    info = selection.info if selection.ready else None
+    if info is None or info.id != setting.model:
+        raise SettingError(f"Load {model_title(setting.model)} to have it made (menu Model).")
+    found = next((one for one in selection.voices if one.id == voice), None)
+    if found is None:
+        raise SettingError(f"{info.title} has no voice “{voice.rpartition('/')[2]}”, so it cannot be made.")
+    return Wanted(text, found, setting, artefacts)
 
 
 class Making(QObject):

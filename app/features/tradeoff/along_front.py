@@ -4,22 +4,19 @@ where a difference begins to be heard, and setting up the blind tests that find 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtGui import QUndoStack
 
-from app.audio.sound import Sound
 from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
-from app.features.tradeoff.model.known_points import KnownPoints
+from app.features.tradeoff.front_row import FrontRow, spoken_front
 from app.features.tradeoff.model.limits import Crossing
 from app.listening.ranking import FEWEST, MOST
-from app.state.differences import keeps_timing
 from app.state.undo import Edit
 from app.widgets.screen_readers import announce
-from engine.errors import PlainError, SettingError
+from engine.errors import SettingError
 from engine.listening.trials import RANKING, STAIRCASE
 
 if TYPE_CHECKING:
@@ -30,59 +27,32 @@ if TYPE_CHECKING:
 class AlongFront(QObject):
     """Between the panel, the player and the lab."""
 
-    changed = Signal()
-    """The front is played from now on, or no longer."""
     mark_wanted = Signal()
     """The listener hears otherwise than before: see :meth:`mark`."""
-    failed = Signal(str)
-    """A sentence on audio that could not be read."""
 
     def __init__(
-        self,
-        panel: TradeoffPanel,
-        known: KnownPoints,
-        player: PlayerPresenter,
-        lab: LabPresenter,
-        undo: QUndoStack,
-        parent: QObject,
+        self, panel: TradeoffPanel, row: FrontRow, player: PlayerPresenter, lab: LabPresenter, undo: QUndoStack
     ) -> None:
-        super().__init__(parent)
-        self._panel, self._known, self._player, self._lab = panel, known, player, lab
+        super().__init__(panel)
+        self._panel, self.row, self._player, self._lab = panel, row, player, lab
         self._undo = undo
-        self._keys: tuple[str, ...] = ()
-        """Of the points of the row in the player."""
-        self._slowness: dict[str, float] = {}
-        """Their real-time factors."""
         self._at = ""
-        """That which is heard."""
-        self._row: tuple[Sound, ...] = ()
-        self._reading = 0
+        """The point that is heard."""
         self._arrived = ""
         """The point that was just walked to, in this turn of the event loop."""
-        self._on = False
         self._step: Crossing | None = None
         """The last step from one point of the row to another, as it would be marked."""
         self.crossings: tuple[Crossing, ...] = ()
         panel.chosen.connect(self._follow)
         panel.plot.mark_wanted.connect(self.mark_wanted)
         panel.foot.mark_wanted.connect(self.mark_wanted)
-        player.playing.changed.connect(self._note)
+        row.began.connect(self._begin)
+        row.changed.connect(self._show_row)
 
     @property
     def on(self) -> bool:
-        """Whether the row is in the player."""
-        return bool(self._row) and self._player.deck.row is self._row
-
-    # --- Which points -------------------------------------------------------------------------------------------------
-    def _front(self) -> list[Point]:
-        """The points of the front that have audio: of the current point's study, or of the one with most points on the
-        front. Raises :class:`SettingError` if there are none."""
-        shown, current = self._panel.scene, self._panel.plot.current
-        spoken = [shown.points[place] for place in shown.walk if shown.points[place].sounds]
-        if not spoken:
-            raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
-        own = current.folder if current in spoken else Counter(one.folder for one in spoken).most_common(1)[0][0]
-        return [one for one in spoken if one.folder == own]
+        """Whether the front is played."""
+        return self.row.on
 
     # --- Playing it ---------------------------------------------------------------------------------------------------
     def toggle(self) -> None:
@@ -96,61 +66,31 @@ class AlongFront(QObject):
     def _play(self) -> None:
         if reason := self._player.why_not_hear():
             raise SettingError(f"The front cannot be played: {reason}")
-        front = self._front()
         current, sound = self._panel.plot.current, self._panel.details.sound
-        sentence = (sound if sound is not None and current in front else front[0].sounds[0]).spoken
-        row = [(one, found) for one in front for found in one.sounds if found.spoken == sentence]
-        if len(row) < 2:
-            raise SettingError(
-                "Only one setting on the front has spoken this sentence; choose another one, or Hear it."
-            )
-        wanted = next((at for at, (one, _) in enumerate(row) if one is current), 0)
-        self._reading += 1
-        number, player = self._reading, self._player.player
-        load = self._known.load_audio()
+        front = spoken_front(self._panel.scene, current)
+        if sound is None or current not in front:
+            sound = next(one.sounds[0] for one in front if one.sounds)
+        self.row.begin(front, current if current in front else None, sound.spoken)
 
-        def read() -> tuple[Sound, ...]:
-            made = []
-            for place, (point, found) in enumerate(row, start=1):
-                samples, rate = load(found.take)
-                title = f"Front, {place} of {len(row)} · {point.title} · {point.model}"
-                one = Sound(samples, rate, title, found.text, found.take)
-                player.prepare(samples, rate)
-                _ = one.gain, one.envelope  # They take a moment, and are kept.
-                made.append(one)
-            return tuple(made)
+    @Slot()
+    def _begin(self) -> None:
+        self._at, self._step = self.row.at, None
+        self._panel.plot.choose(self._at)
+        self._panel.plot.setFocus()
 
-        aligned = all(point.setting is not None and keeps_timing(point.setting) for point, _ in row)
-        keys = tuple(point.key for point, _ in row)
-        self._slowness = {point.key: _slowness(point) for point, _ in row}
-        self._player.deck.analyser.run(read, lambda made: self._begin(number, keys, made, wanted, aligned))
-
-    def _begin(
-        self, number: int, keys: tuple[str, ...], made: tuple[Sound, ...] | BaseException, wanted: int, aligned: bool
-    ) -> None:
-        if isinstance(made, PlainError):
-            self.failed.emit(str(made))
-        elif isinstance(made, BaseException):
-            raise made
-        elif number == self._reading:
-            current = self._panel.plot.current
-            at = keys.index(current.key) if current is not None and current.key in keys else wanted
-            self._keys, self._row = keys, made
-            self._player.hear_row(made, at, aligned)
-            self._at, self._step = keys[at], None
-            self._panel.plot.choose(keys[at])
-            self._panel.plot.setFocus()
-            self._note()
+    @Slot()
+    def _show_row(self) -> None:
+        self._panel.show_front_playing(self.on, self.row.remarks)
 
     @Slot()
     def _follow(self) -> None:
         """Hear the point that was chosen, if it is of the row."""
         point = self._panel.plot.current
-        if self.on and point is not None and point.key in self._keys:
-            self._player.deck.go_in_row(self._keys.index(point.key))
+        if self.on and point is not None and any(one.key == point.key for one in self.row.front):
             self._arrived = point.key
-            self._note_step(point.key)
             QTimer.singleShot(0, self, self._settle)
+            if self.row.go_to(point.key):
+                self._note_step(point)
 
     @Slot()
     def _settle(self) -> None:
@@ -160,19 +100,13 @@ class AlongFront(QObject):
         """Whether ``point`` was walked to just now, and sounds for that reason: a click chooses and asks to hear."""
         return self.on and point.key == self._arrived
 
-    @Slot()
-    def _note(self) -> None:
-        if self.on != self._on:
-            self._on = self.on
-            self._row = self._row if self._on else ()
-            self.changed.emit()
-
     # --- Marking what is heard ----------------------------------------------------------------------------------------
-    def _note_step(self, after: str) -> None:
-        before, self._at = self._at, after
-        if before != after:
-            faster = self._slowness[after] < self._slowness[before]
-            self._step = Crossing(before, after, faster)
+    def _note_step(self, after: Point) -> None:
+        before, self._at = self._at, after.key
+        if before != after.key:
+            other = next(one for one in self.row.front if one.key == before)
+            faster = _slowness(after) < _slowness(other)
+            self._step = Crossing(before, after.key, faster)
             self._panel.foot.show_direction(faster)
 
     def mark(self) -> None:
@@ -192,7 +126,8 @@ class AlongFront(QObject):
     # --- Finding what is heard ----------------------------------------------------------------------------------------
     def find(self) -> None:
         """Set up a staircase along the front. Raises :class:`SettingError` if there is no audio of it."""
-        front, points = self._front(), self._panel.scene.points
+        points = self._panel.scene.points
+        front = [one for one in spoken_front(self._panel.scene, self._panel.plot.current) if one.sounds]
         plain = [one for one in points if one.folder == front[0].folder and not one.techniques and one.sounds]
         self._lab.propose(STAIRCASE, [one.sounds[0].take for one in (*plain[:1], *front)])
 

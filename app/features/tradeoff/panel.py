@@ -78,6 +78,7 @@ class TradeoffPanel(QWidget):
         """Origins that were filtered by when the application ended, of which there is no point yet."""
         self._read = False
         self._crossings: tuple[Crossing, ...] = ()
+        self._of_row: tuple[str, ...] = ()
         self._a: Reference | None = None
         self._a_key = ""
         self._reasons = ("", "", "")
@@ -162,10 +163,11 @@ class TradeoffPanel(QWidget):
         self._fill_choices()
         self._show()
 
-    def show_front_playing(self, on: bool) -> None:
-        """Whether the front is played: then dragging walks along it."""
-        self.plot.drags_along = on
+    def show_front_playing(self, on: bool, remarks: tuple[str, ...]) -> None:
+        """Whether the front is played, and what is to be said about that: then dragging walks along it."""
+        self.plot.drags_along, self._of_row = on, remarks
         self.foot.show_playing(on)
+        self._show_remarks()
 
     def show_crossings(self, crossings: Sequence[Crossing]) -> None:
         """Show where the listener began to hear a difference along the front, and where it ended."""
@@ -369,7 +371,7 @@ class TradeoffPanel(QWidget):
             cautions = ("The filter hides all points; press Clear to show them.", *cautions)
         heard = limit(self._crossings, shown)
         self.plot.show_limit(heard)
-        self.foot.show_remarks(cautions, () if heard is None else (in_words(heard, shown),))
+        self.foot.show_remarks(cautions, (*self._of_row, *(() if heard is None else (in_words(heard, shown),))))
 
     def _show_everything(self) -> None:
         self.plot.setFocus()

@@ -19,6 +19,7 @@ from app.features.takes.presenter import TakesPresenter
 from app.features.tour.model import Part
 from app.features.tradeoff.along_front import AlongFront
 from app.features.tradeoff.files import TradeoffFiles
+from app.features.tradeoff.front_row import FrontRow
 from app.features.tradeoff.links import TradeoffLinks
 from app.features.tradeoff.sources import PointSources
 from app.shell import file_dialogs
@@ -147,9 +148,8 @@ class TradeoffPresenter(Presenter):
 
     @Slot()
     def _show_along(self) -> None:
-        on = self.along is not None and self.along.on
-        self._actions["front_play"].setChecked(on)
-        built(self.tradeoff).show_front_playing(on)
+        self._actions["front_play"].setChecked(self.along is not None and self.along.on)
+        built(self.tradeoff).foot.play_button.setChecked(self.along is not None and self.along.on)
 
     @Slot()
     def _point_changed(self) -> None:
@@ -210,10 +210,11 @@ class TradeoffPresenter(Presenter):
         for action, box in zip(self._looks, panel.options_line.boxes.values(), strict=True):
             action.toggled.connect(box.setChecked)
         self._links = TradeoffLinks(panel, self._known, self._state, self._takes, self)
-        self.along = AlongFront(panel, self._known, self._player, self._lab, self._state.undo_stack, self)
+        row = FrontRow(self._known, self._player, self._state, self)
+        row.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
+        row.changed.connect(self._show_along)
+        self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
         self.along.mark_wanted.connect(partial(self._do_along, "mark"))
-        self.along.failed.connect(lambda sentence: self._notices.say(sentence, "error"))
-        self.along.changed.connect(self._show_along)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self._point_changed)
         panel.shown.connect(self._links.show_setup)

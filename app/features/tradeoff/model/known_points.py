@@ -89,10 +89,10 @@ class KnownPoints:
     # --- Strategy tables ----------------------------------------------------------------------------------------------
     def table_of(self, point: Point) -> Artefact | None:
         """The strategy table that a point's takes were made with, if it is known."""
-        if point.setting is None or not point.sounds:
+        if point.setting is None:
             return None
         if point.folder is not None:
-            return self.studies[point.folder].table(point.sounds[0].take)
+            return self.studies[point.folder].tables.get(point.candidate)
         return self._known(point.setting)
 
     def _known(self, setting: Setting) -> Artefact | None:
@@ -101,7 +101,8 @@ class KnownPoints:
         if found is not None or used is None:
             return found
         tables = (table for read in self.studies.values() for table in read.tables.values())
-        return next((one for one in tables if one.fingerprint == used.artefact), None)
+        made = self._state.making.artefacts.get(used.artefact)
+        return made or next((one for one in tables if one.fingerprint == used.artefact), None)
 
     def _artefact(self, point: Point) -> str:
         """The fingerprint of the strategy table that a point's takes were made with, or ``""``."""
@@ -110,6 +111,16 @@ class KnownPoints:
             return "" if table is None else table.fingerprint
         used = self._state.artefacts.entry(point.setting) if point.setting is not None else None
         return "" if used is None else used.artefact
+
+    # --- A sentence ---------------------------------------------------------------------------------------------------
+    def sound_of(self, point: Point, spoken: tuple[str, str, int]) -> Sound | None:
+        """The take in which ``point``, or else a take of the library with its setting, says this in this voice with
+        this seed."""
+        own = next((one for one in point.sounds if one.spoken == spoken), None)
+        if own is not None or point.setting is None:
+            return own
+        alike = (one for one in self._takes if one.candidate == point.candidate)
+        return next((sound for one in alike for sound in one.sounds if sound.spoken == spoken), None)
 
     # --- Takes --------------------------------------------------------------------------------------------------------
     def take_of(self, point: Point, sound: Sound) -> Take:

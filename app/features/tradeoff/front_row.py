@@ -1,0 +1,255 @@
+"""The front in the player: one sentence, round and round, by the setting that the user walks to. What has not spoken it
+yet is made ahead, the nearest first, while the engine has nothing else to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal, Slot
+
+from app.audio.sound import Sound
+from app.features.player.presenter import PlayerPresenter
+from app.features.tradeoff.model.known_points import KnownPoints
+from app.features.tradeoff.model.points import candidate_key
+from app.numbers import counted
+from app.state.differences import keeps_timing
+from app.state.making import Wanted, wanted_take
+from engine.errors import PlainError, SettingError
+from engine.setting.take import Take
+
+if TYPE_CHECKING:
+    from app.features.tradeoff.model.points import Point
+    from app.features.tradeoff.model.scene import Scene
+    from app.state.app_state import AppState
+
+Spoken = tuple[str, str, int]
+"""Text, voice and seed."""
+
+
+def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
+    """The points of the front: of the current point's study, or of the one with most points there. Raises
+    :class:`SettingError` if none has audio."""
+    walk = [shown.points[place] for place in shown.walk]
+    spoken = [one for one in walk if one.sounds]
+    if not spoken:
+        raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
+    own = current.folder if current in walk else Counter(one.folder for one in spoken).most_common(1)[0][0]
+    return [one for one in walk if one.folder == own]
+
+
+class FrontRow(QObject):
+    """Owns the row in the player while the front is played."""
+
+    began = Signal()
+    """The row is in the player."""
+    changed = Signal()
+    """It is there from now on or no longer, or something else is to be said about it."""
+    failed = Signal(str)
+    """A sentence on audio that could not be read."""
+
+    def __init__(self, known: KnownPoints, player: PlayerPresenter, state: AppState, parent: QObject) -> None:
+        super().__init__(parent)
+        self._known, self._player, self._state, self._making = known, player, state, state.making
+        self._front: tuple[Point, ...] = ()
+        self._sentence: Spoken = "", "", 0
+        self._made: dict[str, Sound] = {}
+        """By the keys of their points."""
+        self._row: tuple[Sound, ...] = ()
+        self._at = ""
+        """The key of the point that is wanted."""
+        self._reading = 0
+        self._on = False
+        self._no_more = ""
+        """Why others are not made, as a sentence."""
+        player.playing.changed.connect(self._note)
+        self._making.take_made.connect(self._add)
+        self._making.changed.connect(self._look_ahead)
+
+    @property
+    def on(self) -> bool:
+        """Whether the row is in the player."""
+        return bool(self._row) and self._player.deck.row is self._row
+
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """Its points, those included that cannot be heard yet."""
+        return self._front
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said about it while it is played, as sentences."""
+        lacking = [one for one in self._front if one.key not in self._made]
+        if not self.on or not lacking:
+            return ()
+        here = "This setting has not said the sentence yet. " if self._at not in self._made else ""
+        which = f"{counted(len(lacking), 'setting', 'settings')} on the front"
+        if self._no_more:
+            return (f"{here}{which} cannot say it: {self._no_more}",)
+        return (f"{here}{which} still to say it, the nearest first, while nothing else is made.",)
+
+    # --- Beginning ----------------------------------------------------------------------------------------------------
+    def begin(self, front: Iterable[Point], current: Point | None, sentence: Spoken) -> None:
+        """Play ``sentence`` by the settings of ``front``. Raises :class:`PlainError` if fewer than two can say it."""
+        self._front, self._sentence, self._made = tuple(front), sentence, {}
+        found = {one: self._known.sound_of(one, sentence) for one in self._front}
+        spoken = [(one, sound) for one, sound in found.items() if sound is not None]
+        lacking = [one for one, sound in found.items() if sound is None]
+        if len(spoken) < 2 and not (spoken and self._can_make(lacking)):
+            raise SettingError(
+                "Only one setting on the front has spoken this sentence; choose another one, or Hear it. "
+                + self._no_more
+            )
+        self._reading += 1
+        number, player, load = self._reading, self._player.player, self._known.load_audio()
+        self._at = current.key if current is not None else spoken[0][0].key
+
+        def read() -> dict[str, Sound]:
+            made = {}
+            for point, sound in spoken:
+                samples, rate = load(sound.take)
+                made[point.key] = self._sound(point, samples, rate, sound.take)
+                player.prepare(samples, rate)
+            return made
+
+        self._player.deck.analyser.run(read, lambda made: self._begin(number, made))
+
+    def _begin(self, number: int, made: dict[str, Sound] | BaseException) -> None:
+        if isinstance(made, PlainError):
+            self.failed.emit(str(made))
+        elif isinstance(made, BaseException):
+            raise made
+        elif number == self._reading:
+            self._made = made
+            self._at = self._at if self._at in made else next(iter(made))
+            self._row, at = self._arranged()
+            aligned = all(one.setting is not None and keeps_timing(one.setting) for one in self._front)
+            self._player.hear_row(self._row, at, aligned)
+            self._note()
+            self.began.emit()
+            self._look_ahead()
+
+    def _sound(self, point: Point, samples: np.ndarray, rate: int, take: str) -> Sound:
+        place = self._front.index(point) + 1
+        title = f"Front, {place} of {len(self._front)} · {point.title} · {point.model}"
+        one = Sound(samples, rate, title, self._sentence[0], take)
+        _ = one.gain, one.envelope, one.frames  # They take a moment, and are kept.
+        return one
+
+    def _arranged(self) -> tuple[tuple[Sound, ...], int]:
+        """The sounds there are, along the front, and which of them is heard."""
+        keys = [one.key for one in self._front if one.key in self._made]
+        return tuple(self._made[key] for key in keys), keys.index(self._at) if self._at in keys else 0
+
+    # --- Walking ------------------------------------------------------------------------------------------------------
+    @property
+    def at(self) -> str:
+        """The key of the point that is wanted."""
+        return self._at
+
+    def go_to(self, key: str) -> bool:
+        """Hear the point of this key, as soon as it has said the sentence; whether it is of the front and can be heard
+        now."""
+        if not self.on or all(one.key != key for one in self._front):
+            return False
+        self._at = key
+        if key in self._made:
+            self._player.deck.go_in_row(self._arranged()[1])
+        self._look_ahead()
+        return key in self._made
+
+    @Slot()
+    def _note(self) -> None:
+        if self.on != self._on:
+            self._on = self.on
+            if not self._on:
+                self._row = ()
+                self._making.ahead(())
+            self.changed.emit()
+
+    # --- Made ahead ---------------------------------------------------------------------------------------------------
+    def _wanted(self, point: Point) -> Wanted:
+        """What makes ``point`` say the sentence. Raises :class:`SettingError` if it cannot be made now."""
+        text, voice, seed = self._sentence
+        if point.setting is None:
+            raise SettingError("It was measured by others, elsewhere.")
+        setting, table = replace(point.setting, seed=seed), self._known.table_of(point)
+        entry = self._state.artefacts.entry(setting)
+        if entry is None or table is None:
+            return wanted_take(self._state.selection, text, voice, setting)
+        setting = setting.with_technique(replace(entry, artefact=table.fingerprint))
+        return wanted_take(self._state.selection, text, voice, setting, (table,))
+
+    def _can_make(self, points: Iterable[Point]) -> bool:
+        """Whether any of ``points`` can say the sentence; else why not is remembered."""
+        self._no_more = ""
+        for one in points:
+            try:
+                self._wanted(one)
+            except SettingError as error:
+                self._no_more = str(error)
+            else:
+                return True
+        return False
+
+    @Slot()
+    def _look_ahead(self) -> None:
+        """Have made what is lacking, in the order of its distance from where the user is."""
+        if not self.on:
+            return
+        places = {one.key: place for place, one in enumerate(self._front)}
+        here = places.get(self._at, 0)
+        lacking = sorted(
+            (one for one in self._front if one.key not in self._made), key=lambda one: abs(places[one.key] - here)
+        )
+        wanted = []
+        self._no_more = ""
+        for one in lacking:
+            try:
+                asked = self._wanted(one)
+            except SettingError as error:
+                self._no_more = str(error)
+                continue
+            if asked in self._making.problems:
+                self._no_more = self._making.problems[asked]
+            else:
+                wanted.append(asked)
+        if wanted:
+            self._no_more = ""
+        self._making.ahead(wanted)
+        self.changed.emit()
+
+    @Slot(object)
+    def _add(self, take: Take) -> None:
+        """A take was made; it may be one that the row lacks."""
+        said = take.text, take.voice, take.setting.seed
+        candidate = candidate_key(take.setting)
+        lacking = (one for one in self._front if one.key not in self._made)
+        point = next((one for one in lacking if one.candidate == candidate), None)
+        if not self.on or point is None or said != self._sentence:
+            return
+        number = self._reading
+
+        def read() -> Sound:
+            self._player.player.prepare(take.samples, take.sample_rate)
+            return self._sound(point, take.samples, take.sample_rate, take.id)
+
+        self._player.deck.analyser.run(read, lambda made: self._put(number, point.key, made))
+
+    def _put(self, number: int, key: str, made: Sound | BaseException) -> None:
+        if isinstance(made, BaseException):
+            raise made
+        if number != self._reading or not self.on:
+            return
+        heard = self._player.deck.sound
+        self._made[key] = made
+        self._row, at = self._arranged()
+        # What is heard goes on, and then, if it is another one that is wanted, that follows.
+        now = next(place for place, one in enumerate(self._row) if one is heard)
+        self._player.deck.exchange_row(self._row, now)
+        if key == self._at:
+            self._player.deck.go_in_row(at)
+        self._look_ahead()
