@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from engine.models.base import StatusObserver, StepReport
+    from engine.models.base import StatusObserver, StepReport, WorkObserver
 
 
 class SilentObserver:
@@ -49,3 +49,14 @@ class QuietObserver(SilentObserver):
 
     def progress(self, done: int, total: int) -> None:
         self.check()
+
+
+class ProgressingObserver(QuietObserver):
+    """Passes on how far a preparation is as well."""
+
+    def __init__(self, observer: WorkObserver) -> None:
+        super().__init__(observer)
+        self._following = observer
+
+    def progress(self, done: int, total: int) -> None:
+        self._following.progress(done, total)

@@ -20,7 +20,7 @@ from engine.measure.memory import PeakMemory
 from engine.measure.takes import make_take
 from engine.measure.timing import stopwatch
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
-from engine.models.silent_observer import QuietObserver
+from engine.models.silent_observer import ProgressingObserver, QuietObserver
 from engine.setting.artefact import Artefact
 from engine.setting.take import Trace
 from engine.studies.hooks import preparer
@@ -106,7 +106,7 @@ class TaskRunner:
         prepare = self._preparers.get(task.technique)
         if prepare is None:
             prepare = self._preparers[task.technique] = preparer(task.technique)
-        artefact = prepare(model, task.utterances, task.setting, _Preparing(observer))
+        artefact = prepare(model, task.utterances, task.setting, ProgressingObserver(observer))
         return Prepared(task, artefact, time.perf_counter() - started)
 
     def _refer(self, task: MeasureReference, started: float) -> ReferenceMeasured:
@@ -162,14 +162,3 @@ class TaskRunner:
     def _verdicts(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
         judges = self._judges or {}
         return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
-
-
-class _Preparing(QuietObserver):
-    """Passes on how far a preparation is as well."""
-
-    def __init__(self, observer: WorkObserver) -> None:
-        super().__init__(observer)
-        self._following = observer
-
-    def progress(self, done: int, total: int) -> None:
-        self._following.progress(done, total)

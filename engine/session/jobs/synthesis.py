@@ -9,6 +9,7 @@ from engine.measure.audible import audible
 from engine.measure.takes import make_take
 from engine.models.base import FLOW, SpeechModel, Synthesis, Utterance, flow_model, run_to_completion
 from engine.models.families.masked import MaskedSpeech
+from engine.models.silent_observer import ProgressingObserver
 from engine.session.commands import DecodePartial, MakeTake, Synthesise
 from engine.session.events import AudioReady, PartialDecoded, TakeMade, TakeReady
 from engine.session.executor import Executor
@@ -97,7 +98,7 @@ def _prepared(
         return command.setting, command.artefacts
     observer.status(f"Calibrating {technique(lacking).title} …")
     utterances = (Utterance(command.text, command.voice),)
-    artefact = preparer(lacking)(model, utterances, command.setting, observer)
+    artefact = preparer(lacking)(model, utterances, command.setting, ProgressingObserver(observer))
     setting = seeded(candidate, command.setting.seed, artefact.fingerprint)
     return setting, (*command.artefacts, artefact)
 

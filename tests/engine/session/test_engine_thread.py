@@ -14,7 +14,7 @@ import pytest
 from engine.models.base import Utterance
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.sampling.actions import SkipAction
-from engine.session.commands import CaptureAttention, Command, LoadModel, ShutDown, Synthesise
+from engine.session.commands import CaptureAttention, Command, LoadModel, MakeTake, ShutDown, Synthesise
 from engine.session.engine_thread import EngineThread
 from engine.session.events import (
     AttentionCaptured,
@@ -26,6 +26,7 @@ from engine.session.events import (
     ModelLoaded,
     Prepared,
     Progress,
+    TakeMade,
     TakeReady,
     Telemetry,
 )
@@ -318,3 +319,24 @@ def test_engine_at_work_imports_neither_a_window_nor_torchs_compiler() -> None:
         "found = [one for one in sys.modules if one.partition('.')[0] in windows]\n"
         "assert not found, found\n"
     )
+
+
+def test_a_take_for_later_is_not_heard_and_brings_the_table_that_it_lacked(
+    engine: EngineThread, recorder: Recorder
+) -> None:
+    loaded(engine, recorder)
+    chosen = setting(4).with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.3})))
+    engine.submit(MakeTake(2, "One sentence.", VOICE, chosen, label="for later"))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    assert not recorder.of(2, AudioReady) and not recorder.of(2, Telemetry)
+    assert any(0 < one.done < one.total for one in recorder.of(2, Progress)), "it says how far it is"
+    (made,) = recorder.of(2, TakeMade)
+    (table,) = made.artefacts
+    assert made.take.setting.technique("ditreducio").artefact == table.fingerprint and made.take.label == "for later"
+    # The same again with the table at hand: nothing is calibrated, and the same is said.
+    engine.submit(MakeTake(3, "One sentence.", VOICE, made.take.setting, made.artefacts))
+    assert isinstance(recorder.end_of(3), JobFinished)
+    (again,) = recorder.of(3, TakeMade)
+    assert again.artefacts == made.artefacts
+    np.testing.assert_array_equal(again.take.samples, made.take.samples)
+    assert len(recorder.of(3, EngineStatus)) < len(recorder.of(2, EngineStatus))

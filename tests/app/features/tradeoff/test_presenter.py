@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from app.features.tradeoff.panel import TradeoffPanel
 from app.listening.stimuli import setting_key
 from app.plotting.sections import EVERYTHING
 from app.shell.window import MainWindow
+from app.state import idle_work
 from engine.errors import PlainError
 from engine.listening import trials
 from engine.listening.trials import ConditionRecord
@@ -380,6 +383,54 @@ def test_where_a_difference_begins_is_marked_while_the_front_is_played(
     assert len(along.crossings) == 2
     sounding.action["front_play"].trigger()
     assert panel.foot.mark_button.isHidden() and "not blind" in panel.foot.remarks, "it stays in the plot"
+
+
+@pytest.mark.slow
+def test_what_has_not_said_the_sentence_is_made_ahead(
+    null_sink: NullSink,  # noqa: F811
+    make_window: Callable[..., MainWindow],
+    data: Path,
+    results: Path,
+    tmp_path: Path,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(idle_work, "IDLE_MILLISECONDS", 300)
+    folder = tmp_path / "partly.study"
+    shutil.copytree(results, folder)
+    read = read_study(results, Scores())
+    skipping = next(one for one in read.points if one.techniques == ("ditreducio",))
+    sentence = skipping.sounds[0]
+    with sqlite3.connect(folder / DATABASE) as database:
+        database.execute("DELETE FROM takes WHERE take = ?", (sentence.take,))
+    database.close()
+    window = opened(make_window, data, folder, qtbot)
+    player, deck, panel = window.features["player"].player, window.features["player"].deck, window.panels["tradeoff"]
+    qtbot.waitUntil(lambda: player.usable, timeout=PATIENCE_MILLISECONDS)
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    lacking = next(one for one in front if one.techniques == ("ditreducio",))
+    other = next(one for one in front if one is not lacking)
+    go(window, other.key)
+    panel.details.sentence.activated.emit([one.spoken for one in other.sounds].index(sentence.spoken))
+    window.action["front_play"].trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front) - 1, timeout=PATIENCE_MILLISECONDS)
+    assert "1 setting on the front still to say it, the nearest first" in panel.foot.remarks
+    heard = deck.sound
+    go(window, lacking.key)
+    assert deck.sound is heard, "what was heard goes on until the other is there"
+    assert "This setting has not said the sentence yet." in panel.foot.remarks
+    with null_sink.recording() as recording:
+        qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+        assert not window.jobs.busy, "nobody waits for it"
+        qtbot.waitUntil(lambda: deck.sound is deck.row[front.index(lacking)], timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
+    assert longest_silence(recording.samples) < 0.1 * RATE + longest_silence(deck.sound.samples) * RATE / 24000
+    assert "still to say" not in panel.foot.remarks
+    made = window.features["takes"].library.load(deck.sound.key)
+    np.testing.assert_allclose(made.samples, read.load_audio(sentence.take), atol=1e-4)
+    assert window.state.comparison.take_a is None, "it is not compared"
+    close(window, qtbot)
 
 
 @pytest.mark.slow
