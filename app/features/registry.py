@@ -29,6 +29,7 @@ from app.features import (
     strategy,
     studies,
     synthesis,
+    take_grid,
     takes,
     threshold,
     tour,
@@ -68,4 +69,5 @@ FEATURES = (
     extras.FEATURE,
     grids.FEATURE,
     groups.FEATURE,
+    take_grid.FEATURE,
 )

@@ -168,4 +168,4 @@ class PointSources(QObject):
         reads = {take: read for read in self.known.studies.values() for take in read.takes}
         if set(reads) != self._offered:
             self._offered = set(reads)
-            self._lab.offer([read.summary(take) for take, read in reads.items()], self.known.load_audio())
+            self._lab.offer([read.summaries[take] for take, read in reads.items()], self.known.load_audio())

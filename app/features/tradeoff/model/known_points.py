@@ -93,9 +93,9 @@ class KnownPoints:
             return None
         if point.folder is not None:
             return self.studies[point.folder].tables.get(point.candidate)
-        return self._known(point.setting)
+        return self.artefact_of(point.setting)
 
-    def _known(self, setting: Setting) -> Artefact | None:
+    def artefact_of(self, setting: Setting) -> Artefact | None:
         """The artefact that ``setting`` names: one at hand, or one of a study."""
         found, used = self._state.artefacts.find(setting), self._state.artefacts.entry(setting)
         if found is not None or used is None:
@@ -128,6 +128,11 @@ class KnownPoints:
         if point.folder is None:
             return self._library().load(sound.take)
         return self.studies[point.folder].load(sound.take)
+
+    def take(self, take: str) -> Take:
+        """The take with this id, whole. Raises :class:`PlainError` when it cannot be read."""
+        read = next((one for one in self.studies.values() if take in one.takes), None)
+        return self._library().load(take) if read is None else read.load(take)
 
     def load_audio(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """What gives samples and rate of the takes that are known now, by their ids, in any thread. It raises

@@ -151,7 +151,7 @@ class Scores:
 def take_points(takes: Sequence[TakeSummary], scores: Scores) -> tuple[Point, ...]:
     """One point for each take of the library. The baseline of one is the take that its fidelity was measured to, else
     the newest without techniques of the same text, voice, options, seed and weights."""
-    figures = {one.id: _figures_of(one, scores) for one in takes}
+    figures = {one.id: figures_of(one, scores) for one in takes}
     spoken: dict[tuple[str, str, str, Setting], TakeSummary] = {}
     for one in takes:  # The newest first.
         if not one.setting.techniques:
@@ -187,7 +187,8 @@ def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Map
     )
 
 
-def _figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
+def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
+    """What was measured of a take, by the names of metrics, and its setting's listening scores."""
     found: dict[str, Estimate] = {}
     for metric in METRICS:
         value = None

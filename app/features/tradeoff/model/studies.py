@@ -44,6 +44,11 @@ class ReadStudy:
         """The strategy table that a take was made with."""
         return self.tables.get(self.takes[take].cell.setting)
 
+    @cached_property
+    def summaries(self) -> Mapping[str, TakeSummary]:
+        """Its takes as the library knows its own, by their ids."""
+        return {take: self.summary(take) for take in self.takes}
+
     def summary(self, take: str) -> TakeSummary:
         """The take with the id ``take`` as the library knows its own."""
         stored = self.takes[take]

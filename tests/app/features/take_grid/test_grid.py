@@ -1,0 +1,164 @@
+"""Which takes are in which cells of the grid, and how far they are from the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.features.take_grid import model
+from app.features.take_grid.model.dimensions import Asked, Dimension, by_name, dimensions, in_order
+from app.features.take_grid.model.grid import TakeGrid, take_grid
+from engine.errors import SettingError
+from engine.measure.metrics import metric
+from engine.setting.knobs import Values
+from engine.setting.library import TakeSummary
+from engine.setting.setting import Setting, UsedTechnique
+from engine.setting.take import Measurements
+from tests.app.without_qt import modules_without_qt
+
+PLAIN = Setting("f5-mini", Values({"steps": 12, "guidance": 0.7}), seed=3)
+RTF = metric("real_time_factor")
+
+
+def used(steps: int | None = None, threshold: float | None = None, setting: Setting = PLAIN, **more: object) -> Setting:
+    if steps is not None:
+        setting = setting.with_technique(UsedTechnique("steps", Values({"steps": steps})))
+    if threshold is not None:
+        knobs = Values({"threshold": threshold, **more})
+        setting = setting.with_technique(UsedTechnique("ditreducio", knobs, f"table of {threshold}"))
+    return setting
+
+
+def take(name: str, setting: Setting, seconds: float = 1.0, text: str = "One.", voice: str = "anna") -> TakeSummary:
+    measured = Measurements(seconds=seconds, audio_seconds=2.0, device="cpu")
+    return TakeSummary(name, f"2026-11-26 {name}", text, voice, setting, 24000, 48000, measured, machine="here")
+
+
+TAKES = (
+    take("plain", PLAIN, 2.0),
+    take("fewer", used(7), 1.0),
+    take("fewest", used(5), 0.8),
+    take("skipped", used(threshold=0.1), 1.6),
+    take("both", used(7, 0.1), 0.7),
+    take("other text", used(7), 1.0, text="Two."),
+    take("other plain", PLAIN, 2.2, text="Two."),
+    take("other voice", used(7), 1.0, voice="bella"),
+    take("other seed", replace(used(7), seed=4)),
+)
+
+
+def known(name: str, takes: tuple[TakeSummary, ...] = TAKES) -> Dimension:
+    found = by_name(dimensions([Asked.of(one) for one in takes], "f5-mini"), name)
+    assert found is not None
+    return found
+
+
+def grid(rows: str, columns: str, reference: TakeSummary = TAKES[0], **more: object) -> TakeGrid:
+    return take_grid(TAKES, reference, known(rows), known(columns), RTF, **more)
+
+
+def names(found: TakeGrid) -> list[list[str]]:
+    return [["" if one is None else one.id for one in line] for line in found.takes]
+
+
+def test_two_knobs_around_a_take() -> None:
+    found = grid("ditreducio.threshold", "steps.steps")
+    assert found.row_values == (None, 0.1) and found.column_values == (None, 5, 7)
+    assert names(found) == [["plain", "fewest", "fewer"], ["skipped", "", "both"]]
+    assert found.reference == (0, 0) and found.empty == ((1, 1),)
+    np.testing.assert_allclose(found.differences, [[0, -0.6, -0.5], [-0.2, np.nan, -0.65]])
+    assert found.share(1, 2) == pytest.approx(1.0), "the largest difference, to the better"
+    assert found.share(1, 1) == found.share(0, 0) == 0.0
+    wanted = found.asked[1][1].setting
+    assert wanted == used(5, setting=PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1}))))
+    assert found.sentences == ("One.", "Two.")
+
+
+def test_any_cell_may_be_the_reference() -> None:
+    found = grid("ditreducio.threshold", "steps.steps", TAKES[4])
+    assert found.reference == (1, 2) and found.differences[0, 0] == pytest.approx(0.65)
+    assert found.share(0, 0) == pytest.approx(-1.0), "worse"
+    assert "0.65 more than the reference, worse" in found.cell_in_words(0, 0)
+    assert found.cell_in_words(1, 2).endswith("0.35: the reference.")
+    assert "press M" in found.cell_in_words(1, 1)
+    assert found.place_in_words(0, 1).endswith("off, Step pruning: steps: 5")
+
+
+def test_sentences_voices_and_seeds_are_dimensions_too() -> None:
+    found = grid("text", "steps.steps")
+    assert names(found) == [["plain", "fewest", "fewer"], ["other plain", "", "other text"]]
+    assert found.sentences == (), "there is nothing to page through"
+    assert names(grid("voice", "seed", TAKES[1])) == [["fewer", "other seed"], ["other voice", ""]]
+    wanted = grid("voice", "seed", TAKES[1]).asked[1][1]
+    assert (wanted.voice, wanted.setting.seed, wanted.setting.technique("steps").knobs["steps"]) == ("bella", 4, 7)
+
+
+def test_models_are_compared_whatever_options_they_have() -> None:
+    other = take("other model", Setting("megatts3-mini", Values({"steps": 16}), seed=3), voice="megatts3-mini/anna")
+    takes = (*TAKES, other)
+    found = take_grid(takes, TAKES[0], known("model", takes), known("steps.steps", takes), RTF)
+    assert names(found)[1] == ["other model", "", ""] and found.rows.in_words("megatts3-mini") == "MegaTTS 3 mini"
+
+
+def test_values_that_nobody_has_spoken_have_empty_cells() -> None:
+    found = grid("ditreducio.threshold", "steps.steps", more=((0.3,), known("steps.steps").read("4 off")))
+    assert found.row_values == (None, 0.1, 0.3) and found.column_values == (None, 4, 5, 7)
+    assert len(found.empty) == 3 * 4 - 5
+
+
+def test_of_several_takes_the_one_most_like_the_reference_and_the_newest_counts() -> None:
+    older = take("older", PLAIN, 9.0)
+    assert names(take_grid((*TAKES, older), TAKES[1], known("text"), known("steps.steps"), RTF))[0][0] == "plain"
+    assert names(take_grid((*TAKES, older), older, known("text"), known("steps.steps"), RTF))[0][0] == "older"
+    unusual = take("unusual", used(threshold=0.2, objective="end"))
+    usual = [take(f"usual {one}", used(threshold=one)) for one in (0.2, 0.3)]
+    takes = (unusual, *usual, *TAKES)
+    around = take_grid(takes, unusual, known("ditreducio.threshold", takes), known("text"), RTF)
+    assert around.takes[around.row_values.index(0.2)][0] is unusual
+    plain = take_grid(takes, TAKES[0], known("ditreducio.threshold", takes), known("text"), RTF)
+    assert plain.takes[plain.row_values.index(0.2)][0] is usual[0], "as most are"
+
+
+def test_times_of_another_machine_are_not_compared() -> None:
+    elsewhere = replace(TAKES[1], machine="there")
+    found = take_grid((TAKES[0], elsewhere), TAKES[0], known("text"), known("steps.steps"), RTF)
+    assert np.isnan(found.values[0, 1])
+    assert "another machine" in found.cell_in_words(0, 1)
+    judged = take_grid(TAKES, TAKES[0], known("text"), known("steps.steps"), metric("naturalness"))
+    assert "was not judged" in judged.cell_in_words(0, 1) and judged.largest == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "says"),
+    [
+        ("steps.steps", "4 many", "must be a number, not “many”"),
+        ("steps.steps", "4000", "must lie between"),
+        ("seed", "-1", "A seed is a whole number"),
+        ("seed", "9" * 30, "A seed is a whole number"),
+        ("precision.precision", "float7", "must be one of"),
+    ],
+)
+def test_values_that_cannot_be_are_refused_in_a_sentence(name: str, words: str, says: str) -> None:
+    with pytest.raises(SettingError, match=says):
+        known(name).read(words)
+
+
+def test_values_are_read_as_they_are_typed() -> None:
+    assert known("ditreducio.threshold").read("0,1; 0.2 off") == (0.1, 0.2, None)
+    assert known("text").read("One sentence. | And another one. |") == ("One sentence.", "And another one.")
+    assert known("seed").read("1 2 2") == (1, 2)
+    assert in_order((7, None, 5, 7)) == (None, 5, 7) and in_order(("b", "a")) == ("b", "a")
+
+
+def test_knobs_that_differ_come_first() -> None:
+    found = [one.name for one in dimensions([Asked.of(one) for one in TAKES], "f5-mini")]
+    assert set(found[:2]) == {"steps.steps", "ditreducio.threshold"}
+    assert found[2:6] == ["text", "voice", "seed", "model"]
+    assert "option:guidance" in found and "precision.precision" in found and len(set(found)) == len(found)
+    assert [one.name for one in dimensions([], "a model that is gone")] == ["text", "voice", "seed", "model"]
+
+
+def test_the_model_of_the_grid_imports_no_qt() -> None:
+    assert modules_without_qt(model) == {"dimensions", "grid"}

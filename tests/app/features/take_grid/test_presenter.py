@@ -1,0 +1,242 @@
+"""The take grid in the real window: cells are heard at the sink, made by the real engine, compared and chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
+
+from app.features.take_grid.cells import Cell
+from app.features.take_grid.panel import Chosen, TakeGridPanel
+from app.shell.window import MainWindow
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+from tests.engine.studies.small import finished, study
+from tests.sound import RATE, NullSink, null_sink  # noqa: F401
+
+SENTENCES = ["One sentence.", "Another one."]
+STEPS, THRESHOLD = "steps.steps", "ditreducio.threshold"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of fewer steps and of DiTReducio alone: their combination has no take."""
+    folder = tmp_path_factory.mktemp("study") / "small.study"
+    settings = [{"techniques": {"steps": {"steps": 2}}}, {"techniques": {"ditreducio": {"threshold": 0.3}}}]
+    chosen = study(sentences=SENTENCES, grid=None, setting=settings, title="Two knobs")
+    finished(folder, chosen)
+    return folder
+
+
+def opened(make_window: Callable[..., MainWindow], results: Path, qtbot: QtBot) -> MainWindow:
+    window = make_window()
+    window.show()
+    window.activateWindow()
+    qtbot.waitUntil(
+        lambda: window.is_built and window.state.selection.ready and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    window.workspaces.go_to("take_grid")
+    window.features["tradeoff"].sources.open_study(results)
+    panel = window.panels["take_grid"]
+    qtbot.waitUntil(lambda: panel.cells.grid is not None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: not window.features["tradeoff"].sources.busy, timeout=PATIENCE_MILLISECONDS)
+    choose(window, Chosen(THRESHOLD, STEPS, "log_mel_distance"), qtbot)
+    return window
+
+
+@pytest.fixture
+def window(make_window: Callable[..., MainWindow], results: Path, qtbot: QtBot) -> MainWindow:
+    return opened(make_window, results, qtbot)
+
+
+@pytest.fixture
+def sounding(
+    null_sink: NullSink,  # noqa: F811
+    make_window: Callable[..., MainWindow],
+    results: Path,
+    qtbot: QtBot,
+) -> Iterator[MainWindow]:
+    made = opened(make_window, results, qtbot)
+    qtbot.waitUntil(lambda: made.features["player"].player.usable, timeout=PATIENCE_MILLISECONDS)
+    yield made
+    if isValid(made) and not made.is_closed:
+        close(made, qtbot)  # Before the sound server goes.
+
+
+def choose(window: MainWindow, chosen: Chosen, qtbot: QtBot) -> None:
+    """Choose as the user does above the grid, and wait until it is shown."""
+    panel: TakeGridPanel = window.panels["take_grid"]
+    panel.chosen.emit(chosen)
+    qtbot.waitUntil(
+        lambda: (panel.cells.grid.rows.name, panel.cells.grid.columns.name) == (chosen.rows, chosen.columns),
+        timeout=PATIENCE_MILLISECONDS,
+    )
+
+
+def middle(panel: TakeGridPanel, cell: Cell) -> QPoint:
+    return panel.cells.cell_rectangle(*cell).center().toPoint()
+
+
+def test_takes_of_a_study_are_arranged_around_a_reference(window: MainWindow, qtbot: QtBot) -> None:
+    panel = window.panels["take_grid"]
+    grid = panel.cells.grid
+    assert grid.row_values == (None, 0.3) and grid.column_values == (None, 2)
+    assert grid.empty == ((1, 1),) and grid.reference == (0, 0) and grid.values[0, 0] == 0.0
+    assert grid.differences[0, 1] > 0 and grid.share(0, 1) < 0, "further from the baseline is worse"
+    assert panel.words.endswith("Log-mel distance 0 nat. log: the reference.")
+    panel.cells.setFocus()
+    QTest.keyClick(panel.cells, Qt.Key.Key_Right)
+    assert panel.cells.cursor_cell == (0, 1) and "worse" in panel.words
+    QTest.keyClick(panel.cells, Qt.Key.Key_R)
+    qtbot.waitUntil(lambda: panel.cells.grid.reference == (0, 1), timeout=PATIENCE_MILLISECONDS)
+    assert panel.cells.grid.share(0, 0) > 0
+    window.state.undo_stack.undo()
+    qtbot.waitUntil(lambda: panel.cells.grid.reference == (0, 0), timeout=PATIENCE_MILLISECONDS)
+    QTest.keyClick(panel.cells, Qt.Key.Key_A)
+    QTest.keyClick(panel.cells, Qt.Key.Key_Home)
+    QTest.keyClick(panel.cells, Qt.Key.Key_B)
+    compared = window.state.comparison
+    assert compared.take_a.setting.technique("steps") is not None and not compared.take_b.setting.techniques
+    QTest.keyClick(panel.cells, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0] == "Log-mel distance (nat. log)\toff\t2" and lines[1].startswith("off\t0\t0.")
+    assert lines[2].startswith("0.3\t") and lines[2].endswith("\t")
+
+
+def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, qtbot: QtBot) -> None:
+    panel = window.panels["take_grid"]
+    here = panel.cells.grid.asked[0][0].text
+    there = next(one for one in SENTENCES if one != here)
+    panel.sentence.setCurrentIndex(panel.sentence.findData(there))
+    panel.sentence.activated.emit(panel.sentence.currentIndex())
+    qtbot.waitUntil(lambda: panel.cells.grid.asked[0][0].text == there, timeout=PATIENCE_MILLISECONDS)
+    panel.rows.setCurrentIndex(panel.rows.findData("text"))
+    panel.rows.activated.emit(panel.rows.currentIndex())
+    qtbot.waitUntil(lambda: panel.cells.grid.rows.name == "text", timeout=PATIENCE_MILLISECONDS)
+    assert set(panel.cells.grid.row_values) == set(SENTENCES) and panel.sentence.isHidden()
+    assert panel.cells.grid.row_values[panel.cells.grid.reference[0]] == there != here
+    panel.columns.setCurrentIndex(panel.columns.findData("text"))
+    panel.columns.activated.emit(panel.columns.currentIndex())
+    qtbot.waitUntil(lambda: panel.cells.grid.columns.name == "text", timeout=PATIENCE_MILLISECONDS)
+    assert panel.cells.grid.rows.name == STEPS, "rows and columns change places"
+    for _ in range(2):
+        window.state.undo_stack.undo()
+    qtbot.waitUntil(lambda: panel.cells.grid.rows.name == THRESHOLD, timeout=PATIENCE_MILLISECONDS)
+    panel.more_columns.setText("3 many")
+    panel.more_columns.editingFinished.emit()
+    qtbot.waitUntil(lambda: "must be a number, not “many”" in panel.words, timeout=PATIENCE_MILLISECONDS)
+    assert "must be a number" in window.notices.banner.text and panel.cells.grid is not None
+
+
+def test_empty_cells_are_made_when_asked(window: MainWindow, qtbot: QtBot) -> None:
+    panel, notices = window.panels["take_grid"], window.notices
+    panel.cells.setFocus()
+    panel.cells.set_cursor(1, 1)
+    assert "No take yet: press M to make it." in panel.words
+    QTest.keyClick(panel.cells, Qt.Key.Key_R)
+    assert "The cell is empty" in notices.banner.text
+    QTest.keyClick(panel.cells, Qt.Key.Key_M)
+    assert window.jobs.busy, "it is a job, which Esc cancels"
+    qtbot.waitUntil(lambda: not panel.cells.grid.empty, timeout=PATIENCE_MILLISECONDS)
+    made = panel.cells.grid.takes[1][1]
+    assert {one.technique for one in made.setting.techniques} == {"steps", "ditreducio"}
+    assert made.setting.technique("ditreducio").artefact, "what it lacked was calibrated"
+    assert made.id in window.features["takes"].library
+    qtbot.waitUntil(lambda: not panel.make_button.isEnabled(), timeout=PATIENCE_MILLISECONDS)
+    assert "Every cell has a take" in panel.make_button.toolTip()
+    choose(window, Chosen(THRESHOLD, STEPS, "real_time_factor", "", "3"), qtbot)
+    qtbot.waitUntil(lambda: len(panel.cells.grid.empty) == 2, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(panel.make_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    panel.make_button.click()
+    assert "Making takes: 2 left." in panel.words or window.jobs.busy
+    qtbot.waitUntil(lambda: not panel.cells.grid.empty, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_cancelling_gives_the_others_up_and_what_fails_is_said(window: MainWindow, qtbot: QtBot) -> None:
+    panel = window.panels["take_grid"]
+    choose(window, Chosen("voice", "seed", "real_time_factor", "nobody", "5 6"), qtbot)
+    qtbot.waitUntil(lambda: len(panel.cells.grid.column_values) == 3, timeout=PATIENCE_MILLISECONDS)
+    panel.make_button.click()
+    assert window.jobs.busy and len(window.state.making.waiting) == 2, "nobody has no voice"
+    window.action["cancel"].trigger()
+    qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
+    assert not window.state.making.waiting
+    row = panel.cells.grid.row_values.index("nobody")
+    panel.cells.setFocus()
+    panel.cells.set_cursor(row, 0)
+    QTest.keyClick(panel.cells, Qt.Key.Key_M)
+    assert "has no voice “nobody”" in window.notices.banner.text
+    assert not window.jobs.busy
+
+
+@pytest.mark.slow
+def test_pointing_at_cells_plays_them_at_the_same_place(
+    sounding: MainWindow,
+    null_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    panel, presenter = sounding.panels["take_grid"], sounding.features["player"]
+    deck, player, cells = presenter.deck, presenter.player, panel.cells
+    grid = cells.grid
+    with null_sink.recording() as recording:
+        QTest.mouseMove(cells, middle(panel, (0, 0)))
+        qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+        assert deck.sound.key == grid.takes[0][0].id
+        qtbot.waitUntil(lambda: player.position > 0.1, timeout=PATIENCE_MILLISECONDS)
+        QTest.mouseMove(cells, middle(panel, (0, 1)))
+        qtbot.waitUntil(lambda: deck.sound.key == grid.takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
+        assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "round and round"
+        qtbot.waitUntil(lambda: cells._playing == grid.takes[0][1].id, timeout=PATIENCE_MILLISECONDS)
+        qtbot.waitUntil(lambda: len(recording.samples) > RATE, timeout=PATIENCE_MILLISECONDS)
+        QTest.mouseMove(cells, middle(panel, (1, 1)))
+        qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
+    assert abs(recording.samples).max() > 0.01, "the sink heard it"
+    panel.hover_box.setChecked(False)
+    QTest.mouseMove(cells, middle(panel, (1, 0)))
+    qtbot.wait(400)
+    assert not player.busy, "when asked, pointing plays nothing"
+    cells.setFocus()
+    cells.set_cursor(0, 0)
+    QTest.keyClick(cells, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: player.playing, timeout=PATIENCE_MILLISECONDS)
+    QTest.keyClick(cells, Qt.Key.Key_Down)
+    qtbot.waitUntil(lambda: deck.sound.key == grid.takes[1][0].id, timeout=PATIENCE_MILLISECONDS)
+    QTest.keyClick(cells, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: not player.busy, timeout=PATIENCE_MILLISECONDS)
+
+
+@pytest.mark.slow
+def test_a_take_that_is_gone_is_said_in_a_sentence(sounding: MainWindow, results: Path, qtbot: QtBot) -> None:
+    panel, notices = sounding.panels["take_grid"], sounding.notices
+    aside = (results / "audio").rename(results / "aside")
+    try:
+        panel.cells.setFocus()
+        panel.cells.set_cursor(0, 1)
+        QTest.keyClick(panel.cells, Qt.Key.Key_Space)
+        qtbot.waitUntil(lambda: bool(notices.banner.text), timeout=PATIENCE_MILLISECONDS)
+    finally:
+        aside.rename(results / "audio")
+    assert "Traceback" not in notices.banner.text and not sounding.features["player"].player.busy
+
+
+def test_without_sound_it_is_said_why_and_the_choice_is_remembered(window: MainWindow, qtbot: QtBot) -> None:
+    panel = window.panels["take_grid"]
+    panel.cells.setFocus()
+    panel.cells.set_cursor(0, 0)
+    QTest.keyClick(panel.cells, Qt.Key.Key_Space)
+    if window.features["player"].why_not_hear():
+        assert "The take cannot be played" in window.notices.banner.text
+    assert window.features["take_grid"]._recalled() == Chosen(THRESHOLD, STEPS, "log_mel_distance")
+    point = window.panels["tradeoff"]
+    window.workspaces.go_to("tradeoff")
+    key = next(one.key for one in point.scene.points if one.techniques == ("steps",))
+    point.plot._go_to(point.scene.index[key])
+    window.action["grid_point"].trigger()
+    qtbot.waitUntil(lambda: panel.isVisible() and panel.cells.grid.reference == (0, 1), timeout=PATIENCE_MILLISECONDS)
+    assert replace(panel.cells.grid.takes[0][1]).setting.technique("steps") is not None
