@@ -82,8 +82,9 @@ def _weigh(reader: ScreenReader) -> None:
     """Go from point to point of the trade-off."""
     assert reader.hear("Ctrl+3", "Explore", "announcement")
     assert "chart" in reader.reach("Trade-off plot")
-    point = reader.hear("Home", "RTF", "announcement")
-    assert point != reader.hear("End", "RTF", "announcement")
+    # Which of the two is faster, and whether the other one is on the front, is the machine's affair.
+    heard = {reader.hear(key, "RTF", "announcement") for key in ("Home", "Shift+Right", "Shift+Left")}
+    assert len(heard) > 1
 
 
 def _listen_blindly(reader: ScreenReader, window: Accessible) -> None:
