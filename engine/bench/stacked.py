@@ -1,110 +1,57 @@
 """The product of all savings: each added in turn, paired against many steps under guidance on the same machine.
 
-The ladder is that of ``resources/benches/stacked.toml``: fewer steps, weights with guidance in them, fewer bits, and a
-cache on top. The baseline is guided as strongly as the weights replace. At every rung: what it adds and the product so
-far, measured on the clock, the word error rate of an offline judge, and the log-mel distance to the baseline from the
-same noise.
+The ladders are those of ``resources/benches/stacked.toml``: step pruning, CFG-free weights and fewer bits, or average
+velocity and fewer bits, with a cache on top. Each stands on many steps under the guidance that its weights include. At
+every rung: what it adds, the product so far on the clock, of the backbone and of the whole take with the vocoder, the
+judges' figures and whether they pass, and the log-mel distance from the same noise.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.bench import bundled
+from engine.bench import bundled, qualities
+from engine.bench.ladders import NAME, NO_CACHE, Climb, Ladder, climb, ladders
+from engine.bench.qualities import LIMITS, compared
 from engine.bench.report import Report
-from engine.bench.ways import read
+from engine.bench.voices import Panel
 from engine.errors import PlainError
 from engine.measure.machine import describe
-from engine.measure.timing import PairedTimes, interval
-from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, each_distance, verdicts
-from engine.models.base import Utterance, WeightSet, run_to_completion
-from engine.models.catalogue import entry
+from engine.measure.timing import Interval, PairedTimes, interval
+from engine.measure.verdicts import Way
+from engine.models.base import run_to_completion
 from engine.models.families.flow import FlowSpeech
 from engine.models.silent_observer import SilentObserver
-from engine.models.vocoders import load_vocoder
-from engine.setting.knobs import Choice, Values
-from engine.setting.setting import Setting, UsedTechnique
-from engine.studies.hooks import preparer
-from engine.techniques import Technique
 
-NAME = "stacked"
-NO_CACHE = "none"
-OPTIONS = ("pruned", "precision")
-"""Options of this bench that give a rung its knob."""
-WORD_ERRORS = 0.02
-"""By how much the word error rate may be above the baseline's."""
+EVERY = "every"
 DEFINITION = (
-    "Time of backbone and sampler without savings (guided, full number of steps, float32) over that with all savings "
-    "together, median of paired, interleaved rounds on one sentence: a measured ratio, not a product of claimed ones."
+    "Time of backbone and sampler without savings (guided, full number of steps, float32) over that of the fastest "
+    f"rung that passes against as many steps under the guidance that its weights include: {LIMITS}. Median of paired, "
+    "interleaved rounds on one sentence: a measured ratio, not a product of claimed ones; 0 if none passes. A rung "
+    "counts if it is faster than the one below it."
 )
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One step of the comparison: trained weights, or a technique with one knob."""
-
-    technique: Technique
-    title: str
-    knob: str = ""
-    option: str = ""
-    """The option of this bench that gives the knob."""
-    preferred: tuple[str, ...] = ()
-    """Which precision is taken where a device offers several and the option is not given."""
-    without: str = ""
-    """The knob's value with which there is no such rung."""
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The values of the knob, if it has only some."""
-        return next(
-            (one.values for one in self.technique.knobs if one.name == self.knob and isinstance(one, Choice)), ()
-        )
-
-
-@dataclass(frozen=True)
-class Top:
-    """The module-skipping technique of the last step."""
-
-    technique: Technique
-    title: str
-    knob: str
-    default: float
-
-
-def ladder() -> tuple[list[Rung], list[Top]]:
-    """The rungs from the foot up, and what can be on top. Raises :class:`engine.errors.SettingError` for mistakes in
-    the bench's file."""
-    file = read(NAME)
-    rungs, tops = [], []
-    for one in file.tables("rungs"):
-        of = one.technique()
-        title = one.title({knob.name for knob in of.knobs})
-        if of.weights is None:
-            knob, option = one.knob(of).name, one.choice("option", OPTIONS)
-            rungs.append(Rung(of, title, knob, option, one.texts("preferred"), one.text("without")))
-        else:
-            rungs.append(Rung(of, title))
-        one.require_known()
-    for one in file.tables("tops"):
-        of = one.technique()
-        tops.append(Top(of, one.title({knob.name for knob in of.knobs}), one.knob(of).name, one.given("default")))
-        one.require_known()
-    file.require_known()
-    return rungs, tops
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
-    rungs, tops = ladder()
+    known = ladders()
+    tops = known[0].tops
     caches = [*(top.technique.name for top in tops), NO_CACHE]
-    precisions = next((rung.choices for rung in rungs if rung.option == "precision"), ())
-    bundled.add_arguments(parser, steps=32, rounds=7)
+    precisions = next((rung.choices for one in known for rung in one.rungs if rung.option == "precision"), ())
+    bundled.add_arguments(parser, steps=32, rounds=5)
+    parser.add_argument(
+        "--ladder",
+        choices=[*(one.name for one in known), EVERY],
+        default=EVERY,
+        help="which savings are stacked (default: every ladder that the model has weights for)",
+    )
     parser.add_argument("--pruned", type=int, default=7, help="steps after pruning (default: %(default)s)")
+    parser.add_argument(
+        "--evaluations", type=int, default=2, help="evaluations by average velocity (default: %(default)s)"
+    )
     parser.add_argument("--precision", choices=precisions, help="precision (default: what the device offers)")
     parser.add_argument(
         "--cache", choices=caches, default=caches[0], help="module-skipping technique (default: %(default)s)"
@@ -113,121 +60,91 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold", type=float, help=f"threshold of the module-skipping technique (default: {usual})"
     )
-    bundled.add_listening_arguments(parser, sentences=10, least=1)
+    qualities.add_arguments(parser, sentences=10, seeds=2)
 
 
 def run(arguments: argparse.Namespace) -> Report:
-    """Climb the ladder: time all rungs in the same rounds, then let the judge listen."""
+    """Climb the ladders: time all rungs of one in the same rounds, then let the judges listen."""
+    texts, speakers = qualities.heard(arguments)
     model = bundled.loaded_flow(arguments)
-    rungs = list(_ladder(model, arguments))
-    for rung in rungs:
-        model.make_ready(rung.setting, SilentObserver(), bundled.speaker(arguments))
-    voice = bundled.speaker(arguments)
-    backbone = {one.title: model.sampling(arguments.text, voice, one.setting, one.artefacts) for one in rungs}
-    device = backbone[rungs[-1].title]().device.type
+    climbs = [climb(one, model, arguments) for one in _chosen(model, arguments.ladder)]
+    panel = Panel(texts, speakers)
+    rows: list[dict[str, object]] = []
+    best = Interval(0.0, 0.0, 0.0)
+    for one in climbs:
+        found, passed = _climbed(one, model, panel, arguments)
+        rows += found
+        best = max(best, passed, key=lambda one: one.median)
+    return Report(NAME, best.median, (best.low, best.high), DEFINITION, tuple(rows), describe().to_json())
 
-    def pipeline(way: Way) -> Callable[[], object]:
+
+def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
+    """The ladder called ``name``, or all that ``model`` can climb. Raises :class:`PlainError` if there is none."""
+    known = ladders()
+    if name != EVERY:
+        return [one for one in known if one.name == name]
+    reasons = {one: one.why_not(model) for one in known}
+    if all(reasons.values()):
+        raise PlainError(" ".join(dict.fromkeys(reasons.values())))
+    return [one for one, reason in reasons.items() if not reason]
+
+
+def _climbed(
+    chosen: Climb, model: FlowSpeech, panel: Panel, arguments: argparse.Namespace
+) -> tuple[list[dict[str, object]], Interval]:
+    """Rows of the rungs, and the speed-up of the fastest that passes and is faster than the one below it; zeros if
+    there is none."""
+    for rung in chosen.ways:
+        model.make_ready(rung.setting, SilentObserver(), bundled.speaker(arguments))
+    sampled, whole = _timed(chosen, model, arguments)
+    takes = {one.title: qualities.spoken(one, model, panel, arguments.seeds) for one in chosen.ways}
+    rows = []
+    best = Interval(0.0, 0.0, 0.0)
+    for below, rung in zip((None, *chosen.ways), chosen.ways, strict=False):
+        own = takes[rung.title]
+        row: dict[str, object] = {"ladder": chosen.ladder, "rung": rung.title, **_times(below, rung, sampled, whole)}
+        row |= {"ops ratio": own.ops_ratio, **own.figures}
+        if rung is not chosen.baseline:
+            row |= compared(own, takes[chosen.baseline.title])
+            if row["passes"] and below is not None and _step(below, rung, sampled).low > 1:
+                best = max(best, sampled.speed_up[rung.title], key=lambda one: one.median)
+        rows.append(row)
+    same = {"backbone": sampled.same.median, "whole take": whole.same.median}
+    rows.append({"ladder": chosen.ladder, "rung": "first, again (A/A)", **same})
+    return rows, best
+
+
+def _timed(chosen: Climb, model: FlowSpeech, arguments: argparse.Namespace) -> tuple[PairedTimes, PairedTimes]:
+    """Backbone and sampler of every rung, and its whole takes."""
+    voice = bundled.speaker(arguments)
+    backbone = {one.title: model.sampling(arguments.text, voice, one.setting, one.artefacts) for one in chosen.ways}
+    device = model.info.device_type or "cpu"
+
+    def take(way: Way) -> Callable[[], object]:
         return lambda: run_to_completion(
             model.synthesise(arguments.text, voice, way.setting, way.artefacts, SilentObserver())
         )
 
-    sampled = bundled.timed(backbone, device, arguments, "backbone")
-    spoken = bundled.timed({one.title: pipeline(one) for one in rungs}, device, arguments, "whole pipeline")
-    heard: dict[str, list[VoiceVerdict]] = {}
-    vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
-    sentences = bundled.heard_sentences(arguments)
-    for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, rungs, bundled.say):
-        heard.setdefault(verdict.speech, []).append(verdict)
-    rows: list[dict[str, object]] = [
-        {"rung": title, **counted_errors(said)} for title, said in heard.items() if title not in backbone
-    ]
-    rows += list(_rungs(rungs, heard, sampled, spoken))
-    rows.append({"rung": "first stage, again (A/A)", "product": sampled.same.median, "pipeline": spoken.same.median})
-    top = sampled.speed_up[rungs[-1].title]
-    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+    sampled = bundled.timed(backbone, device, arguments, f"{chosen.ladder}, backbone")
+    whole = {one.title: take(one) for one in chosen.ways}
+    return sampled, bundled.timed(whole, device, arguments, f"{chosen.ladder}, whole take")
 
 
-# --- Rungs ------------------------------------------------------------------------------------------------------------
-def _ladder(model: FlowSpeech, arguments: argparse.Namespace) -> Iterator[Way]:
-    """The rungs from the foot up; a saving that this device or the options have not is left out."""
-    rungs, tops = ladder()
-    trained = {rung.technique.name: _strongest(model, rung.technique) for rung in rungs if rung.technique.weights}
-    setting = bundled.setting(arguments)
-    for weights in trained.values():
-        setting = replace(setting, options=setting.options.replace(guidance=weights.equivalent_guidance))
-    yield Way(f"{arguments.steps} steps, guidance {setting.options['guidance']:.2g}", setting)
-    for rung in rungs:
-        used = _technique(rung, model, trained.get(rung.technique.name), arguments)
-        if used is not None:
-            setting = setting.with_technique(used)
-            yield Way(rung.title.format(**used.knobs), setting)
-    for top in tops:
-        if top.technique.name == arguments.cache:
-            value = top.default if arguments.threshold is None else arguments.threshold
-            yield _on_top(top, value, model, setting, arguments)
+def _times(below: Way | None, rung: Way, sampled: PairedTimes, whole: PairedTimes) -> dict[str, object]:
+    """Columns of times; the first rung is what others are compared with."""
+    if below is None:
+        return {"step factor": 1.0, "backbone": 1.0, "low": 1.0, "high": 1.0, "whole take": 1.0}
+    product, take = sampled.speed_up[rung.title], whole.speed_up[rung.title]
+    return {
+        "step factor": _step(below, rung, sampled).median,
+        "backbone": product.median,
+        "low": product.low,
+        "high": product.high,
+        "whole take": take.median,
+    }
 
 
-def _technique(
-    rung: Rung, model: FlowSpeech, weights: WeightSet | None, arguments: argparse.Namespace
-) -> UsedTechnique | None:
-    """Technique that a step uses: trained weights, or the option's value; ``None`` if nothing."""
-    of = rung.technique
-    if weights is not None and of.weights is not None:
-        # The titles of weights have two digits.
-        knobs = {name: round(float(str(value)), 2) for name, value in of.weights.knobs_of(weights).items()}
-        return UsedTechnique(of.name, Values(knobs), weights.fingerprint)
-    value = getattr(arguments, rung.option)
-    if value is None:
-        value = next((one for one in rung.preferred if one in model.info.precisions), rung.without)
-    return None if value == rung.without else UsedTechnique(of.name, Values({rung.knob: value}))
-
-
-def _strongest(model: FlowSpeech, of: Technique) -> WeightSet:
-    """The weights that replace the strongest guidance."""
-    assert of.weights is not None
-    there = [one for one in of.weights.all_of(model.info) if isinstance(one, WeightSet)]
-    if not there:
-        commands = (import_module(one).NAME for one in of.commands)
-        train = next((f" (paretone {one})" for one in commands if one.startswith("train ")), "")
-        raise PlainError(f"{model.info.title} has no {of.title} weights; train some{train}, then run this again.")
-    return max(there, key=lambda one: one.weight)
-
-
-def _on_top(top: Top, value: float, model: FlowSpeech, setting: Setting, arguments: argparse.Namespace) -> Way:
-    """A cache on top of the others, prepared on the grid and the weights that run, if it has to be."""
-    used, name = UsedTechnique(top.technique.name, Values({top.knob: value})), top.technique.name
-    title = top.title.format(**used.knobs)
-    if top.technique.artefact is None:
-        return Way(title, setting.with_technique(used))
-    bundled.say(f"calibrating at {top.knob} {value:g} …")
-    utterance = Utterance(arguments.text, bundled.speaker(arguments))
-    artefact = preparer(name)(model, [utterance], setting.with_technique(used), SilentObserver())
-    return Way(title, setting.with_technique(replace(used, artefact=artefact.fingerprint)), (artefact,))
-
-
-# --- Measured ---------------------------------------------------------------------------------------------------------
-def _rungs(
-    ladder: Sequence[Way], heard: Mapping[str, Sequence[VoiceVerdict]], sampled: PairedTimes, spoken: PairedTimes
-) -> Iterator[dict[str, object]]:
-    foot = heard[ladder[0].title]
-    for below, rung in zip((None, *ladder), ladder, strict=False):
-        said = heard[rung.title]
-        errors = counted_errors(said)
-        row: dict[str, object] = {"rung": rung.title, **errors}
-        row["ops ratio"] = float(np.mean([one.measurements.ops_ratio for each in said for one in each.syntheses]))
-        if below is None:
-            yield {**row, "step factor": 1.0, "product": 1.0, "pipeline": 1.0, "log-mel distance": 0.0}
-            continue
-        own = np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])
-        product = sampled.speed_up[rung.title]
-        more = errors["word error rate"] - counted_errors(foot)["word error rate"]
-        yield {
-            **row,
-            "step factor": interval(own.tolist()).median,
-            "product": product.median,
-            "low": product.low,
-            "high": product.high,
-            "pipeline": spoken.speed_up[rung.title].median,
-            "log-mel distance": float(each_distance(foot, said).mean()),
-            "within 2 points": "yes" if more <= WORD_ERRORS else "no",
-        }
+def _step(below: Way, rung: Way, sampled: PairedTimes) -> Interval:
+    """What a rung adds on the clock."""
+    ratios = np.array(sampled.seconds[below.title]) / np.array(sampled.seconds[rung.title])
+    return interval(ratios.tolist())

@@ -44,6 +44,11 @@ class WeightSet:
         """The strength of guidance that these weights replace, g = w / (1 − w), as the official code counts it."""
         return self.weight / (1 - self.weight)
 
+    @property
+    def guidance(self) -> Values:
+        """The same as an option of the sampler."""
+        return Values(guidance=self.equivalent_guidance)
+
 
 @dataclass(frozen=True)
 class DraftWeights:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from engine.models.base import ModelInfo, Voice, WeightSet
+from engine.models.base import IntervalWeights, ModelInfo, Voice, WeightSet
 from engine.models.f5.adapter import F5Speech
 from engine.models.f5.checkpoint import backbone_weights
 from engine.models.f5.config import HOP, OPTIONS, SAMPLE_RATE, BackboneConfig
@@ -21,7 +21,9 @@ from engine.models.f5.duration import PromptLevel
 from engine.models.f5.passages import Passage, Passages, Prompt
 from engine.models.f5.unett import UNetT
 from engine.models.files.checkpoints import load_strictly, read_checkpoint
+from engine.models.files.interval_weights import PREFIX, metadata, save_interval_weights
 from engine.models.files.weight_sets import find_weight_sets
+from engine.models.networks.interval import IntervalEmbedding, add_interval
 from engine.models.networks.vocos import Vocos, VocosConfig
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting
@@ -134,6 +136,20 @@ def save_cfg_free(path: Path, weight: float, base: str = FINGERPRINT) -> None:
     weights = {f"transformer.{name}": value for name, value in make_backbone(2).state_dict().items()}
     metadata = {"cfg_free": "true", "weight": f"{weight:.6g}", "method": "model-guidance", "base": base}
     save_file(weights, path, metadata)
+
+
+def save_intervals(path: Path, base: str = FINGERPRINT, learnt: bool = False, guidance: float = 2.0) -> Path:
+    """Write the model's own weights with the embedding of intervals, which is zero, or has ``learnt``."""
+    backbone = make_backbone(1)
+    add_interval(backbone)
+    embedding = backbone.time_embedding
+    assert isinstance(embedding, IntervalEmbedding)
+    if learnt:
+        torch.nn.init.normal_(embedding.interval_mlp[2].weight, std=0.5)
+    described = IntervalWeights("", "", 4, -1.0, Values(guidance=guidance), "displacement")
+    named = {PREFIX + name: value.half().float() for name, value in backbone.state_dict().items()}
+    save_interval_weights(path, named, metadata(described, base, 7))
+    return path
 
 
 def _read_weights(chosen: WeightSet) -> DiT:

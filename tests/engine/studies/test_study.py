@@ -282,6 +282,15 @@ def test_the_study_of_the_product_adds_one_saving_after_another() -> None:
     assert {each.setting.options["steps"] for each in candidates} == {32}
 
 
+def test_the_study_of_few_evaluations_starts_from_the_guidance_in_the_weights() -> None:
+    found = read(resource("studies", "f5-mini-few-evaluations.toml")).candidates
+    (weights,) = resource("models", "f5-mini", "intervals").glob("*.safetensors")
+    assert {f"guidance-{one.setting.options['guidance']:g}" for one in found} == {weights.stem}
+    used = [{one.technique: one.knobs for one in each.setting.techniques} for each in found]
+    assert {one["average_velocity"]["evaluations"] for one in used if "average_velocity" in one} == {1, 2, 3, 4}
+    assert {"precision", "ditreducio", "error_curve", "steps"} < {name for one in used for name in one}
+
+
 def test_durations() -> None:
     assert [duration(one) for one in (5, 150, 8000, 300_000, 1e9)] == [
         "5 seconds",

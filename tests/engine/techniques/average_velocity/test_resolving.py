@@ -13,21 +13,18 @@ from engine.errors import CheckpointError, SettingError
 from engine.models.base import IntervalWeights, run_to_completion
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.interval_weights import (
-    PREFIX,
     find_interval_weights,
-    metadata,
     require_interval_weights,
-    save_interval_weights,
 )
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
-from engine.models.networks.interval import IntervalEmbedding, add_interval
+from engine.models.networks.interval import IntervalEmbedding
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.guidance import TwoWeightGuidance
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import average_velocity, foreseen, resolve
 from tests.engine import small_speech
-from tests.engine.small_speech import FINGERPRINT, VOICE, make_backbone
+from tests.engine.small_speech import FINGERPRINT, VOICE, save_intervals
 from tests.engine.techniques.test_resolving import OPERATIONS, free, info, pruned, setting
 
 WEIGHTS = IntervalWeights("intervals/guidance-2.safetensors", "a" * 64, 4, -1.0, Values(guidance=2.0), "displacement")
@@ -92,20 +89,6 @@ def test_without_a_loaded_model_the_options_are_known() -> None:
 
 
 # --- On a real model of a few thousand weights ------------------------------------------------------------------------
-def _save(path: Path, base: str = FINGERPRINT, learnt: bool = False) -> Path:
-    """The model's own weights with the new embedding, which is zero, or has ``learnt``."""
-    backbone = make_backbone(1)
-    add_interval(backbone)
-    embedding = backbone.time_embedding
-    assert isinstance(embedding, IntervalEmbedding)
-    if learnt:
-        torch.nn.init.normal_(embedding.interval_mlp[2].weight, std=0.5)
-    described = IntervalWeights("", "", 4, -1.0, Values(guidance=2.0), "displacement")
-    named = {PREFIX + name: value.half().float() for name, value in backbone.state_dict().items()}
-    save_interval_weights(path, named, metadata(described, base, 7))
-    return path
-
-
 @pytest.fixture
 def speech(tmp_path: Path):
     (tmp_path / "weights").touch()
@@ -123,7 +106,7 @@ def _spoken(model, of: Setting) -> np.ndarray:
 
 def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
-    path = _save(tmp_path / "own" / "zero.safetensors")
+    path = save_intervals(tmp_path / "own" / "zero.safetensors")
     speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
     (one,) = speech.info.interval_weights
     assert (one.path, one.fingerprint, dict(one.guidance)) == (str(path), fingerprint(path), {"guidance": 2.0})
@@ -135,8 +118,8 @@ def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp
 
 def test_a_trained_embedding_hears_how_far_an_evaluation_goes(speech, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
-    _save(tmp_path / "own" / "learnt.safetensors", learnt=True)
-    _save(tmp_path / "own" / "other.safetensors", base="1" * 64)
+    save_intervals(tmp_path / "own" / "learnt.safetensors", learnt=True)
+    save_intervals(tmp_path / "own" / "other.safetensors", base="1" * 64)
     speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
     assert len(speech.info.interval_weights) == 1, "those of another checkpoint are not offered"
     of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
