@@ -81,13 +81,13 @@ class BatchQueue:
 Clips = TypeVar("Clips", bound=QueuedClip)
 
 
-def held_out_pairs(clips: Sequence[Clips], count: int, size: int) -> list[list[list[Clips]]]:
+def held_out_pairs(clips: Sequence[Clips], count: int, size: int, joins: bool = True) -> list[list[list[Clips]]]:
     """Batches of ``size`` of about ``count`` items, the same every time: a clip after another one of its voice, which
-    is how models speak after a prompt."""
+    is how models speak after a prompt. ``joins``: whether clips may be joined so."""
     draw = random.Random(3)
     items = []
     for one in clips[:: max(1, len(clips) // count)]:
-        others = [other for other in clips if other.voice == one.voice and other is not one]
+        others = [other for other in clips if joins and other.voice == one.voice and other is not one]
         items.append([draw.choice(others), one] if others else [one])
     items.sort(key=lambda item: sum(one.frames for one in item))
     return [items[start : start + size] for start in range(0, len(items), size)]

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from engine.errors import CheckpointError, TrainingError
 from engine.front_end.phones import PhoneVocabulary
 from engine.models.catalogue import CatalogueEntry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
 from engine.models.f5.dit import DiT
+from engine.models.f5.passages import Passage, Prompt
+from engine.models.files.checkpoints import fingerprint
 from engine.models.files.weight_sets import trained_guidance
+from engine.setting.knobs import Values
 from engine.training import features
-from engine.training.features import Examples
+from engine.training.features import Example, Examples
 from engine.training.follower import Follower
 from engine.training.manifest import read_manifest
-from engine.training.natural_corpus import CorpusOptions
+from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
 from engine.training.natural_examples import natural_examples
+from engine.training.own_speech import after_prompt, flow_speaker, own_readings
 from engine.training.processes import Processes
+from engine.training.readings import Arrays, Reading
+from engine.training.requests import FineTuningRequest
 
 SPEECH = "speech"
 """Folder of the prepared speech, in the work folder."""
@@ -51,6 +59,55 @@ def diffusion_transformer(checkpoint: F5Checkpoint) -> DiT:
     if not isinstance(backbone, DiT):
         raise TrainingError(f"{checkpoint.path} is not an F5-TTS; only its diffusion transformer can be trained here.")
     return backbone
+
+
+def speech_to_learn(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    checkpoint: F5Checkpoint,
+    guidance: float,
+    corpus: CorpusOptions,
+    processes: Processes,
+    follower: Follower,
+) -> Examples:
+    """What ``request`` says to learn from: recordings, what the model says itself under ``guidance``, or both; for a
+    bundled model and neither of them, natural speech, made of ``corpus`` if there is none yet. Raises
+    :class:`engine.errors.PlainError`."""
+    work = Path(request.work)
+    if not request.names_speech:
+        spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
+        return spoken_examples(spoken, checkpoint, corpus, processes, follower)
+    found = Examples((), ())
+    if request.manifest:
+        found += recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
+    if request.sentences:
+        found += own_examples(request, chosen, checkpoint, guidance, processes, follower)
+    return found
+
+
+def own_examples(
+    request: FineTuningRequest,
+    chosen: CatalogueEntry,
+    checkpoint: F5Checkpoint,
+    guidance: float,
+    processes: Processes,
+    follower: Follower,
+) -> Examples:
+    """What the model says itself, each sentence after the recording of its voice."""
+
+    def keep(prompt: Prompt, passage: Passage, state: np.ndarray) -> Arrays:
+        mel = after_prompt(prompt.mel, state, prompt.frames)
+        return {"ids": passage.ids[0].numpy().astype(np.int32), "mel": mel, "prompt": np.array(prompt.frames)}
+
+    speaker = flow_speaker(request, chosen, Values(guidance=guidance), keep, follower.check)
+    base = fingerprint(checkpoint.path, follower.check)
+    training, held_out = own_readings(request, chosen, base, speaker, processes, follower)
+    return Examples(tuple(map(_example, training)), tuple(map(_example, held_out)))
+
+
+def _example(reading: Reading) -> Example:
+    arrays = reading.arrays
+    return Example(reading.voice, arrays["ids"].astype(np.int64), arrays["mel"], int(arrays["prompt"]))
 
 
 def recorded_examples(

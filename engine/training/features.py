@@ -43,6 +43,8 @@ class Example:
     """(tokens,) int64; one a frame where the model reads phones."""
     mel: np.ndarray = field(repr=False)
     """(frames, bands) float16."""
+    prompt: int = 0
+    """Frames at its beginning that are a prompt."""
 
     @property
     def frames(self) -> int:
@@ -51,14 +53,17 @@ class Example:
 
 @dataclass(frozen=True)
 class Examples:
-    """Summary of a manifest."""
+    """What a model is fine-tuned on."""
 
     training: tuple[Example, ...]
     held_out: tuple[Example, ...]
 
     @property
     def seconds(self) -> float:
-        return sum(one.frames for one in self.training) * HOP / SAMPLE_RATE
+        return sum(one.frames - one.prompt for one in self.training) * HOP / SAMPLE_RATE
+
+    def __add__(self, other: Examples) -> Examples:
+        return Examples(self.training + other.training, self.held_out + other.held_out)
 
 
 class RowReader(Protocol):

@@ -12,7 +12,7 @@ from engine.models.catalogue import CatalogueEntry
 from engine.training.follower import Follower, SilentFollower
 from engine.training.processes import Processes, join_processes
 from engine.training.recipe import Recipe
-from engine.training.requests import TrainingRequest
+from engine.training.requests import FineTuningRequest
 from engine.training.saving import save_with_log
 from engine.training.session import Budget, Intervals, TrainingSession, check_place
 
@@ -26,15 +26,18 @@ class FineTuning(Recipe, Protocol):
     def save(self, path: Path) -> None: ...
 
 
-def begin(request: TrainingRequest, chosen: CatalogueEntry, follower: Follower) -> tuple[Processes, Follower]:
+def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower) -> tuple[Processes, Follower]:
     """The processes that train together, and this one's follower. Raises :class:`engine.errors.PlainError` if
     ``chosen`` has nothing to learn from or the work folder cannot be used."""
     check_place(Path(request.work), request.resume)
     processes = join_processes(request.device, request.half_precision)
     if not processes.is_first:
         follower = SilentFollower()
-    if not (request.manifest or chosen.bundled):
-        raise TrainingError(f"{chosen.title} needs a manifest of recordings to learn from; choose one.")
+    if not (request.names_speech or chosen.bundled):
+        raise TrainingError(
+            f"{chosen.title} needs speech to learn from: give a manifest of recordings, or a number of sentences that "
+            "it is to say itself."
+        )
     follower.status(f"Reading {chosen.title}")
     # As in synthesis: numbers too small to be heard are slow to compute with.
     torch.set_flush_denormal(True)
@@ -43,7 +46,7 @@ def begin(request: TrainingRequest, chosen: CatalogueEntry, follower: Follower) 
 
 def complete(
     recipe: FineTuning,
-    request: TrainingRequest,
+    request: FineTuningRequest,
     folder: Path,
     intervals: Intervals,
     processes: Processes,

@@ -64,6 +64,34 @@ class CompanionRequest(TrainingRequest):
         return {"positions": self.positions, "seed": self.seed, **manner}
 
 
+@dataclass(frozen=True, kw_only=True)
+class FineTuningRequest(TrainingRequest):
+    """Fine-tune ``model`` on recordings, on what it says itself, or on both. A bundled model that is given neither
+    learns from the kind of speech that it learnt from. ``folder`` and ``variant`` as in
+    :class:`engine.session.commands.LoadModel`; the loaded model is not touched."""
+
+    variant: str = ""
+    corpus: str = ""
+    """Folder of a corpus of natural speech, for bundled models; ``""``: next to the work folder."""
+    sentences: int = 0
+    """Sentences a voice that the model says itself, in addition to the recordings of the manifest."""
+    texts: tuple[str, ...] = ()
+    """These sentences, each in every voice, again and again by other seeds; none: other ones for every voice, made
+    up."""
+    learning_rate: float | None = None
+    """``None`` for the usual one of a model of this size."""
+    matrix_rate: float | None = None
+    """Muon's learning rate for the matrices of the layers."""
+    frames: int = 1_800
+    """The model's frames of a step."""
+    seed: int = 1
+
+    @property
+    def names_speech(self) -> bool:
+        """Whether it says what to learn from."""
+        return bool(self.manifest or self.sentences)
+
+
 @dataclass(frozen=True)
 class TrainingProgress:
     """After every training step, with its ``losses``, and after every validation, with its figures: the points of the

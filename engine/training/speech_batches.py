@@ -13,7 +13,7 @@ from engine.training.flow_matching import SpeechBatch
 
 
 def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
-    """A batch whose items are one recording, or two of one voice joined."""
+    """A batch whose items are one recording, or two of one voice joined; a prompt within one counts as the first."""
     lengths = [sum(one.frames for one in item) for item in items]
     counts = [sum(len(one.ids) for one in item) for item in items]
     mel = torch.zeros(len(items), max(lengths), items[0][0].mel.shape[1])
@@ -21,7 +21,7 @@ def collate(items: Sequence[Sequence[Example]]) -> SpeechBatch:
     for row, item in enumerate(items):
         mel[row, : lengths[row]] = torch.from_numpy(np.concatenate([one.mel for one in item]).astype(np.float32))
         ids[row, : counts[row]] = torch.from_numpy(np.concatenate([one.ids for one in item]))
-    joins = [item[0].frames if len(item) > 1 else 0 for item in items]
+    joins = [item[0].frames if len(item) > 1 else item[0].prompt for item in items]
     return SpeechBatch(mel, ids, torch.tensor(lengths), torch.tensor(joins))
 
 
@@ -38,5 +38,6 @@ def validation_batches(examples: Sequence[Example], count: int) -> list[SpeechBa
 
 
 def may_join(examples: Sequence[Example]) -> bool:
-    """Only what has one token a frame can be joined, and only where voices are distinguished."""
-    return all(one.voice and len(one.ids) == one.frames for one in examples)
+    """Only what has one token a frame can be joined, and only where voices are distinguished and nothing has a prompt
+    already."""
+    return all(one.voice and len(one.ids) == one.frames and not one.prompt for one in examples)

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.features.training.model import Found, Place, Training, TrainingPlan, count_knob, lasting, run_arguments
+from app.features.training.model import (
+    OWN_SENTENCES,
+    Found,
+    Place,
+    Training,
+    TrainingPlan,
+    count_knob,
+    estimate_by_share,
+    fine_tuning_arguments,
+    method_knob,
+    minutes_by_share,
+    remark_on_sentences,
+    usual_sentences,
+)
 from engine.models.base import ModelInfo
 from engine.models.catalogue import entry
-from engine.setting.knobs import Choice, Effect, Values
+from engine.setting.knobs import Values
 from engine.techniques.average_velocity import TECHNIQUE
 from engine.techniques.average_velocity.requests import (
     FEWEST_STEPS,
@@ -24,21 +37,16 @@ METHODS = (
     ),
     ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
 )
-MEASURED_MINUTES, MEASURED_PARAMETERS = 40.0, 8_200_000
-"""Training of the bundled F5 on one processor core with bfloat16; a step's work grows with the number of parameters."""
+MINUTES = minutes_by_share(40.0, 8_200_000)
+"""Training of the bundled F5 on one processor core with bfloat16."""
 
 
 def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
     return AverageVelocityRequest(
         method=str(plan.knobs["method"]),
         teacher_steps=int(plan.knobs["teacher_steps"]),
-        variant=place.variant,
-        **run_arguments(place, plan),
+        **fine_tuning_arguments(place, plan),
     )
-
-
-def _minutes(info: ModelInfo) -> float:
-    return max(1.0, round(MEASURED_MINUTES * info.parameters / MEASURED_PARAMETERS))
 
 
 def _why_not(info: ModelInfo) -> str:
@@ -48,11 +56,8 @@ def _why_not(info: ModelInfo) -> str:
 
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
-    before = " Without a manifest, hibari-tts first speaks 6,500 sentences." if spoken else ""
-    return (
-        f"{info.title} takes about {lasting(_minutes(info))} of one CPU core, judging by the bundled F5; a GPU is far "
-        f"faster.{before}"
-    )
+    before = " Without speech of your own, hibari-tts first speaks 6,500 sentences." if spoken else ""
+    return estimate_by_share(info, MINUTES(info), "the bundled F5") + before
 
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
@@ -66,15 +71,7 @@ TRAINING = Training(
     intro="Trains weights of the loaded model with which one to four evaluations in one branch go the way of many "
     "steps under its usual guidance. A manifest is a CSV file with the columns audio and text.",
     knobs=(
-        Choice(
-            "method",
-            "Method",
-            " ".join(f"{title}: {meaning}" for _, title, meaning in METHODS),
-            default=METHODS[0][0],
-            values=tuple(name for name, _, _ in METHODS),
-            titles=tuple(title for _, title, _ in METHODS),
-            effect=Effect.AFTER_TRAINING,
-        ),
+        method_knob(METHODS),
         count_knob(
             "teacher_steps",
             "Steps of the model",
@@ -83,6 +80,7 @@ TRAINING = Training(
             32,
             FEWEST_STEPS,
         ),
+        OWN_SENTENCES,
     ),
     found=(
         Found("left", "squared distance that is left"),
@@ -91,9 +89,11 @@ TRAINING = Training(
     ),
     progress="At step {step} {found} of the squared distance to many guided steps is left.",
     request=_request,
-    minutes=_minutes,
+    minutes=MINUTES,
     folder=lambda model, knobs: f"{model}-{knobs['method']}",
+    fitting=usual_sentences,
     needs_manifest=True,
+    remark=remark_on_sentences,
     why_not=_why_not,
     estimate=_estimate,
     ready=_ready,

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.features.training.model import Found, Place, Training, TrainingPlan, knob_of, lasting, run_arguments
+from app.features.training.model import (
+    OWN_SENTENCES,
+    Found,
+    Place,
+    Training,
+    TrainingPlan,
+    estimate_by_share,
+    fine_tuning_arguments,
+    knob_of,
+    method_knob,
+    minutes_by_share,
+    remark_on_sentences,
+    usual_sentences,
+)
 from app.numbers import fixed
 from engine.models.base import ModelInfo
-from engine.setting.knobs import Choice, Effect, Values
+from engine.setting.knobs import Values
 from engine.techniques.guidance_free import TECHNIQUE
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
 
@@ -17,23 +30,19 @@ METHODS = (
 )
 SPEAKERS = {"natural phones": "hibari-tts first speaks 6,500 sentences: about seven more minutes"}
 """Who speaks what bundled models learn from, by their text front ends."""
-MEASURED_MINUTES, MEASURED_PARAMETERS = 20.0, 8_200_000
-"""Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16; a step's work grows
-with the number of parameters."""
+MINUTES = minutes_by_share(20.0, 8_200_000)
+"""Training of the shipped weights (bundled model, w = 0.5) on one processor core with bfloat16."""
 
 
 def _request(place: Place, plan: TrainingPlan) -> GuidanceFreeRequest:
     weight, method = float(plan.knobs["weight"]), str(plan.knobs["method"])
-    return GuidanceFreeRequest(weight=weight, method=method, variant=place.variant, **run_arguments(place, plan))
+    return GuidanceFreeRequest(weight=weight, method=method, **fine_tuning_arguments(place, plan))
 
 
-def _minutes(info: ModelInfo) -> float:
-    return max(1.0, round(MEASURED_MINUTES * info.parameters / MEASURED_PARAMETERS))
-
-
-def _guidance(knobs: Values) -> str:
+def _remark(knobs: Values) -> str:
     weight = float(knobs["weight"])
-    return f"Equals guidance g = w / (1 − w) = {fixed(weight / (1 - weight), 2)}."
+    equal = f"Equals guidance g = w / (1 − w) = {fixed(weight / (1 - weight), 2)}."
+    return " ".join(filter(None, (equal, remark_on_sentences(knobs))))
 
 
 def _why_not(info: ModelInfo) -> str:
@@ -45,12 +54,11 @@ def _why_not(info: ModelInfo) -> str:
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
     before = (
-        f" Without a manifest, {SPEAKERS[info.text_front_end]}." if spoken and info.text_front_end in SPEAKERS else ""
+        f" Without speech of your own, {SPEAKERS[info.text_front_end]}."
+        if spoken and info.text_front_end in SPEAKERS
+        else ""
     )
-    return (
-        f"{info.title} takes about {lasting(_minutes(info))} of one CPU core, judging by the shipped weights; a GPU is "
-        f"far faster.{before}"
-    )
+    return estimate_by_share(info, MINUTES(info), "the shipped weights") + before
 
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
@@ -66,23 +74,17 @@ TRAINING = Training(
     "A manifest is a CSV file with the columns audio and text.",
     knobs=(
         knob_of(TECHNIQUE.knobs, "weight"),
-        Choice(
-            "method",
-            "Method",
-            " ".join(f"{title}: {meaning}" for _, title, meaning in METHODS),
-            default=METHODS[0][0],
-            values=tuple(name for name, _, _ in METHODS),
-            titles=tuple(title for _, title, _ in METHODS),
-            effect=Effect.AFTER_TRAINING,
-        ),
+        method_knob(METHODS),
+        OWN_SENTENCES,
     ),
     found=(Found("learnt", "guidance learned"), Found("gap", "gap to the guided velocity")),
     progress="At step {step} one branch has learned {found} of the guidance.",
     request=_request,
-    minutes=_minutes,
+    minutes=MINUTES,
     folder=lambda model, knobs: f"{model}-w-{float(knobs['weight']):.2f}",
+    fitting=usual_sentences,
     needs_manifest=True,
-    remark=_guidance,
+    remark=_remark,
     why_not=_why_not,
     estimate=_estimate,
     ready=_ready,

@@ -5,7 +5,7 @@ Features of techniques declare their trainings; the panel builds its form and it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 from app.features.registry import FEATURES
 from app.numbers import counted, general
 from engine.models.base import ModelInfo
-from engine.setting.knobs import Effect, Knob, Number, Values
+from engine.models.catalogue import entry
+from engine.setting.knobs import Choice, Effect, Knob, Number, Values
 from engine.setting.plan import imported
 from engine.training.requests import TrainingRequest
 
@@ -125,6 +126,11 @@ def run_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     }
 
 
+def fine_tuning_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
+    """Arguments common to the requests of fine-tunings."""
+    return {"variant": place.variant, "sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
+
+
 def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
     """Arguments common to the requests of drafts and students."""
     return {"sentences": int(plan.knobs["sentences"]), **run_arguments(place, plan)}
@@ -133,6 +139,25 @@ def companion_arguments(place: Place, plan: TrainingPlan) -> dict[str, Any]:
 def minutes_by_size(minutes: float) -> Callable[[ModelInfo], float]:
     """``minutes`` of LM mini, and as much more as another model is larger."""
     return lambda info: max(minutes, round(minutes * info.parameters / LM_MINI_PARAMETERS))
+
+
+def minutes_by_share(minutes: float, parameters: int) -> Callable[[ModelInfo], float]:
+    """``minutes`` of a model with that number of ``parameters``; of others in proportion, as a step's work grows with
+    their number."""
+    return lambda info: max(1.0, round(minutes * info.parameters / parameters))
+
+
+def method_knob(methods: Sequence[tuple[str, str, str]]) -> Choice:
+    """The choice among methods of a training, each a name, a title and what it means; the first is the default."""
+    return Choice(
+        "method",
+        "Method",
+        " ".join(f"{title}: {meaning}" for _, title, meaning in methods),
+        default=methods[0][0],
+        values=tuple(name for name, _, _ in methods),
+        titles=tuple(title for _, title, _ in methods),
+        effect=Effect.AFTER_TRAINING,
+    )
 
 
 def knob_of(knobs: tuple[Knob, ...], name: str) -> Knob:
@@ -162,6 +187,29 @@ SENTENCES = count_knob(
     100_000,
 )
 """Number of sentences that a model generates as training speech."""
+OWN_SENTENCES = count_knob(
+    "sentences",
+    "Own sentences",
+    "Number of sentences per voice that the model says itself as training speech, in addition to the manifest's "
+    "recordings; 0: none.",
+    0,
+    100_000,
+)
+"""The same of models that can learn from other speech as well."""
+USUAL_OWN_SENTENCES = 200
+
+
+def usual_sentences(info: ModelInfo) -> Mapping[str, object]:
+    """Own sentences for those models that nobody else speaks for."""
+    return {"sentences": 0 if entry(info.id).bundled else USUAL_OWN_SENTENCES}
+
+
+def remark_on_sentences(knobs: Values) -> str:
+    """That the model speaks first, as a sentence, or ``""``."""
+    number = int(knobs["sentences"])
+    return f"The model first says {counted(number, 'sentence', 'sentences')} in each voice itself." if number else ""
+
+
 TOKEN_FIGURES = (
     Found("same_first", "same top choice as the whole model"),
     Found("correct", "predicts the spoken token"),
@@ -172,6 +220,11 @@ TOKEN_FIGURES = (
 def lasting(minutes: float) -> str:
     """``minutes`` in words."""
     return counted(round(minutes), "minute", "minutes") if minutes < 120 else f"{minutes / 60:.0f} hours"
+
+
+def estimate_by_share(info: ModelInfo, usual: float, judged_by: str) -> str:
+    """A sentence on a usual time that was estimated by :func:`minutes_by_share`."""
+    return f"{info.title} takes about {lasting(usual)} of one CPU core, judging by {judged_by}; a GPU is far faster."
 
 
 def scaled_estimate(info: ModelInfo, usual: float) -> str:

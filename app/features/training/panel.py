@@ -325,9 +325,9 @@ class TrainingPanel(QWidget):
         plan = self.plan(resume=False)
         earlier = bool(plan.work) and (Path(plan.work) / CHECKPOINT).is_file()
         missing = ""
-        needed = values.get("sentences") == 0 or (one.needs_manifest and not self._spoken)
-        if not plan.manifest and needed:
-            missing = "Choose a manifest: a CSV file with recordings and texts."
+        has_speech = plan.manifest or values.get("sentences") or (one.needs_manifest and self._spoken)
+        if not has_speech:
+            missing = "Choose a manifest (a CSV file with recordings and texts), or have the model say sentences."
         elif not plan.work:
             missing = "Choose a folder for checkpoints and the log."
         reason = self._reason or missing

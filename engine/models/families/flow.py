@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -338,11 +338,28 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         check: Callable[[], None] = lambda: None,
     ) -> np.ndarray:
         script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
-        passage = script.passages[0]
+        state = self._drawn(script, script.passages[0], check)
+        return state[0, script.prompt.frames :].float().cpu().numpy()
+
+    def readings(
+        self,
+        text: str,
+        voice: Voice,
+        setting: Setting,
+        artefacts: tuple[Artefact, ...] = (),
+        check: Callable[[], None] = lambda: None,
+    ) -> Iterator[tuple[Any, Any, Tensor]]:
+        """Every passage as it is drawn, not decoded: the family's own prompt and passage, and the last state (1,
+        frames, bands), which begins with the prompt's frames. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting, artefacts), check)
+        for passage in script.passages:
+            yield script.prompt, passage, self._drawn(script, passage, check)
+
+    @torch.inference_mode()
+    def _drawn(self, script: FlowScript, passage: FramedPassage, check: Callable[[], None]) -> Tensor:
         run, sampler = self._started(script, passage)
         evaluations = self._evaluations(script, passage, run)
-        state = self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
-        return state[0, script.prompt.frames :].float().cpu().numpy()
+        return self._integrate(evaluations, sampler, script.times, script.options, lambda step, state: check())
 
     @torch.inference_mode()
     def internals(

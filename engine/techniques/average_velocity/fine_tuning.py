@@ -14,11 +14,11 @@ from engine.techniques.average_velocity.f5 import F5Subject
 from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
 from engine.techniques.average_velocity.requests import AverageVelocityRequest, why_not_trained
 from engine.techniques.average_velocity.subjects import Subject
-from engine.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, recorded_examples, spoken_examples
+from engine.training.f5_checkpoints import diffusion_transformer, guided_checkpoint, speech_to_learn
 from engine.training.fine_tuning import begin, complete
 from engine.training.follower import Follower
 from engine.training.learner import SMALL_PARAMETERS
-from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
+from engine.training.natural_corpus import CorpusOptions
 from engine.training.optimisers import Rates
 from engine.training.processes import Processes
 from engine.training.requests import Trained
@@ -37,8 +37,8 @@ def fine_tune(
     intervals: Intervals = INTERVALS,
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
-    """Train, and export the result. If there is no manifest, a bundled model learns from the kind of speech that it
-    learnt from before: from ``corpus``.
+    """Train, and export the result. A bundled model that is given no speech learns from the kind that it learnt from
+    before: from ``corpus``.
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
@@ -47,7 +47,7 @@ def fine_tune(
         raise TrainingError(reason)
     options = options_of(request, chosen)
     processes, follower = begin(request, chosen, follower)
-    subject, base = _subject(request, chosen, corpus, processes, follower)
+    subject, base = _subject(request, chosen, options.guidance, corpus, processes, follower)
     rates = rates_of(request, subject)
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
     recipe = AverageVelocity(subject, base, processes, options)
@@ -80,23 +80,20 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
 def _subject(
     request: AverageVelocityRequest,
     chosen: CatalogueEntry,
+    guidance: Values,
     corpus: CorpusOptions,
     processes: Processes,
     follower: Follower,
 ) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
-    work = Path(request.work)
     seed = request.seed + 1_000_003 * processes.number  # Every process draws for itself.
-    spoken = Path(request.corpus) if request.corpus else work.parent / NATURAL_CORPUS
     if chosen.kind != F5:
         from engine.techniques.average_velocity.megatts3_speech import megatts3_subject
 
-        return megatts3_subject(request, chosen, spoken, corpus, processes, follower, seed)
+        return megatts3_subject(request, chosen, guidance, corpus, processes, follower, seed)
     checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
-    if request.manifest:
-        examples = recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
-    else:
-        examples = spoken_examples(spoken, checkpoint, corpus, processes, follower)
+    strength = float(guidance["guidance"])
+    examples = speech_to_learn(request, chosen, checkpoint, strength, corpus, processes, follower)
     model = diffusion_transformer(checkpoint)
     return F5Subject(model, examples, request.frames, seed), fingerprint(checkpoint.path, follower.check)
 

@@ -37,7 +37,9 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
         self, model: MegaDiT, clips: Sequence[LatentClip], held_out: Sequence[LatentClip], frames: int, seed: int
     ) -> None:
         self._clips, self._held_out = clips, held_out
-        super().__init__(model, BatchQueue(clips, frames, JOINED, seed), seed)
+        # Clips of no known voice cannot be joined, and those that the model said itself have their prompts already.
+        self._joins = all(one.voice and not one.prompt for one in clips)
+        super().__init__(model, BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed), seed)
         self.speech = f"{len(clips)} clips"
 
     def drawn(self, items: list[list[int]], device: torch.device) -> LatentProblem:
@@ -46,7 +48,7 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
 
     def held_out(self, count: int, device: torch.device) -> Sequence[LatentProblem]:
         generator = torch.Generator().manual_seed(7)
-        batches = [collate_latents(items) for items in held_out_pairs(self._held_out, count, 8)]
+        batches = [collate_latents(items) for items in held_out_pairs(self._held_out, count, 8, self._joins)]
         return [latent_synthesis_problem(batch, 0.0, generator).to(device) for batch in batches]
 
     def field(self, model: MegaDiT, problem: LatentProblem) -> Field:

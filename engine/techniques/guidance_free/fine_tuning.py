@@ -1,4 +1,4 @@
-"""Fine-tuning a model of the catalogue on a manifest, from its checkpoint to a file that the engine finds again."""
+"""Fine-tuning a model of the catalogue, from its checkpoint to a file that the engine finds again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from engine.paths import own_place
 from engine.setting.knobs import Values
 from engine.techniques.guidance_free.recipe import GuidanceFree, GuidanceFreeOptions, equivalent_guidance
 from engine.techniques.guidance_free.requests import GuidanceFreeRequest
-from engine.training.f5_checkpoints import guided_checkpoint, recorded_examples, spoken_examples
+from engine.training.f5_checkpoints import guided_checkpoint, speech_to_learn
 from engine.training.fine_tuning import begin, complete
 from engine.training.follower import Follower
 from engine.training.learner import SMALL_PARAMETERS
-from engine.training.natural_corpus import NATURAL_CORPUS, CorpusOptions
+from engine.training.natural_corpus import CorpusOptions
 from engine.training.requests import Trained
 from engine.training.session import Intervals, TrainingSession
 
@@ -54,20 +54,18 @@ def fine_tune(
     intervals: Intervals = INTERVALS,
     corpus: CorpusOptions = CorpusOptions(),
 ) -> Trained:
-    """Train under ``options``, and export the result. If there is no manifest, a bundled model learns from what it
+    """Train under ``options``, and export the result. A bundled model that is given no speech learns from what it
     learnt from before: from ``corpus``.
 
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
-    chosen, work = entry(request.model), Path(request.work)
+    chosen = entry(request.model)
     if chosen.kind != F5:
         raise TrainingError(f"{chosen.title} cannot be trained here, only F5-TTS.")
     processes, follower = begin(request, chosen, follower)
     checkpoint = guided_checkpoint(chosen, request.folder, request.variant, follower.check)
-    if request.manifest:
-        examples = recorded_examples(Path(request.manifest), checkpoint, work, processes, follower)
-    else:
-        examples = spoken_examples(work.parent / NATURAL_CORPUS, checkpoint, corpus, processes, follower)
+    guidance = equivalent_guidance(options.weight)
+    examples = speech_to_learn(request, chosen, checkpoint, guidance, corpus, processes, follower)
     recipe = GuidanceFree(checkpoint, examples, processes, replace(options, learning_rate=_rate(request, checkpoint)))
     folder = guidance_free_folder(request.model)
     session, target = complete(recipe, request, folder, intervals, processes, follower)

@@ -61,11 +61,20 @@ class LatentClip:
     """(phones,) numbers of the phone table."""
     phones_of_frames: np.ndarray = field(repr=False)
     """(n · stride,) places in ``phones``, from one."""
+    tones: np.ndarray | None = field(default=None, repr=False)
+    """(phones,) by their official numbers; ``None``: English."""
+    prompt: int = 0
+    """Latent frames at its beginning that are a prompt."""
 
     @property
     def frames(self) -> int:
         """Latent frames."""
         return len(self.latents)
+
+    @property
+    def all_tones(self) -> np.ndarray:
+        """(phones,) int64."""
+        return np.full(len(self.phones), ENGLISH_TONE) if self.tones is None else self.tones
 
 
 Options = TypeVar("Options", bound=MegaOptions)
@@ -135,24 +144,24 @@ class MegaRecipe(BundledRecipe[Options, Clips, MegaDiT]):
 
 
 def collate_latents(items: Sequence[Sequence[LatentClip]]) -> LatentBatch:
-    """A batch whose items are one clip, or two of one voice joined."""
+    """A batch whose items are one clip, or two of one voice joined; a prompt within one counts as the first."""
     lengths = [sum(clip.frames for clip in item) for item in items]
     spoken = [np.concatenate([clip.phones for clip in item]) for item in items]
     first = items[0][0]
     stride = len(first.phones_of_frames) // first.frames
     latents = torch.zeros(len(items), max(lengths), first.latents.shape[1])
-    phones = torch.zeros(len(items), max(map(len, spoken)), dtype=torch.long)
+    phones, tones = (torch.zeros(len(items), max(map(len, spoken)), dtype=torch.long) for _ in range(2))
     places = torch.zeros(len(items), max(lengths) * stride, dtype=torch.long)
     for row, item in enumerate(items):
         phones[row, : len(spoken[row])] = torch.from_numpy(spoken[row])
+        tones[row, : len(spoken[row])] = torch.from_numpy(np.concatenate([clip.all_tones for clip in item]))
         start = before = 0
         for clip in item:
             end = start + clip.frames
             latents[row, start:end] = torch.from_numpy(clip.latents.astype(np.float32))
             places[row, start * stride : end * stride] = torch.from_numpy(clip.phones_of_frames + before)
             start, before = end, before + len(clip.phones)
-    tones = torch.where(phones > 0, ENGLISH_TONE, 0)
-    joins = [item[0].frames if len(item) > 1 else 0 for item in items]
+    joins = [item[0].frames if len(item) > 1 else item[0].prompt for item in items]
     return LatentBatch(latents, phones, tones, places, torch.tensor(lengths), torch.tensor(joins))
 
 

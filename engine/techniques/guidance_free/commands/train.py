@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 from fractions import Fraction
-from pathlib import Path
 
-from engine.commands import arguments
+from engine.commands import fine_tuning
 from engine.commands.result import Result
-from engine.commands.session import JOB, Session
-from engine.session.commands import Prepare
+from engine.commands.session import Session
 from engine.techniques import guidance_free
 from engine.techniques.guidance_free.requests import METHODS, GuidanceFreeRequest
 
@@ -19,14 +17,7 @@ SUMMARY = "Fine-tune a model on recordings so that one branch replaces the two o
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add its arguments."""
-    arguments.add_model(parser)
-    parser.add_argument(
-        "--manifest",
-        type=Path,
-        metavar="FILE",
-        help="CSV with audio,text and optionally phones,voice,set (default, for f5-mini only: synthesised speech)",
-    )
-    arguments.add_run(parser)
+    fine_tuning.add_speech(parser)
     group = parser.add_argument_group("CFG-free")
     group.add_argument(
         "--weight",
@@ -61,62 +52,33 @@ def declare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take v_c - v_u from the averaged weights; a third pass per step",
     )
-    group = arguments.add_budget(parser)
-    group.add_argument(
-        "--rate", type=float, help="learning rate (default: 3e-4 below 20 million parameters, else 1e-5)"
+    fine_tuning.add_training(
+        parser,
+        "3e-4 below 20 million parameters, else 1e-5",
+        "AdamW for everything; 0.005 suits small models",
     )
-    group.add_argument(
-        "--matrix-rate",
-        type=float,
-        metavar="RATE",
-        help="learning rate of Muon for the matrices of the blocks (default: AdamW for everything); 0.005 suits small "
-        "models",
-    )
-    group.add_argument(
-        "--frames", type=arguments.positive, default=1_800, help="mel frames per step (default: %(default)s)"
-    )
-    group.add_argument("--seed", type=int, default=1, help="seed of order, spans, times and noise (default: 1)")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Train, and say where the result lies."""
     request = GuidanceFreeRequest(
-        model=options.model or arguments.DEFAULT_MODEL,
-        manifest=arguments.path_text(options.manifest),
         weight=options.weight,
         method=options.method,
-        learning_rate=options.rate,
-        matrix_rate=options.matrix_rate,
-        frames=options.frames,
         weight_warm_up=options.weight_warm_up,
         latest=options.latest,
         average_difference=options.average_difference,
-        seed=options.seed,
-        folder=options.folder,
-        variant=options.variant,
-        **arguments.training_request(options),
+        **fine_tuning.request_values(options),
     )
-    command = Prepare(JOB, guidance_free.NAME, request)
-    tuned = session.carry_out(command, arguments.showing_training(session.terminal)).result
-    if not tuned.is_first:  # One process of many speaks for all.
-        options.json = False
-        return Result({})
+    tuned = fine_tuning.train(guidance_free.NAME, request, session)
     strength = tuned.figures["equivalent_guidance"]
-    data = {
-        "checkpoint": tuned.checkpoint,
-        "weight": options.weight,
-        "equivalent_guidance": strength,
-        "method": options.method,
-        "steps": tuned.steps,
-        "seconds": tuned.seconds,
-        "validation": dict(tuned.validation),
-    }
     text = (
         f"Wrote {tuned.checkpoint}: w = {options.weight:.4g}, one branch in place of guidance {strength:.4g}, "
-        f"{tuned.steps} steps by {options.method}.\n"
-        f"On held-out speech, one branch has learned {tuned.validation['learnt']:.0%} of the guidance."
+        f"{tuned.steps} steps by {options.method}."
     )
-    return Result(data, text)
+    if tuned.is_first:  # The others have validated nothing.
+        text += f"\nOn held-out speech, one branch has learned {tuned.validation['learnt']:.0%} of the guidance."
+    figures = {"weight": options.weight, "equivalent_guidance": strength, "method": options.method}
+    return fine_tuning.result(options, tuned, figures, text)
 
 
 def _number(text: str) -> float:

@@ -24,13 +24,13 @@ WEIGHTS = IntervalWeights("own/guidance-1.safetensors", "3" * 64, 4, -1.0, Value
 
 
 def test_the_form_asks_for_what_it_says() -> None:
-    knobs = defaults(TRAINING.knobs).replace(method=METHODS[1], teacher_steps=6)
+    knobs = defaults(TRAINING.knobs).replace(method=METHODS[1], teacher_steps=6, sentences=30)
     made = TRAINING.request(
         Place("f5-mini", "models", "small", "cpu"),
         TrainingPlan(NAME, "speech.csv", "runs", 20.0, True, False, knobs),
     )
     assert isinstance(made, AverageVelocityRequest)
-    assert (made.method, made.teacher_steps, dict(made.guidance)) == (METHODS[1], 6, {})
+    assert (made.method, made.teacher_steps, made.sentences, dict(made.guidance)) == (METHODS[1], 6, 30, {})
     assert (made.model, made.folder, made.variant, made.manifest, made.work, made.minutes, made.half_precision) == (
         "f5-mini",
         "models",
@@ -43,9 +43,14 @@ def test_the_form_asks_for_what_it_says() -> None:
 
 
 def test_models_that_cannot_be_trained_say_so() -> None:
-    assert TRAINING.why_not(INFO) == TRAINING.why_not(replace(INFO, id="megatts3-mini")) == ""
-    assert "cannot be trained here" in TRAINING.why_not(replace(INFO, id="MegaTTS3"))
+    assert {TRAINING.why_not(replace(INFO, id=one)) for one in ("f5-mini", "megatts3-mini", "MegaTTS3")} == {""}
+    assert "cannot be trained here" in TRAINING.why_not(replace(INFO, id="lm-mini"))
     assert "guidance in its weights already" in TRAINING.why_not(replace(INFO, trained_guidance=0.5))
+
+
+def test_models_that_nobody_else_speaks_for_say_sentences_themselves() -> None:
+    assert TRAINING.fitting(INFO) == {"sentences": 0}, "the bundled model learns from the speech that it learnt from"
+    assert TRAINING.fitting(replace(INFO, id="MegaTTS3")) == {"sentences": 200}
 
 
 def test_setup_offers_the_training_until_there_are_weights(tmp_path: Path, qtbot: QtBot) -> None:

@@ -55,9 +55,23 @@ def test_what_is_filled_in_is_asked_for(panel: TrainingPanel, qtbot: QtBot, tmp_
         qtbot.keyClick(panel.start_button, Qt.Key.Key_Space)
     assert wanted.args == [
         TrainingPlan(
-            "guidance_free", "speech.csv", str(tmp_path), 40, False, False, Values(weight=0.8, method="distillation")
+            "guidance_free",
+            "speech.csv",
+            str(tmp_path),
+            40,
+            False,
+            False,
+            Values(weight=0.8, method="distillation", sentences=0),
         )
     ]
+
+
+def test_a_model_may_learn_from_what_it_says_itself(panel: TrainingPanel, tmp_path: Path) -> None:
+    panel.work.setText(str(tmp_path))
+    assert "or have the model say sentences" in panel.state and not panel.start_button.isEnabled()
+    panel.fit({"sentences": 30})
+    assert panel.state == "" and panel.start_button.isEnabled()
+    assert "The model first says 30 sentences in each voice itself." in panel.remark.text()
 
 
 def test_an_earlier_run_can_only_be_gone_on_with(panel: TrainingPanel, qtbot: QtBot, tmp_path: Path) -> None:

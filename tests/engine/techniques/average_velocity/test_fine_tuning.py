@@ -2,16 +2,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from engine.errors import Cancelled, TrainingError
+from engine.models.catalogue import voices
 from engine.models.files.checkpoints import metadata_of, read_float_weights
 from engine.models.files.interval_weights import described, plain_names
 from engine.setting.knobs import Values
+from engine.techniques.average_velocity.f5 import OBJECTIVE
 from engine.techniques.average_velocity.fine_tuning import fine_tune
 from engine.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from engine.training import own_speech, readings
+from engine.training.features import Example, Examples
+from engine.training.flow_matching import draw_problem
 from engine.training.session import Intervals
+from engine.training.speech_batches import collate, may_join
 from tests.engine.training.toy_model import toy_manifest, toy_model
 from tests.packages import needs
 
@@ -77,13 +84,67 @@ def test_cancelled_it_leaves_a_checkpoint(place: Path) -> None:
     assert fine_tune(_request(place, resume=True, steps=2), Quiet(), Intervals()).steps == 2
 
 
+class Counting(Quiet):
+    """Counts the sentences that are spoken, and stops before the one with the number ``last``."""
+
+    def __init__(self, last: int = 1000) -> None:
+        self.spoken: list[int] = []
+        self._last = last
+
+    def progress(self, done: int, total: int) -> None:
+        assert total == 5
+        if done == self._last:
+            raise Cancelled
+        self.spoken.append(done)
+
+
+def _own(place: Path, **changes: object) -> AverageVelocityRequest:
+    return _request(place, **{"manifest": "", "sentences": 1, "steps": 2} | changes)
+
+
+def test_a_model_learns_from_what_it_says_itself(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_speech, "STEPS", 2)
+    monkeypatch.setattr(readings, "PORTION", 2)
+    texts = ("The rice was good.", "They went home.")
+    with pytest.raises(Cancelled):
+        fine_tune(_own(place, texts=texts), Counting(3), Intervals())
+    first = Counting()
+    trained = fine_tune(_own(place, texts=texts), first, Intervals())
+    assert first.spoken == [2, 2, 3, 4, 4, 5], "two sentences were kept"
+    assert trained.steps == 2 and Path(trained.checkpoint).is_file()
+    (folder,) = (place / "work" / own_speech.FOLDER).iterdir()
+    kept = [one for path in sorted(folder.glob("*.npz")) for one in readings._read(path)]
+    assert [one.voice for one in kept] == [one.id for one in voices("f5-mini")], "every voice has its turn"
+    for one in kept:
+        frames, prompt = one.arrays["mel"].shape[0], int(one.arrays["prompt"])
+        assert len(one.arrays["ids"]) == frames > prompt > 0
+        assert len(np.unique(one.arrays["mel"][prompt:], axis=0)) > 1, "it said something"
+    again = Counting()
+    fine_tune(_own(place, texts=texts, resume=True, steps=3), again, Intervals())
+    assert again.spoken == [2, 4, 5], "nothing is spoken twice"
+    fine_tune(
+        _own(place, texts=texts, guidance=Values(guidance=2.0), work=str(place / "work2")), Counting(), Intervals()
+    )
+
+
+def test_what_is_learnt_of_own_speech_comes_after_the_prompt() -> None:
+    ids, mel = np.arange(12), np.ones((12, 3), np.float16)
+    examples = Examples((Example("a", ids, mel, prompt=5), Example("a", ids, mel, prompt=7)), ())
+    batch = collate([[one] for one in examples.training])
+    assert batch.joins.tolist() == [5, 7] and not may_join(examples.training)
+    problem = draw_problem(batch, OBJECTIVE, torch.Generator().manual_seed(1))
+    assert problem.span.sum(1).tolist() == [7, 5] and not problem.span[0, :5].any()
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"model": "CosyVoice2-0.5B"}, "cannot be trained here, only F5-TTS and the bundled MegaTTS 3"),
-        ({"model": "MegaTTS3"}, "cannot be trained here, only F5-TTS and the bundled MegaTTS 3"),
+        ({"model": "CosyVoice2-0.5B"}, "cannot be trained here, only F5-TTS and MegaTTS 3"),
         ({"guidance": Values(similarity=2.0)}, "not guided by similarity; its guidance is guidance"),
-        ({"model": "F5TTS_v1_Base", "manifest": ""}, "needs a manifest of recordings"),
+        (
+            {"model": "F5TTS_v1_Base", "manifest": ""},
+            "needs speech to learn from: give a manifest of recordings, or a number of",
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_said(place: Path, changes: dict, words: str) -> None:

@@ -185,8 +185,8 @@ def test_without_a_manifest_the_bundled_model_learns_from_its_teacher(
     assert len(teachers) == 1, "what is there is used again, whatever its size"
 
 
-def test_other_models_need_a_manifest(job: GuidanceFreeRequest):
-    with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs a manifest of recordings"):
+def test_other_models_need_speech(job: GuidanceFreeRequest):
+    with pytest.raises(TrainingError, match=r"F5-TTS v1 Base needs speech to learn from: give a manifest"):
         _run(job, model="F5TTS_v1_Base", manifest="")
 
 
