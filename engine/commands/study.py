@@ -99,13 +99,15 @@ def _set_aside(folder: Path) -> Result:
     from engine.studies import results as found
     from engine.studies.running import alone_with
     from engine.studies.store import Store, StudyDamaged
+    from engine.studies.wording import lost_lines
 
     try:
-        damaged = bool(found.read(folder).damage)
+        results = found.read(folder)
     except StudyDamaged:
-        damaged = True
-    if not damaged:
-        raise StudyError(f"The study in {folder} is not damaged, so it stays where it is.")
+        results = None
+    if results is not None and not results.damage:
+        lost = " ".join(["", *lost_lines(results)])
+        raise StudyError(f"The study's file in {folder} is not damaged, so it stays where it is.{lost}")
     with alone_with(folder):
         backup = Store.set_aside(folder)
     text = f"Moved the damaged results, with audio, to {backup}. 'paretone study run' starts the study over."
@@ -188,10 +190,10 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
 
 def _notes(results: Results) -> list[str]:
-    from engine.studies.wording import reference_lines
+    from engine.studies.wording import lost_lines, reference_lines
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
-    lines += reference_lines(results)
+    lines += [*reference_lines(results), *lost_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
@@ -201,7 +203,10 @@ def _notes(results: Results) -> list[str]:
 def _export(results: Results, options: argparse.Namespace) -> Result:
     from engine.listening.listened import listened
     from engine.studies.report import write_report
+    from engine.studies.wording import lost_lines
 
     place = made_folder(options.out or str(results.folder / "report"))
     written = write_report(results, place, listened(options.listening))
-    return Result({"files": [str(path) for path in written]}, "\n".join(f"Wrote {path}" for path in written))
+    notes = lost_lines(results)
+    lines = [*notes, *(f"Wrote {path}" for path in written)]
+    return Result({"files": [str(path) for path in written], "notes": notes}, "\n".join(lines))

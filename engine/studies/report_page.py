@@ -30,7 +30,15 @@ from engine.studies.search import answer
 from engine.studies.space import Search
 from engine.studies.store import read_audio
 from engine.studies.study import duration
-from engine.studies.wording import REFERENCE, answer_words, reference_lines, search_in, setting_title, short_title
+from engine.studies.wording import (
+    REFERENCE,
+    answer_words,
+    lost_lines,
+    reference_lines,
+    search_in,
+    setting_title,
+    short_title,
+)
 from engine.studies.writing import written
 
 AUDIO_BYTES = 30 * 2**20
@@ -182,7 +190,7 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *(f"Failed: {sentence}" for sentence in results.failures)]
+    lines = [*reference_lines(results), *lost_lines(results), *(f"Failed: {sentence}" for sentence in results.failures)]
     return [f"<p>{escape(line)}</p>" for line in lines]
 
 

@@ -56,7 +56,7 @@ def takes_csv(results: Results) -> str:
                     take.voice,
                     take.cell.seed,
                     take.cell.round,
-                    f"audio/{take.take}.wav",
+                    "" if take.take in results.lost else f"audio/{take.take}.wav",
                     *("" if value is None else value for value in values),
                     take.clock_seconds,
                     take.clock,

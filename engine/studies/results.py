@@ -45,7 +45,7 @@ class SettingResult:
     takes: tuple[str, ...] = ()
     """Ids of its takes that can be heard."""
     finished: int = 0
-    """Finished takes, all rounds."""
+    """Finished takes, all rounds; those whose audio was lost are to be made again."""
     problem: str = ""
     """Why it cannot be run, or ``""``."""
 
@@ -115,6 +115,8 @@ class Results:
     """Wall seconds that workers were busy with takes and calibrations, warm-up and judging included."""
     damage: str = ""
     """Damage of the study's file, or ``""``."""
+    lost: tuple[str, ...] = ()
+    """Ids of takes whose audio was lost or damaged: their figures are known, but they are heard nowhere."""
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -151,6 +153,11 @@ def results(store: Store) -> Results:
     by_setting: dict[str, list[StoredTake]] = defaultdict(list)
     for take in takes:
         by_setting[take.cell.setting].append(take)
+    lost = {take.take for take in takes if not store.is_heard(take)}
+    playable = {
+        key: [take for take in mine if take.cell.round == 0 and take.take not in lost]
+        for key, mine in by_setting.items()
+    }
     figures = _figures(settings, by_setting)
     references, no_reference = _references(store)
     found = tuple(
@@ -161,15 +168,13 @@ def results(store: Store) -> Results:
             one.setting,
             one.baseline,
             figures.get(one.key, {}),
-            tuple(take.take for take in by_setting[one.key] if take.cell.round == 0),
-            len(by_setting[one.key]),
+            tuple(take.take for take in playable.get(one.key, ())),
+            sum(take.cell.round != 0 or take.take not in lost for take in by_setting[one.key]),
             one.problem,
         )
         for one in settings
     )
-    heard = {
-        key: tuple(_heard(store, take) for take in mine if take.cell.round == 0) for key, mine in by_setting.items()
-    }
+    heard = {key: tuple(_heard(store, take) for take in mine) for key, mine in playable.items()}
     return Results(
         store.folder,
         str(about.get("title", "")),
@@ -188,6 +193,7 @@ def results(store: Store) -> Results:
         _failed(store, takes),
         sum(take.busy_seconds for take in takes) + store.preparing_seconds,
         store.damage,
+        tuple(sorted(lost)),
     )
 
 
@@ -385,6 +391,7 @@ def to_json(found: Results) -> dict:
         "reference_speech": {name: _figure_json(figure) for name, figure in found.references.items()},
         "no_reference_speech": found.no_reference,
         "failures": list(found.failures),
+        "lost_audio": list(found.lost),
         "trials": [
             {"number": one.number, "params": dict(one.params), "setting": one.setting, "state": one.state}
             | {"outcome": dict(one.outcome)}

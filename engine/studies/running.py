@@ -20,8 +20,8 @@ from engine.setting.take import Metrics
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
 from engine.studies.store import Store
-from engine.studies.stored import StoredTake
-from engine.studies.study import Cell, Study
+from engine.studies.stored import RUNNING, StoredTake
+from engine.studies.study import SEARCH, Candidate, Cell, Study
 from engine.studies.tasks import (
     Equipment,
     Failed,
@@ -153,13 +153,27 @@ class _Run:
         try:
             store.settle_checkpoint(self._executor.begin(equipment, self._follower))
             referred = [key for key, (verdicts, _) in store.references().items() if verdicts]
-            self._queue = Queue(study, study.candidates, store.cells(), store.artefacts(), referred)
-            self._problems = {one.key for one in store.settings() if one.problem}
             self._candidates = {one.key: one for one in study.candidates}
+            finished = store.cells()
+            for candidate, lost in self._lost_by_search():
+                # A search does not come back to a trial that it has ended: only what was lost is made again.
+                self._candidates[candidate.key] = candidate
+                finished |= set(study.cells(candidate)) - lost
+            self._queue = Queue(study, self._candidates.values(), finished, store.artefacts(), referred)
+            self._problems = {one.key for one in store.settings() if one.problem}
             self._follower.status("Making takes")
             return self._loop()
         finally:
             self._executor.end()
+
+    def _lost_by_search(self) -> Iterator[tuple[Candidate, set[Cell]]]:
+        """Settings that an earlier run's search asked for and whose audio was lost since, each with those cells."""
+        lost = self._store.lost() if self._study.search else set()
+        asked_again = {one.setting for one in self._store.trials() if one.state == RUNNING}
+        for one in self._store.settings() if lost else ():
+            cells = lost & set(self._study.cells(one.candidate))
+            if one.origin == SEARCH and one.key not in {*self._candidates, *asked_again} and cells:
+                yield one.candidate, cells
 
     def _loop(self) -> str:
         while True:
@@ -259,8 +273,9 @@ class _Run:
         """Metrics of a take against its baseline, and their distance, as far as the two can be compared."""
         cell, take = made.task.cell, made.take
         baseline_take = take_id(Cell(baseline, cell.utterance, cell.seed))
+        stored = self._store.take(Cell(baseline, cell.utterance, cell.seed))
         mel = self._store.spectrogram(baseline_take)
-        if mel is None or take.trace.mel is None:
+        if mel is None or take.trace.mel is None or stored is None or not self._store.is_heard(stored):
             return take.metrics, None
         try:
             theirs = mel, (self._store.audio(baseline_take), take.sample_rate)

@@ -2,7 +2,8 @@
 
 Only what is finished is ever written: the audio first, then its row, within one write transaction. So every row has its
 file, none is half, and what a crash leaves after is a file without a row, which the next opening removes. A cell is
-its own key: what arrives twice is kept once.
+its own key: what arrives twice is kept once. Audio that was lost or damaged since is noticed; such a take is to be made
+again, and stays as it is until it was.
 """
 
 from __future__ import annotations
@@ -157,7 +158,8 @@ class Store(Database):
             take.machine,
         )
         with self._problems("written"), self._writing():
-            if self._has(cell):
+            known = self.take(cell)
+            if known is not None and self.is_heard(known):
                 return None
             path = self.audio_path(take.id)
             written = cell.round == 0
@@ -170,7 +172,9 @@ class Store(Database):
                     self._open_connection().execute(
                         "INSERT OR REPLACE INTO spectrograms VALUES (?, ?, ?)", (take.id, len(mel), content)
                     )
-                self._open_connection().execute(f"INSERT INTO takes VALUES ({', '.join('?' * len(row))})", row)
+                self._open_connection().execute(
+                    f"INSERT OR REPLACE INTO takes VALUES ({', '.join('?' * len(row))})", row
+                )
                 self._open_connection().execute(
                     "DELETE FROM failures WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?", row[:4]
                 )
@@ -182,13 +186,17 @@ class Store(Database):
                 raise
         return self.take(cell)
 
-    def _has(self, cell: Cell) -> bool:
-        query = "SELECT 1 FROM takes WHERE setting = ? AND utterance = ? AND seed = ? AND round = ?"
-        return bool(self._rows(query, (cell.setting, cell.utterance, cell.seed, cell.round)))
-
     def cells(self) -> set[Cell]:
-        """The cells that are finished."""
-        return {Cell(*row) for row in self._rows("SELECT setting, utterance, seed, round FROM takes")}
+        """The cells that are finished; those whose audio was lost are to be made again."""
+        return {one.cell for one in self.takes() if self.is_heard(one)}
+
+    def lost(self) -> set[Cell]:
+        """The cells that were finished, but whose audio was lost or damaged since."""
+        return {one.cell for one in self.takes() if not self.is_heard(one)}
+
+    def is_heard(self, take: StoredTake) -> bool:
+        """Whether the audio of a take is there and whole. Later rounds have none of their own."""
+        return take.cell.round != 0 or files.is_wav(self.audio_path(take.take), take.frames, take.sample_rate)
 
     def takes(self) -> tuple[StoredTake, ...]:
         """All finished takes."""

@@ -52,6 +52,15 @@ def answer_lines(search: Search, results: Results) -> list[str]:
     return [*lines, f"It took {duration(results.busy_seconds)} of computing."]
 
 
+def lost_lines(results: Results) -> list[str]:
+    """What is to be done about audio that was lost, in a sentence."""
+    count = len(results.lost)
+    if not count:
+        return []
+    takes, their, them = ("1 take", "its", "it") if count == 1 else (f"{count:,} takes", "their", "them")
+    return [f"The audio of {takes} is lost or damaged; {their} figures are kept. Run the study to make {them} again."]
+
+
 def reference_lines(results: Results) -> list[str]:
     """The judges' scores of the reference speech, or why there are none, in sentences."""
     lines = [

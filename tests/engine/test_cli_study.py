@@ -233,6 +233,30 @@ def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture
     assert run(capsys, "set-aside", str(file))[0] == 0
 
 
+def test_audio_that_was_lost_is_told_and_made_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "run", str(file))[0] == 0
+    folder = file.with_suffix(".study")
+    first, second, *_ = sorted((folder / "audio").iterdir())
+    first.unlink()
+    second.write_bytes(second.read_bytes()[:100])
+    sentence = "The audio of 2 takes is lost or damaged; their figures are kept. Run the study to make them again."
+    assert sentence in run(capsys, "status", str(file))[1]
+    code, out, _ = run(capsys, "export", str(file))
+    assert code == 0 and sentence in out
+    page = (folder / "report" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<audio") == 22 and sentence in page
+    lines = list(csv.DictReader((folder / "report" / "takes.csv").open(encoding="utf-8")))
+    assert len(lines) == 24
+    assert all((folder / line["audio"]).is_file() for line in lines if line["audio"])
+    assert sum(not line["audio"] for line in lines) == 2
+    code, _, err = run(capsys, "set-aside", str(file))
+    assert code != 0 and sentence in err
+    code, out, _ = run(capsys, "run", str(file))
+    assert code == 0 and "2 takes were made" in out and sentence not in out
+    run(capsys, "export", str(file))
+    assert (folder / "report" / "report.html").read_text(encoding="utf-8").count("<audio") == 24
+
+
 def test_a_judge_that_is_not_there_is_told_before_anything_is_made(
     file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

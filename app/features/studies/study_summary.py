@@ -20,7 +20,15 @@ from engine.studies.search import answer
 from engine.studies.store import DATABASE, StudyDamaged
 from engine.studies.stored import RULED_OUT
 from engine.studies.study import BASELINE, SEARCH, Study, duration, results_folder
-from engine.studies.wording import REFERENCE, answer_lines, described, reference_lines, search_in, setting_title
+from engine.studies.wording import (
+    REFERENCE,
+    answer_lines,
+    described,
+    lost_lines,
+    reference_lines,
+    search_in,
+    setting_title,
+)
 from engine.studies.writing import written
 
 
@@ -284,7 +292,7 @@ def _failures(study: Study | None, results: Results) -> tuple[FailedTake, ...]:
 
 def _findings(results: Results) -> tuple[str, ...]:
     search = search_in(results)
-    lines = (*(answer_lines(search, results) if search else ()), *reference_lines(results))
+    lines = (*(answer_lines(search, results) if search else ()), *reference_lines(results), *lost_lines(results))
     return tuple(map(localised, lines))
 
 

@@ -20,12 +20,14 @@ from engine.errors import Cancelled, PlainError, StudyError
 from engine.measure.evaluation import judges
 from engine.measure.evaluation.judges import JudgeKind, Verdict
 from engine.measure.fidelity import log_mel_distance
-from engine.models.base import Voice, run_to_completion
+from engine.models.base import SpeechModel, Voice, run_to_completion
 from engine.models.silent_observer import SilentObserver
+from engine.studies.execution import TaskRunner
 from engine.studies.results import read
 from engine.studies.running import FINISHED, PAUSED, LocalExecutor, alone_with, run
 from engine.studies.store import DATABASE, Store
 from engine.studies.study import Study, seeded
+from engine.studies.tasks import Speak, take_id
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies.small import Follower, finished, load, study
 from tests.voices import SECOND
@@ -119,6 +121,56 @@ def test_cancelling_keeps_what_is_finished_and_nothing_is_redone(tmp_path: Path)
     third = Follower()
     assert finished(tmp_path / "s", follower=third) == FINISHED
     assert third.takes == []
+
+
+def test_a_take_whose_audio_was_lost_or_cut_short_is_made_again(tmp_path: Path) -> None:
+    chosen = study(rounds=2)
+    finished(tmp_path / "s", chosen)
+    before = audio(tmp_path / "s")
+    gone, short, wrong = sorted(before)[::3]
+    (tmp_path / "s" / "audio" / gone).unlink()
+    (tmp_path / "s" / "audio" / short).write_bytes(before[short][:-1000])
+    (tmp_path / "s" / "audio" / wrong).write_bytes(bytes(len(before[wrong])))
+    found = read(tmp_path / "s")
+    assert {f"{one}.wav" for one in found.lost} == {gone, short, wrong}
+    assert sum(one.finished for one in found.settings) == 15
+    assert sum(map(len, found.heard.values())) == sum(len(one.takes) for one in found.settings) == 6
+    # Cancelled before it was made again, a take is what it was.
+    with pytest.raises(Cancelled):
+        finished(tmp_path / "s", chosen, Follower(cancel_after=0))
+    with Store(tmp_path / "s") as store:
+        assert len(store.takes()) == 18
+    again = Follower()
+    assert finished(tmp_path / "s", chosen, again) == FINISHED
+    assert {f"{one.take}.wav" for one in again.takes} == {gone, short, wrong}
+    assert again.advances[-1][:2] == (18, 18)
+    assert audio(tmp_path / "s") == before
+    assert read(tmp_path / "s").lost == ()
+    with Store(tmp_path / "s") as store:
+        assert len(store.takes()) == 18
+
+
+def test_a_baseline_whose_audio_is_lost_and_cannot_be_made_is_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = study()
+    finished(tmp_path / "s", chosen, Follower())
+    first = next(chosen.cells(chosen.candidates[0]))
+    (tmp_path / "s" / "audio" / f"{take_id(first)}.wav").unlink()
+    (tmp_path / "s" / "audio" / f"{take_id(next(chosen.cells(chosen.candidates[1])))}.wav").unlink()
+    speak = TaskRunner._speak
+
+    def refused(self: TaskRunner, model: SpeechModel, task: Speak, *rest: object) -> object:
+        if task.cell == first:
+            raise PlainError("Not this one.")
+        return speak(self, model, task, *rest)
+
+    monkeypatch.setattr(TaskRunner, "_speak", refused)
+    again = Follower()
+    assert finished(tmp_path / "s", chosen, again) == FINISHED
+    assert len(again.takes) == 1 and again.takes[0].log_mel_distance is None
+    assert read(tmp_path / "s").failures == ("Not this one.",)
+    assert read(tmp_path / "s").lost == (take_id(first),)
 
 
 def test_pausing_ends_after_the_take_under_way(tmp_path: Path) -> None:
