@@ -2,13 +2,16 @@
 
 It is an SQLite file that has a schema version, from one to the next of which migrations lead, and says in its header
 whose it is. One that is damaged but can be read is opened for reading only; one that cannot be read at all can be set
-aside with its files. Failures are reported in a sentence, as the database's own kind of error.
+aside with its files. Its files and the folder of its recordings are never symbolic links, since what these point to may
+be anybody's; the folder that holds all of them may be one. Failures are reported in a sentence, as the database's own
+kind of error.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import sqlite3
 import threading
@@ -54,6 +57,7 @@ class Database:
         """Schema version; older than the current one if the database is read-only and cannot be migrated."""
         with self._problems("opened"):
             if not read_only:
+                self._require_no_links()
                 (self.folder / AUDIO).mkdir(parents=True, exist_ok=True)
             self._connection = self._connect()
             try:
@@ -70,6 +74,20 @@ class Database:
     def _kept(self) -> set[str]:
         """Names of the audio files that have a row."""
         raise NotImplementedError
+
+    def _require_no_links(self) -> None:
+        """Raise the database's own error if anything would be written or deleted through a symbolic link."""
+        for name in self._names():
+            if (self.folder / name).is_symlink():
+                raise self.error(
+                    f"{self.folder / name} is a symbolic link, and nothing is written or deleted through one; put the "
+                    f"file or folder itself in its place, or choose another folder for {self.contents}."
+                )
+
+    @classmethod
+    def _names(cls) -> tuple[str, ...]:
+        """Names of its files, those that SQLite makes included, and of the folder of its recordings."""
+        return *(f"{cls.file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")), AUDIO
 
     # --- Opening and closing ------------------------------------------------------------------------------------------
     def _connect(self) -> sqlite3.Connection:
@@ -125,7 +143,8 @@ class Database:
         kept = self._kept()
         for path in (self.folder / AUDIO).iterdir():
             ours = path.name.startswith(files.TEMPORARY) or AUDIO_NAME.fullmatch(path.name)
-            if ours and path.name not in kept:
+            # Of a link, only the link goes.
+            if ours and path.name not in kept and (path.is_symlink() or path.is_file()):
                 path.unlink(missing_ok=True)
 
     @property
@@ -154,8 +173,8 @@ class Database:
         backup = folder / f"damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
         try:
             backup.mkdir(parents=True)
-            for name in (cls.file, f"{cls.file}-wal", f"{cls.file}-shm", AUDIO):
-                if (folder / name).exists():
+            for name in cls._names():
+                if os.path.lexists(folder / name):
                     (folder / name).rename(backup / name)
         except OSError as error:
             raise cls.error(f"The {cls.title} in {folder} could not be moved: {files.reason(error)}.") from error
@@ -177,6 +196,7 @@ class Database:
                     f"The {self.title} in {self.folder} can only be read{why}; "
                     "set it aside to start a new one, or choose another folder."
                 )
+            self._require_no_links()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield

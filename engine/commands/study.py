@@ -202,11 +202,12 @@ def _notes(results: Results) -> list[str]:
 
 def _export(results: Results, options: argparse.Namespace) -> Result:
     from engine.listening.listened import listened
-    from engine.studies.report import write_report
+    from engine.studies.report import require_no_links, write_report
     from engine.studies.wording import lost_lines
 
-    place = made_folder(options.out or str(results.folder / "report"))
-    written = write_report(results, place, listened(options.listening))
+    place = Path(options.out or results.folder / "report")
+    require_no_links(results.folder, place)
+    written = write_report(results, made_folder(str(place)), listened(options.listening))
     notes = lost_lines(results)
     lines = [*notes, *(f"Wrote {path}" for path in written)]
     return Result({"files": [str(path) for path in written], "notes": notes}, "\n".join(lines))

@@ -58,6 +58,8 @@ def pack(results: Path, target: Path, file: Path) -> Results:
     """Put the finished results of the study that ``file`` describes into ``target``, in place of earlier ones, without
     anything of the machine's folders. Raises :class:`StudyError` if they are not finished, or too large to ship."""
     found = _finished(read(results), file)
+    if target.is_symlink():
+        raise StudyError(f"{target} is a symbolic link; delete the link, or choose another folder with --out.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as temporary:
         packed = Path(temporary) / "packed"

@@ -37,9 +37,21 @@ def write_report(results: Results, place: Path, listened: Sequence[Listened] = (
     with Store(results.folder, read_only=True) as store:
         for _, more in hooks("files"):
             made |= more(store)
+    require_no_links(results.folder, place)
     for name, text in made.items():
         try:
             files.write_atomically(place / name, text.encode())
         except OSError as error:
             raise StudyError(f"{place / name} could not be written: {files.reason(error)}.") from error
     return tuple(place / name for name in made)
+
+
+def require_no_links(study: Path, place: Path) -> None:
+    """Raise :class:`StudyError` if a report at ``place`` would be written through a symbolic link within the folder
+    ``study``."""
+    for one in (place, *place.parents):
+        if study in one.parents and one.is_symlink():
+            raise StudyError(
+                f"{one} is a symbolic link, and nothing is written through one within a study's folder; delete the "
+                "link, or choose another folder for the report."
+            )

@@ -309,8 +309,11 @@ def alone_with(folder: Path) -> Iterator[None]:
 
     Raises :class:`StudyError` if another one holds it, and :class:`OSError` where the folder cannot be used.
     """
+    lock = folder / "running.sqlite"
+    if lock.is_symlink():
+        raise StudyError(f"{lock} is a symbolic link, and nothing is written through one; delete the link.")
     try:
-        with locks.held(folder / "running.sqlite"):
+        with locks.held(lock):
             yield
     except locks.LockedError as error:
         raise StudyError(f"The study in {folder} is being run by another process; wait for it, or stop it.") from error

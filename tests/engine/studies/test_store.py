@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from engine import cli
+from engine.database import Database
 from engine.errors import StudyError
 from engine.setting.library import Library
 from engine.studies import store as module
+from engine.studies.report import write_report
 from engine.studies.results import read
+from engine.studies.running import LocalExecutor, run
 from engine.studies.store import DATABASE, Store, StudyDamaged
 from engine.studies.tasks import Prepare, Prepared
 from engine.techniques import technique
 from engine.techniques.base import ArtefactType
-from tests.engine.studies.small import Follower, finished, study
+from tests.engine.studies.small import Follower, finished, load, study
 
 
 def test_what_a_crash_leaves_behind_is_removed(tmp_path: Path) -> None:
@@ -26,6 +30,73 @@ def test_what_a_crash_leaves_behind_is_removed(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         assert not stray.exists()
         assert len(list((tmp_path / "audio").iterdir())) == len(store.takes()) == 9
+
+
+@pytest.mark.parametrize("kind", [Store, Library])
+@pytest.mark.parametrize("name", ["audio", "file", "log"])
+def test_nothing_is_written_or_deleted_through_a_link(tmp_path: Path, kind: type[Database], name: str) -> None:
+    other, folder = tmp_path / "other", tmp_path / "s"
+    other.mkdir()
+    folder.mkdir()
+    kind(other).close()
+    theirs = other / "audio" / f"{'ab' * 16}.wav"
+    theirs.write_bytes(b"somebody's own")
+    before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
+    link = {"audio": "audio", "file": kind.file, "log": f"{kind.file}-wal"}[name]
+    (folder / link).symlink_to(other / link)
+    with pytest.raises(kind.error, match=f"{link} is a symbolic link, and nothing is written or deleted"):
+        kind(folder)
+    assert {path: path.read_bytes() for path in other.rglob("*") if path.is_file()} == before
+    assert [path.name for path in folder.iterdir()] == [link]
+    # The whole folder may lie elsewhere, where its owner wants it.
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
+    kind(tmp_path / "linked").close()
+    assert (tmp_path / "elsewhere" / kind.file).is_file()
+
+
+def test_a_link_that_comes_while_a_study_is_open_stops_it(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with Store(tmp_path / "s") as store:
+        store.begin(study())
+        (tmp_path / "s" / "audio").rmdir()
+        (tmp_path / "s" / "audio").symlink_to(tmp_path / "other")
+        with pytest.raises(StudyError, match="audio is a symbolic link"):
+            run(study(), store, LocalExecutor(load), Follower())
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+def test_of_a_link_among_the_recordings_only_the_link_goes(tmp_path: Path) -> None:
+    finished(tmp_path / "s")
+    theirs = tmp_path / "theirs.wav"
+    theirs.write_bytes(b"somebody's own")
+    stray = tmp_path / "s" / "audio" / f"{'ab' * 16}.wav"
+    stray.symlink_to(theirs)
+    kept = next(path for path in (tmp_path / "s" / "audio").iterdir() if not path.is_symlink())
+    content = kept.read_bytes()
+    kept.unlink()
+    kept.symlink_to(theirs)
+    folder = tmp_path / "s" / "audio" / f"{'cd' * 16}.wav"
+    folder.mkdir()
+    finished(tmp_path / "s")
+    assert not stray.is_symlink() and folder.is_dir()
+    assert not kept.is_symlink() and kept.read_bytes() == content
+    assert theirs.read_bytes() == b"somebody's own"
+
+
+def test_neither_the_lock_nor_the_report_goes_through_a_link(tmp_path: Path) -> None:
+    finished(tmp_path / "s")
+    other, report, lock = tmp_path / "other", tmp_path / "s" / "report", tmp_path / "s" / "running.sqlite"
+    other.mkdir()
+    report.symlink_to(other)
+    with pytest.raises(StudyError, match="report is a symbolic link, and nothing is written through one"):
+        write_report(read(tmp_path / "s"), report)
+    assert cli.main(["study", "export", str(tmp_path / "s"), "--quiet"]) == StudyError.exit_code
+    lock.unlink()
+    lock.symlink_to(other / "lock.sqlite")
+    with pytest.raises(StudyError, match=r"running\.sqlite is a symbolic link, and nothing is written through one"):
+        finished(tmp_path / "s")
+    assert list(other.iterdir()) == []
 
 
 def test_what_arrives_twice_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
