@@ -7,12 +7,14 @@ command needs, it imports itself.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import sys
 from collections.abc import Sequence
 
 from engine import __version__, errors, failures
+from engine.commands import streams
+from engine.commands.parsing import ArgumentsError, Parser, asks_for_json
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal, cancelling
 from engine.errors import Cancelled, CheckpointError, PlainError
@@ -24,15 +26,13 @@ CANCELLED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in arguments
+    as_json = asks_for_json(arguments)
     try:
-        if arguments[:1] == ["bench"]:
-            # Benches declare their own options, which are known only once the bench is.
-            from engine import bench
-
-            return bench.main(arguments[1:])
-        name = next((one for one in arguments if not one.startswith("-")), "")
-        return _run(parser(name).parse_args(arguments))
+        streams.prepare()
+        return _called(arguments)
+    except ArgumentsError as error:
+        sys.stderr.write(error.usage)
+        return _failed(str(error), type(error).__name__, error.exit_code, as_json)
     except (Cancelled, KeyboardInterrupt) as interruption:
         return _failed(str(interruption) or "Cancelled.", "Cancelled", CANCELLED, as_json)
     except PlainError as error:
@@ -41,13 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)
     except BrokenPipeError:
-        # The reader of the output has stopped; Python would complain once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output has stopped.
+        streams.abandon()
         return 0
     except Exception as error:
         sys.stderr.write(failures.details(error))
         sentence = failures.sentence(error, f"running {arguments[0] if arguments else 'paretone'}")
         return _failed(sentence, type(error).__name__, PlainError.exit_code, as_json)
+
+
+def _called(arguments: list[str]) -> int:
+    if arguments[:1] == ["bench"]:
+        # Benches declare their own options, which are known only once the bench is.
+        from engine import bench
+
+        return bench.main(arguments[1:])
+    name = next((one for one in arguments if not one.startswith("-")), "")
+    return _run(parser(name).parse_args(arguments))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -58,17 +68,17 @@ def _run(options: argparse.Namespace) -> int:
         finally:
             terminal.clear()
     if options.json:
-        print(json.dumps(result.data, allow_nan=False))
+        streams.show(json.dumps(result.data, allow_nan=False))
     elif result.text:
-        # A Windows pipe may know fewer letters than people write.
-        encoding = sys.stdout.encoding or "utf-8"
-        print(result.text.encode(encoding, "replace").decode(encoding))
+        streams.show(result.text)
     return 0
 
 
 def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:
     if as_json:
-        print(json.dumps({"error": sentence, "kind": kind, "exit_code": code}))
+        # If this cannot be written either, the exit code and standard error say what happened.
+        with contextlib.suppress(PlainError, BrokenPipeError):
+            streams.show(json.dumps({"error": sentence, "kind": kind, "exit_code": code}))
     print(sentence, file=sys.stderr)
     return code
 
@@ -79,7 +89,7 @@ def parser(name: str = "") -> argparse.ArgumentParser:
     declaring those of all takes longer than parsing."""
     from engine.commands import commands
 
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="paretone",
         description="Accelerate text-to-speech and measure what that costs.",
         epilog=_exit_codes(),

@@ -9,7 +9,6 @@ standard error.
 
 from __future__ import annotations
 
-import argparse
 import ast
 from collections.abc import Sequence
 from importlib import import_module
@@ -18,6 +17,8 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from engine.by_name import by_name
+from engine.commands import streams
+from engine.commands.parsing import Parser
 from engine.errors import SettingError
 from engine.techniques import techniques
 
@@ -59,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
     Returns the exit code. Raises :class:`engine.errors.PlainError` when the bench cannot run.
     """
-    parser = argparse.ArgumentParser(prog="paretone bench", description="Side-by-side benchmarks.")
+    parser = Parser(prog="paretone bench", description="Side-by-side benchmarks.")
     parser.add_argument(
         "name",
         nargs="?",
@@ -72,13 +73,13 @@ def main(argv: Sequence[str]) -> int:
     known = benches()
     width = max(map(len, known)) + 2
     for name in known:
-        print(f"{name:<{width}}{summary(name)}")
+        streams.show(f"{name:<{width}}{summary(name)}")
     return 0
 
 
 def _run(name: str, argv: Sequence[str]) -> int:
     module = bench(name)
-    parser = argparse.ArgumentParser(prog=f"paretone bench {name}", description=module.__doc__)
+    parser = Parser(prog=f"paretone bench {name}", description=module.__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     if hasattr(module, "add_arguments"):
         module.add_arguments(parser)
@@ -89,5 +90,5 @@ def _run(name: str, argv: Sequence[str]) -> int:
             f"no more must not be reported: give --rounds {LEAST_ROUNDS} or more."
         )
     report = module.run(arguments)
-    print(report.to_json() if arguments.json else report.to_text())
+    streams.show(report.to_json() if arguments.json else report.to_text())
     return 0

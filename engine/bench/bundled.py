@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
+from engine.commands.arguments import at_least, positive, seed
 from engine.errors import SettingError
 from engine.measure.timing import PairedTimes, paired_ratio
 from engine.models import load_model
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | Non
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
     parser.add_argument(
         "--steps",
-        type=int,
+        type=positive,
         default=steps,
         help="steps of the grid (default: %(default)s)",
     )
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser, steps: int, rounds: int | Non
         parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--text", default=SENTENCE, help="sentence to speak (default: %(default)s)")
     parser.add_argument("--voice", default="", help="shipped voice (default: the model's first)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the noise (default: %(default)s)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the noise (default: %(default)s)")
 
 
 def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: int) -> None:
@@ -45,10 +46,10 @@ def add_family_arguments(parser: argparse.ArgumentParser, model: str, rounds: in
     parser.add_argument("--model", default=model, help="model of the catalogue (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or mps (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of the processor (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (default: %(default)s)")
     parser.add_argument("--voice", default="", help="shipped voice that is timed (default: the model's first)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first round (default: %(default)s)")
+    parser.add_argument("--seed", type=seed, default=0, help="seed of the first round (default: %(default)s)")
 
 
 def add_listening_arguments(
@@ -57,32 +58,27 @@ def add_listening_arguments(
     """What the judge hears of a model: :func:`heard_sentences` in :func:`heard_voices`; ``spoken`` says how those share
     them."""
     none = "" if least else "; 0: none"
-    parser.set_defaults(least_sentences=least)
     parser.add_argument(
         "--sentences",
-        type=int,
+        type=at_least(least),
         default=sentences,
         help=f"how many of the 30 Harvard sentences the judge hears {spoken}{none} (default: %(default)s)",
     )
     parser.add_argument(
         "--voices",
-        type=int,
+        type=positive,
         default=HEARD_VOICES,
         help="how many of the shipped voices the judge hears (default: %(default)s)",
     )
 
 
 def heard_sentences(arguments: argparse.Namespace) -> list[str]:
-    """The sentences that the judge hears in each voice. Raises :class:`engine.errors.SettingError`."""
-    if arguments.sentences < arguments.least_sentences:
-        raise SettingError(f"--sentences must be at least {arguments.least_sentences}.")
+    """The sentences that the judge hears in each voice."""
     return list(harvard_sentences()[: arguments.sentences])
 
 
 def heard_voices(arguments: argparse.Namespace) -> list[Voice]:
-    """The voices in which the judge hears them. Raises :class:`engine.errors.SettingError`."""
-    if arguments.voices < 1:
-        raise SettingError("--voices must be at least 1.")
+    """The voices in which the judge hears them."""
     return list(voices(arguments.model)[: arguments.voices])
 
 

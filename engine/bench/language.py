@@ -38,8 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
 
 def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
     """The model that the options name, on as many threads as they say. Raises :class:`engine.errors.PlainError`."""
-    if arguments.threads < 1:
-        raise SettingError("--threads must be at least 1.")
     model = bundled.loaded_on_threads(arguments)
     if not isinstance(model, LanguageSpeech):
         raise SettingError(f"{model.info.title} is not a speech language model; choose one of these with --model.")

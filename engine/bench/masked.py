@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine.bench import bundled
+from engine.commands.arguments import positive
 from engine.errors import SettingError
 from engine.models.families.masked import MaskedSpeech
 
@@ -12,7 +13,7 @@ from engine.models.families.masked import MaskedSpeech
 def add_arguments(parser: argparse.ArgumentParser, rounds: int) -> None:
     """The options that these benches have in common."""
     bundled.add_family_arguments(parser, "omni-mini", rounds)
-    parser.add_argument("--steps", type=int, default=16, help="demasking steps (default: %(default)s)")
+    parser.add_argument("--steps", type=positive, default=16, help="demasking steps (default: %(default)s)")
 
 
 def loaded(arguments: argparse.Namespace) -> MaskedSpeech:

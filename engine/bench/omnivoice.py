@@ -31,6 +31,7 @@ from engine.bench.official_masked import (
 )
 from engine.bench.report import Report
 from engine.bench.ways import read
+from engine.commands.arguments import count, positive
 from engine.measure.machine import describe
 from engine.measure.memory import PeakMemory
 from engine.measure.roofline.launches import launches
@@ -63,9 +64,11 @@ DEFINITION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     masked.add_arguments(parser, rounds=20)
-    parser.add_argument("--full-rounds", type=int, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
-    parser.add_argument("--full-rows", type=int, nargs=3, default=[36, 75, 50], help="text, reference and canvas rows")
-    parser.add_argument("--generations", type=int, default=50, help="for the memory; 0: none (default: 50)")
+    parser.add_argument("--full-rounds", type=count, default=3, help="rounds at OmniVoice's size; 0: none (default: 3)")
+    parser.add_argument(
+        "--full-rows", type=positive, nargs=3, default=[36, 75, 50], help="text, reference and canvas rows"
+    )
+    parser.add_argument("--generations", type=count, default=50, help="for the memory; 0: none (default: 50)")
     bundled.add_listening_arguments(parser, sentences=10)
     parser.add_argument(
         "--quick",

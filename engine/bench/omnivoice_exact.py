@@ -23,6 +23,7 @@ from engine.bench.official_masked import (
     random_request,
 )
 from engine.bench.report import Report
+from engine.commands.arguments import count
 from engine.measure.machine import describe
 from engine.measure.timing import Interval, interval, paired_ratio, running_order, stopwatch
 from engine.models.catalogue import harvard_sentences
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     masked.add_arguments(parser, rounds=9)
     parser.add_argument(
-        "--full-rounds", type=int, default=3, help="rounds of a forward at OmniVoice's size; 0: none (default: 3)"
+        "--full-rounds", type=count, default=3, help="rounds of a forward at OmniVoice's size; 0: none (default: 3)"
     )
 
 

@@ -19,8 +19,9 @@ from engine.audio.resampling import resample
 from engine.bench import bundled
 from engine.bench.report import Report
 from engine.bench.voices import Heard, Panel, mean_of_known, sentences
+from engine.commands.arguments import at_least, positive
 from engine.commands.comparison_sides import prepare, typed_side
-from engine.errors import AudioError, SettingError
+from engine.errors import AudioError
 from engine.files import write_wav
 from engine.measure.machine import describe
 from engine.measure.metrics import estimate
@@ -43,10 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recording", action="append", required=True, metavar="FILE", help="repeat for more")
     parser.add_argument("--transcript", action="append", required=True, help="one per recording, in order")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of the processor (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument(
-        "--sentences", type=int, default=10, help="how many sentences each prompts (default: %(default)s)"
+        "--sentences", type=at_least(2), default=10, help="how many sentences each prompts (default: %(default)s)"
     )
     parser.add_argument("--keep", metavar="FOLDER", type=Path, help="folder for what is heard")
 
@@ -55,8 +56,6 @@ def run(arguments: argparse.Namespace) -> Report:
     """Judge the recordings, copy them, and speak in their voice."""
     persons = _persons(arguments.recording, arguments.transcript)
     texts = sentences()[: arguments.sentences]
-    if arguments.sentences < 2:
-        raise SettingError("--sentences must be at least 2, for an interval.")
     said = [one.transcript for one in persons]
     panel = Panel((*texts, *said), (*persons, *voices(arguments.model, arguments.folder)))
     read = [read_recording(one.audio) for one in persons]

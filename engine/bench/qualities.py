@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.bench import bundled
 from engine.bench.voices import Heard, Panel
-from engine.errors import SettingError
+from engine.commands.arguments import at_least
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.melody import diversity
 from engine.measure.verdicts import Way
@@ -62,14 +62,15 @@ def add_arguments(parser: argparse.ArgumentParser, sentences: int, seeds: int) -
     bundled.add_listening_arguments(parser, sentences, least=2, spoken="in the voices in turn")
     parser.set_defaults(voices=5)
     parser.add_argument(
-        "--seeds", type=int, default=seeds, help="takes of each sentence, two at least (default: %(default)s)"
+        "--seeds",
+        type=at_least(2),
+        default=seeds,
+        help="takes of each sentence, two at least: the spread over seeds is what few steps lose (default: %(default)s)",
     )
 
 
 def heard(arguments: argparse.Namespace) -> tuple[list[str], list[Voice]]:
-    """Sentences and voices for a panel. Raises :class:`SettingError`."""
-    if arguments.seeds < 2:
-        raise SettingError("--seeds must be at least 2: the spread over seeds is what few steps lose.")
+    """Sentences and voices for a panel."""
     return bundled.heard_sentences(arguments), bundled.heard_voices(arguments)
 
 

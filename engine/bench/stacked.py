@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=EVERY,
         help="which savings are stacked (default: every ladder that the model has weights for)",
     )
-    parser.add_argument("--pruned", type=int, default=7, help="steps after pruning (default: %(default)s)")
+    parser.add_argument("--pruned", type=positive, default=7, help="steps after pruning (default: %(default)s)")
     parser.add_argument(
-        "--evaluations", type=int, default=2, help="evaluations by average velocity (default: %(default)s)"
+        "--evaluations", type=positive, default=2, help="evaluations by average velocity (default: %(default)s)"
     )
     parser.add_argument("--precision", choices=precisions, help="precision (default: what the device offers)")
     parser.add_argument(
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     usual = ", ".join(f"{top.default:g} of {top.technique.name}" for top in tops)
     parser.add_argument(
-        "--threshold", type=float, help=f"threshold of the module-skipping technique (default: {usual})"
+        "--threshold", type=finite, help=f"threshold of the module-skipping technique (default: {usual})"
     )
     qualities.add_arguments(parser, sentences=10, seeds=2)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from engine.bench import bundled
 from engine.bench.report import Report
-from engine.commands.arguments import typed_lines
+from engine.commands.arguments import at_least, positive, typed_lines
 from engine.commands.comparison_sides import Side, prepare, typed_side
 from engine.errors import SettingError
 from engine.files import write_wav
@@ -84,11 +84,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="f5-mini", help="bundled model (default: %(default)s)")
     parser.add_argument("--folder", default="", help="folder of the checkpoint, if not the usual one")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of the processor (default: %(default)s)")
-    parser.add_argument("--sentences", type=int, help="how many of the sentences (default: all)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads of the processor (default: %(default)s)")
+    parser.add_argument("--sentences", type=at_least(2), help="how many of the sentences (default: all)")
     parser.add_argument("--text-file", metavar="FILE", help="other sentences, one per line (default: the 60 that ship)")
     parser.add_argument("--voice", action="append", help="voice that speaks; repeat for more (default: all, in turn)")
-    parser.add_argument("--seeds", type=int, default=2, help="takes of each sentence (default: %(default)s)")
+    parser.add_argument("--seeds", type=positive, default=2, help="takes of each sentence (default: %(default)s)")
     parser.add_argument(
         "--way",
         action="append",
@@ -102,10 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Report:
     """Speak the sentences every way and let the judges listen."""
     texts = _texts(arguments.text_file)[: arguments.sentences]
-    if len(texts) < 2 or arguments.seeds < 1:
-        raise SettingError(
-            "There must be two sentences or more, of which there are differences, and --seeds 1 or more."
-        )
+    if len(texts) < 2:
+        raise SettingError("There must be two sentences or more, of which there are differences.")
     sides = [replace(typed_side("", arguments.model), title=DEFAULT)]
     sides += [typed_side(text, arguments.model) for text in arguments.way]
     panel = Panel(texts, _speakers(arguments), Path(arguments.keep) if arguments.keep else None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.commands.session import Session
-from engine.commands.technique_args import needs_file, typed_technique
+from engine.commands.technique_args import needs_file, typed_techniques
 from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
@@ -19,7 +19,7 @@ from engine.models.shipped_voices import shipped_names
 from engine.session.events import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
-from engine.setting.setting import Setting
+from engine.setting.setting import LARGEST_SEED, Setting
 from engine.techniques import foreseen, techniques
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -60,7 +60,7 @@ def add_sampler(parser: argparse.ArgumentParser) -> None:
         for name, found in whose.items()
     }
     add_knobs(parser.add_argument_group("sampler"), knobs.values(), meanings)
-    parser.add_argument("--seed", type=_seed, help="seed of the noise (default: the profile's, else 0)")
+    parser.add_argument("--seed", type=seed, help="seed of the noise (default: the profile's, else 0)")
 
 
 def add_techniques(group: argparse._ArgumentGroup) -> None:
@@ -129,8 +129,8 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
     all cores but one."""
     group = parser.add_argument_group("training")
     budget = group.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--minutes", type=float, help="budget in CPU minutes (on a GPU: minutes)")
-    budget.add_argument("--steps", type=int, help="budget in optimiser steps; resumes bit for bit on a CPU")
+    budget.add_argument("--minutes", type=above_zero, help="budget in CPU minutes (on a GPU: minutes)")
+    budget.add_argument("--steps", type=positive, help="budget in optimiser steps; resumes bit for bit on a CPU")
     group.add_argument(
         "--resume", action="store_true", help="resume from the checkpoint in --work; the budget may change"
     )
@@ -152,14 +152,16 @@ def add_budget(parser: argparse.ArgumentParser, threads: int | None = None) -> a
 
 
 # As argparse wants types. Of what raises a ValueError it would say the function's name.
-def positive(text: str) -> int:
-    """A whole number from 1."""
-    return _whole(text, lambda value: value >= 1, "from 1")
+def at_least(minimum: int) -> Callable[[str], int]:
+    """A whole number from ``minimum``."""
+
+    def checked_count(text: str) -> int:
+        return _whole(text, lambda value: value >= minimum, f"from {minimum}")
+
+    return checked_count
 
 
-def count(text: str) -> int:
-    """A whole number from 0."""
-    return _whole(text, lambda value: value >= 0, "from 0")
+positive, count = at_least(1), at_least(0)
 
 
 def above_zero(text: str) -> float:
@@ -173,8 +175,20 @@ def above_zero(text: str) -> float:
     return value
 
 
-def _seed(text: str) -> int:
-    return _whole(text, lambda value: 0 <= value < 2**63, "between 0 and 2**63 - 1")
+def finite(text: str) -> float:
+    """A number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"must be a number, not {text!r}")
+    return value
+
+
+def seed(text: str) -> int:
+    """A whole number that seeds draws of chance."""
+    return _whole(text, lambda value: 0 <= value <= LARGEST_SEED, "between 0 and 2**63 - 1")
 
 
 def _whole(text: str, fits: Callable[[int], bool], range_: str) -> int:
@@ -205,7 +219,7 @@ def setting(options: argparse.Namespace, model: str) -> Setting:
     entry = catalogue.entry(model)
     values = checked(entry.options, entry.options_with(**sampler_options(options, model)), entry.title)
     described = Setting(model, values, seed=options.seed or 0)
-    for one in map(typed_technique, getattr(options, "technique", ())):
+    for one in typed_techniques(getattr(options, "technique", ())):
         if not needs_file(one):
             described = described.with_technique(one)
     foreseen(described)

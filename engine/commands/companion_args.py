@@ -43,7 +43,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="learning rate of Muon for the matrices of the layers (default: 0.01 below 20 million parameters if no "
         "--rate is given, else AdamW for everything)",
     )
-    group.add_argument("--seed", type=int, default=1, help="seed of speech and order (default: %(default)s)")
+    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of speech and order (default: %(default)s)")
 
 
 def request(options: argparse.Namespace) -> dict[str, Any]:

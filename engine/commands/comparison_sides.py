@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.commands import arguments
-from engine.commands.technique_args import from_files, number, typed, typed_technique, with_file, with_weights
+from engine.commands.technique_args import from_files, number, typed, typed_techniques, with_file, with_weights
 from engine.errors import SettingError
 from engine.models import catalogue
 from engine.models.base import SpeechModel
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import checked
 from engine.setting.profile import Profile
-from engine.setting.setting import Setting
+from engine.setting.setting import Setting, checked_seed
 from engine.techniques import foreseen, resolve
 
 
@@ -50,6 +50,10 @@ def _baseline(other: Side) -> Side:
 
 def _side(text: str, options: argparse.Namespace) -> Side:
     """A side from a profile's path, or from options such as ``steps=16,guidance=1.5``."""
+    if not text.strip():
+        raise SettingError(
+            "A side of the comparison is empty; give a profile (FILE.json), 'baseline', or options such as steps=16."
+        )
     if Path(text).is_file() or (text.endswith(".json") and "=" not in text):
         profile = Profile.load(text)
         return Side(Path(text).name, profile.setting, options.variant or profile.named_variant, profile=profile)
@@ -59,7 +63,8 @@ def _side(text: str, options: argparse.Namespace) -> Side:
 def typed_side(text: str, model: str, variant: str = "") -> Side:
     """A side from options such as ``steps=16,guidance=1.5,technique=NAME``, of ``model`` unless they name another.
     Raises :class:`PlainError`."""
-    given, techniques = {}, []
+    given: dict[str, str] = {}
+    techniques: list[str] = []
     for part in filter(None, text.split(",")):
         name, found, value = part.partition("=")
         if not found:
@@ -67,18 +72,21 @@ def typed_side(text: str, model: str, variant: str = "") -> Side:
                 f"{part!r} is not a side of a comparison; give a profile (FILE.json), 'baseline', or options such as "
                 "steps=16."
             )
-        if name.strip() == "technique":
-            techniques.append(typed_technique(value))
+        name = name.strip()
+        if name == "technique":
+            techniques.append(value)
+        elif name in given:
+            raise SettingError(f"{name!r} is given twice; give each option of a side once.")
         else:
-            given[name.strip()] = value.strip()
+            given[name] = value.strip()
     model = given.pop("model", model)
-    seed = int(number(given.pop("seed", "0"), "seed"))
+    seed = checked_seed(number(given.pop("seed", "0"), "seed"))
     files = tuple((one.option, path) for _, one in from_files() if (path := given.pop(one.option, "")))
     entry = catalogue.entry(model)
     known = {knob.name: knob for knob in entry.options}
     values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}
     setting = Setting(model, checked(entry.options, entry.options_with(**values), entry.title), seed=seed)
-    for one in techniques:
+    for one in typed_techniques(techniques):
         setting = setting.with_technique(one)
     foreseen(setting)
     return Side(text, setting, variant, files)

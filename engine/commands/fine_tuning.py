@@ -47,17 +47,17 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
 def add_training(parser: argparse.ArgumentParser, usual: str, matrices: str) -> None:
     """Budget and learning rates; ``usual`` and ``matrices`` describe the default rates."""
     group = arguments.add_budget(parser)
-    group.add_argument("--rate", type=float, help=f"learning rate (default: {usual})")
+    group.add_argument("--rate", type=arguments.above_zero, help=f"learning rate (default: {usual})")
     group.add_argument(
         "--matrix-rate",
-        type=float,
+        type=arguments.above_zero,
         metavar="RATE",
         help=f"learning rate of Muon for the matrices of the layers (default: {matrices})",
     )
     group.add_argument(
         "--frames", type=arguments.positive, default=1_800, help="the model's frames per step (default: %(default)s)"
     )
-    group.add_argument("--seed", type=int, default=1, help="seed of order, times and noise (default: 1)")
+    group.add_argument("--seed", type=arguments.seed, default=1, help="seed of order, times and noise (default: 1)")
 
 
 def request_values(options: argparse.Namespace) -> dict[str, Any]:

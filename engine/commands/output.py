@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine import files
@@ -13,7 +14,7 @@ from engine.errors import PlainError
 
 def writable(name: str | Path) -> Path:
     """``name`` as a path that can be written, known before the work and not after it."""
-    path = Path(name)
+    path = _named(name, "file")
     # Without permission, these functions return False, and Path's raise.
     if os.path.isdir(path):
         raise PlainError(f"{path} is a folder; give the name of a file.")
@@ -23,16 +24,29 @@ def writable(name: str | Path) -> Path:
     return path
 
 
-def place_for_folder(name: str) -> Path:
+def apart(outputs: Mapping[str, str | Path | None], inputs: Mapping[str, str | Path | None] = {}) -> None:
+    """Raise :class:`PlainError` if two of the files that a command writes are one, or one of them is a file that it
+    reads: by the options that name them, ``None`` for one that is not given."""
+    seen: dict[str, str] = {}
+    for option, path in (*inputs.items(), *outputs.items()):
+        if not path or str(path) == "-":
+            continue
+        place = os.path.normcase(os.path.realpath(path))
+        if place in seen and (option in outputs):
+            raise PlainError(f"{seen[place]} and {option} name the same file, {path}; give each its own.")
+        seen.setdefault(place, option)
+
+
+def place_for_folder(name: str | Path) -> Path:
     """``name`` as the path of a folder that is there or can be made, known before the work and not after it."""
-    path = Path(name)
+    path = _named(name, "folder")
     # As above.
     if file := next((one for one in (path, *path.parents) if os.path.exists(one) and not os.path.isdir(one)), None):
         raise PlainError(f"{file} is a file; give the name of a folder.")
     return path
 
 
-def folder(name: str) -> Path:
+def folder(name: str | Path) -> Path:
     """The folder ``name``, made if it is missing, that files can be put into."""
     path = place_for_folder(name)
     try:
@@ -46,6 +60,12 @@ def folder(name: str) -> Path:
 def write_json(path: Path, data: object) -> None:
     """Write JSON values, whole or not at all."""
     files.write(path, (json.dumps(data) + "\n").encode())
+
+
+def _named(name: str | Path, what: str) -> Path:
+    if not str(name).strip():
+        raise PlainError(f"The name of a {what} to write is empty; give one.")
+    return Path(name)
 
 
 def _require_permission(folder: Path, problem: str) -> None:

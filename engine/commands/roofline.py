@@ -9,7 +9,7 @@ from pathlib import Path
 from engine import files
 from engine.bench.report import table
 from engine.commands import arguments
-from engine.commands.output import writable
+from engine.commands.output import apart, writable
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, with_file, with_weights
@@ -57,6 +57,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Measure and show."""
     trace, csv = (None if one is None else writable(one) for one in (options.trace, options.csv))
+    apart({"--trace": trace, "--csv": csv}, {"--profile": options.profile, "--text-file": options.text_file})
     if options.published:
         report = published.report()
         _write_csv(csv, report)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from engine.commands import arguments
 from engine.commands.figures import figures, heard_line
-from engine.commands.output import writable
+from engine.commands.output import apart, writable
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
@@ -44,7 +44,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Synthesise one text and write it as a WAV file."""
     text, out = arguments.text(options), writable(options.out)
-    kept = writable(options.keep_profile) if options.keep_profile else None
+    kept = None if options.keep_profile is None else writable(options.keep_profile)
+    read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
+    apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
+    apart({"--out": out, "--keep-profile": kept})
     profile = Profile.load(options.profile) if options.profile else None
     if profile is not None and (options.technique or files_given(options)):
         raise SettingError("A profile has its own techniques and table: give either --profile or --technique.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
 from engine.commands.output import folder as made_folder
+from engine.commands.output import place_for_folder
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.errors import Cancelled, StudyError
@@ -151,8 +152,8 @@ def _example(options: argparse.Namespace, session: Session) -> Result:
 
     file = Path(options.study)
     options.results = options.results or str(data_folder() / "studies" / f"{file.stem}-to-pack.study")
+    target = results_folder(file) if options.out is None else place_for_folder(options.out)
     ran = _run(options, session)
-    target = Path(options.out) if options.out else results_folder(file)
     example.pack(Path(options.results), target, file)
     return Result({**ran.data, "folder": str(target)}, f"{ran.text}\n\nWrote {target}")
 
@@ -205,9 +206,9 @@ def _export(results: Results, options: argparse.Namespace) -> Result:
     from engine.studies.report import require_no_links, write_report
     from engine.studies.wording import lost_lines
 
-    place = Path(options.out or results.folder / "report")
-    require_no_links(results.folder, place)
-    written = write_report(results, made_folder(str(place)), listened(options.listening))
+    place = results.folder / "report" if options.out is None else options.out
+    require_no_links(results.folder, Path(place))
+    written = write_report(results, made_folder(place), listened(options.listening))
     notes = lost_lines(results)
     lines = [*notes, *(f"Wrote {path}" for path in written)]
     return Result({"files": [str(path) for path in written], "notes": notes}, "\n".join(lines))

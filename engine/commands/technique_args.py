@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.errors import SettingError
@@ -39,6 +39,8 @@ def typed_technique(text: str) -> UsedTechnique:
                 f"Separate knobs of {declared.title} by ';', not ',', and put quotes around all: "
                 f"'{_COMMA.sub(';', text)}'."
             )
+        if knob in given:
+            raise SettingError(f"{knob!r} of {declared.title} is given twice; give each knob once.")
         given[knob] = typed(known[knob], value) if knob in known else value
     trained = WEIGHTS in given and declared.prepared_by == "training"
     weights = str(given.pop(WEIGHTS)) if trained else ""
@@ -46,6 +48,16 @@ def typed_technique(text: str) -> UsedTechnique:
         raise SettingError(f"{WEIGHTS}= names no weights; write their file's name, or the beginning of its SHA-256.")
     knobs = checked(declared.knobs, given, declared.title)
     return UsedTechnique(declared.name, Values({name: knobs[name] for name in given}) if trained else knobs, weights)
+
+
+def typed_techniques(texts: Iterable[str]) -> tuple[UsedTechnique, ...]:
+    """The same for each of several. Raises :class:`SettingError`, also for one that is named twice."""
+    found: dict[str, UsedTechnique] = {}
+    for one in map(typed_technique, texts):
+        if one.technique in found:
+            raise SettingError(f"{technique(one.technique).title} is given twice; give each technique once.")
+        found[one.technique] = one
+    return tuple(found.values())
 
 
 def with_weights(setting: Setting, info: ModelInfo) -> Setting:

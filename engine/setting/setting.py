@@ -8,12 +8,24 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from engine.errors import SettingError
-from engine.fields import exact
+from engine.fields import exact, is_of
 from engine.setting.knobs import NO_VALUES, Values
 
 _FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
 _TECHNIQUE_FIELDS = {"technique": str, "knobs": dict, "artefact": str}
 """Fields of settings and of their entries in files."""
+
+
+LARGEST_SEED = 2**63 - 1
+"""The largest one that every generator and every file takes."""
+
+
+def checked_seed(value: object, name: str = "seed") -> int:
+    """``value`` as a seed. Raises :class:`SettingError` that calls it ``name`` unless it is a whole number from 0 to
+    2**63 - 1."""
+    if not is_of(value, int) or not 0 <= value <= LARGEST_SEED:
+        raise SettingError(f"{name} must be a whole number between 0 and 2**63 - 1, not {value!r:.40}.")
+    return value
 
 
 @dataclass(frozen=True)
@@ -90,7 +102,8 @@ class Setting:
         for index, entry in enumerate(fields["techniques"]):
             one = exact(entry, f"setting.techniques[{index}]", _TECHNIQUE_FIELDS, SettingError)
             techniques.append(UsedTechnique(one["technique"], Values(one["knobs"]), one["artefact"]))
-        return cls(fields["model"], Values(fields["options"]), tuple(techniques), fields["seed"])
+        seed = checked_seed(fields["seed"], "setting.seed")
+        return cls(fields["model"], Values(fields["options"]), tuple(techniques), seed)
 
     @property
     def fingerprint(self) -> str:

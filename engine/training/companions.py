@@ -76,7 +76,8 @@ def train_companion(
     Raises :class:`engine.errors.PlainError`, and :class:`Cancelled` once a checkpoint of what was done is written.
     """
     chosen, work = require_teacher(request.model), Path(request.work)
-    check_place(work, request.resume)
+    check_place(work, request.resume, Path(request.export) if request.export else None)
+    budget = Budget(request.minutes, request.steps)
     follower.status(f"Reading {chosen.title}")
     teacher = read_teacher(request.model, request.folder, follower)
     torch.set_flush_denormal(True)
@@ -85,9 +86,7 @@ def train_companion(
     place = Path(request.export) if request.export else own_place(request.model)
     folder = place / companion.kind
     milestones = companion.following(recipe, folder, work, follower).milestone
-    session = TrainingSession(
-        recipe, work, Budget(request.minutes, request.steps), intervals, follower.status, milestones
-    )
+    session = TrainingSession(recipe, work, budget, intervals, follower.status, milestones)
     session.train(request.resume)
     metadata = recipe.metadata_after(session.seconds)
     target = save_with_log(partial(recipe.save, metadata=metadata), folder / recipe.file_name, work)

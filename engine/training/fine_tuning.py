@@ -29,7 +29,8 @@ class FineTuning(Recipe, Protocol):
 def begin(request: FineTuningRequest, chosen: CatalogueEntry, follower: Follower) -> tuple[Processes, Follower]:
     """The processes that train together, and this one's follower. Raises :class:`engine.errors.PlainError` if
     ``chosen`` has nothing to learn from or the work folder cannot be used."""
-    check_place(Path(request.work), request.resume)
+    check_place(Path(request.work), request.resume, Path(request.export) if request.export else None)
+    Budget(request.minutes, request.steps)  # Raises before anything is read.
     processes = join_processes(request.device, request.half_precision)
     if not processes.is_first:
         follower = SilentFollower()

@@ -42,7 +42,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         given = [value for value in (self.minutes, self.steps) if value is not None]
-        if len(given) != 1 or given[0] <= 0:
+        if len(given) != 1 or not 0 < given[0] < math.inf:
             raise PlainError("A training budget is either a number of minutes or a number of steps, above zero.")
 
     def progress(self, seconds: float, steps: int) -> float:
@@ -96,11 +96,16 @@ class SingleProcess:
         return progress, stop
 
 
-def check_place(work: Path, resume: bool) -> None:
-    """Look at the work folder before anything is prepared.
+def check_place(work: Path, resume: bool, export: Path | None = None) -> None:
+    """Look at the work folder, and at the folder for the result, before anything is prepared.
 
-    Raises :class:`PlainError` when there is nothing to resume, or when a fresh start would overwrite a checkpoint.
+    Raises :class:`PlainError` when one of them is a file, when there is nothing to resume, or when a fresh start would
+    overwrite a checkpoint.
     """
+    for folder in filter(None, (work, export)):
+        file = next((one for one in (folder, *folder.parents) if one.exists() and not one.is_dir()), None)
+        if file is not None:
+            raise PlainError(f"{file} is a file; give the name of a folder.")
     path = work / CHECKPOINT
     if resume and not path.exists():
         raise PlainError(f"There is no {path} to resume from; start afresh.")

@@ -77,6 +77,8 @@ def test_techniques_are_listed_with_their_knobs(without_model: Callable[..., Out
         ("steps:stepz=7", "Step pruning has no knob named 'stepz'"),
         ("steps:steps=7,spacing=epss", "by ';', not ',', and put quotes.*: 'steps:steps=7;spacing=epss'"),
         ("graphs:bucket=64, most=8", "'graphs:bucket=64;most=8'"),
+        ("steps:steps=2,steps=3", "by ';', not ','"),
+        ("steps:steps=2;steps=3", "'steps' of Step pruning is given twice; give each knob once"),
         ("steps:steps=7,5", "Steps must be a number, not '7,5'"),
         ("steps:steps=seven", "Steps must be a number, not 'seven'"),
         ("precision:precision=float8", "Precision must be one of"),
@@ -159,6 +161,37 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("compare", "baseline", "baseline"), 2, "Both sides are 'baseline'"),
         (("compare", "baseline", "nonsense"), 2, "'nonsense' is not a side"),
         (("compare", "baseline", "steps=many"), 2, "Steps must be a number, not 'many'"),
+        (("compare", "", "baseline"), 2, "A side of the comparison is empty"),
+        (("compare", "baseline", " "), 2, "A side of the comparison is empty"),
+        (("compare", "baseline", "steps=4,steps=8"), 2, "'steps' is given twice"),
+        (("compare", "baseline", "seed=-1"), 2, "seed must be a whole number between 0 and 2**63 - 1, not -1"),
+        (("compare", "baseline", "seed=1.5"), 2, "seed must be a whole number between 0 and 2**63 - 1, not 1.5"),
+        (
+            ("speak", "--text", "a", "--out", "a.wav", "--technique", "steps:steps=2,steps=3"),
+            2,
+            "Separate knobs of Step pruning by ';', not ','",
+        ),
+        (
+            ("speak", "--text", "a", "--out", "a.wav", "--technique", "steps", "--technique", "steps:steps=3"),
+            2,
+            "Step pruning is given twice",
+        ),
+        (
+            ("speak", "--text", "a", "--out", "a.wav", "--keep-profile", "./a.wav"),
+            1,
+            "--out and --keep-profile name the same file",
+        ),
+        (("speak", "--text", "a", "--out", "a.wav", "--profile", "a.wav"), 1, "--profile and --out name the same file"),
+        (("speak", "--text", "a", "--out", "a.wav", "--keep-profile", ""), 1, "The name of a file to write is empty"),
+        (("speak", "--text", "a", "--out", ""), 1, "The name of a file to write is empty"),
+        (("calibrate", "--table", "t.json", "--profile", "t.json"), 1, "--profile and --table name the same file"),
+        (("search-grid", "--grid", "t.json", "--profile", "t.json"), 1, "--grid and --profile name the same file"),
+        (("roofline", "--trace", "t.json", "--csv", "t.json"), 1, "--trace and --csv name the same file"),
+        (("group-tokens", "--out", "t", "--audio", "t"), 1, "--out and --audio name the same file"),
+        (("group-tokens", "--out", ""), 1, "The name of a file to write is empty"),
+        (("compare", "baseline", "steps=4", "--out", ""), 1, "The name of a folder to write is empty"),
+        (("export-model", "draft", "--out", ""), 1, "The name of a folder to write is empty"),
+        (("export", "--target", "f5-tts", "--profile", "p", "--out", ""), 1, "The name of a folder to write is empty"),
         (("compare", "baseline", "pitch=1"), 2, "F5 mini has no knob named 'pitch'"),
         (("export-table", "none.json", "--out", "t.json"), 6, "There is no profile none.json"),
     ],
@@ -192,6 +225,11 @@ def test_arguments_that_make_no_sense(without_model: Callable[..., Outcome], arg
     outcome = without_model(*arguments)
     assert outcome.code == 2
     assert "usage: paretone" in outcome.err
+    assert outcome.out == ""
+    for asked in ("--json", "--js"):
+        as_json = without_model(*arguments, asked)
+        assert as_json.code == as_json.data["exit_code"] == 2
+        assert as_json.data["error"] in as_json.err
 
 
 def test_a_text_that_is_not_utf8(without_model: Callable[..., Outcome], tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ import pytest
 import soundfile
 
 from engine import cli
+from engine.errors import PlainError
 from engine.listening import trials
+from engine.models.f5.adapter import F5Speech
 from engine.studies.results import read
 from engine.studies.store import DATABASE, Store
 from tests.app.damage import spoil_database
@@ -231,6 +233,22 @@ def test_damaged_results_are_set_aside(file: Path, capsys: pytest.CaptureFixture
         code, _, err = run(capsys, action, str(file))
         assert code != 0 and "is damaged" in err and "paretone study set-aside" in err
     assert run(capsys, "set-aside", str(file))[0] == 0
+
+
+def test_a_study_of_which_nothing_could_be_made_is_not_finished(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise PlainError("The voices are hoarse.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(F5Speech, "synthesise", broken)
+        code, out, _ = run(capsys, "run", str(file), "--json")
+    data = json.loads(out)
+    assert code == data["exit_code"] == 10
+    assert data["error"].startswith("No take of the study could be made; the first because: The voices are hoarse.")
+    assert "Failed: The voices are hoarse." in run(capsys, "status", str(file))[1]
+    assert "24 takes were made" in run(capsys, "run", str(file))[1]
 
 
 def test_audio_that_was_lost_is_told_and_made_again(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import bench, cli
+from engine.commands.parsing import ArgumentsError, Parser
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "resources" / "docs").glob("*.md"))]
@@ -30,19 +30,19 @@ def read(words: list[str]) -> None:
     if words[0] != "bench":
         cli.parser().parse_args(words)
     elif len(words) > 1:
-        parser = argparse.ArgumentParser()
+        parser = Parser()
         parser.add_argument("--json", action="store_true")
         getattr(bench.bench(words[1]), "add_arguments", lambda _: None)(parser)
         parser.parse_args(words[2:])
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
-def test_commands_are_read_as_printed(guide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_are_read_as_printed(guide: Path) -> None:
     for words in commands(guide):
         try:
             read(words)
-        except SystemExit:
-            pytest.fail(f"{guide.name}: paretone {shlex.join(words)}\n{capsys.readouterr().err}")
+        except ArgumentsError as error:
+            pytest.fail(f"{guide.name}: paretone {shlex.join(words)}\n{error}")
 
 
 def test_commands_are_found() -> None:
@@ -51,5 +51,5 @@ def test_commands_are_found() -> None:
 
 def test_a_command_that_there_is_not_is_refused() -> None:
     for words in (["spoke", "--text", "One."], ["bench", "ssd", "--tolerances", "0.4"]):
-        with pytest.raises(SystemExit):
+        with pytest.raises(ArgumentsError):
             read(words)

@@ -29,6 +29,7 @@ from types import ModuleType
 
 from engine.bench import bundled, official
 from engine.bench.report import Report
+from engine.commands.arguments import above_zero
 from engine.errors import PlainError, SettingError
 
 NAME = "peers"
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds at most (default: %(default)s)")
     parser.add_argument(
         "--minutes",
-        type=float,
+        type=above_zero,
         default=3.5,
         help="time for measuring: fewer rounds if they would take longer, but two at least (default: %(default)s)",
     )

@@ -37,6 +37,8 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
         store.begin(study, command.file)
         observer.begin(str(folder), study.title)
         state = run(study, store, workers, observer)
+        if state == FINISHED:
+            _require_a_take(store)
         found = [] if state != FINISHED else list(_found(study, store))
     for technique, finding in found:
         _tell(technique, finding, executor, observer)
@@ -48,6 +50,17 @@ def run_study(command: RunStudy, executor: Executor, job: RunningJob) -> StudyEn
         tuple(workers.log()),
         tuple(one.sentence for _, one in found),
         Values({name: value for _, one in found for name, value in one.fields}),
+    )
+
+
+def _require_a_take(store: Store) -> None:
+    """A study of which nothing could be made is no finished one."""
+    if store.takes():
+        return
+    reasons = [*store.failures().values(), *(one.problem for one in store.settings() if one.problem)]
+    raise StudyError(
+        f"No take of the study could be made; the first because: {reasons[0] if reasons else 'there was none to make'} "
+        "Once that is put right, run the study again."
     )
 
 

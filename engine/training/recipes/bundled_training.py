@@ -67,7 +67,7 @@ def train_bundled(job: BundledTraining, follower: Follower) -> BundledModel:
         raise SettingError(f"There is no recipe {job.recipe!r}; known: {', '.join(RECIPES)}.")
     if job.initial and job.recipe not in CONTINUING:
         raise SettingError(f"{job.recipe} starts from random weights only; leave out --initial.")
-    check_place(job.work, job.resume)
+    check_place(job.work, job.resume, job.export)
     device = choose(job.device)
     follower.status("Preparing the corpus")
     corpus = open_corpus(job.corpus or job.work.parent / NATURAL_CORPUS)

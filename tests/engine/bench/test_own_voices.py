@@ -51,4 +51,4 @@ def test_every_recording_needs_its_transcript(capsys: pytest.CaptureFixture[str]
 def test_one_sentence_gives_no_interval(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["bench", "own-voices", "--recording", "a.wav", "--transcript", "One.", "--sentences", "1"]
     assert cli.main(given) != 0
-    assert "--sentences must be at least 2" in capsys.readouterr().err
+    assert "--sentences: must be a whole number from 2" in capsys.readouterr().err

@@ -91,9 +91,12 @@ def test_the_sentences_alternate_and_none_is_missing() -> None:
     assert sorted(voices.sentences()) == sorted(catalogue.judged_sentences())
 
 
-def test_one_sentence_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "voices", "--sentences", "1"]) != 0
+def test_one_sentence_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.txt").write_text("One.", encoding="utf-8")
+    assert cli.main(["bench", "voices", "--text-file", str(tmp_path / "one.txt")]) != 0
     assert "two sentences or more" in capsys.readouterr().err
+    assert cli.main(["bench", "voices", "--sentences", "1"]) != 0
+    assert "--sentences: must be a whole number from 2" in capsys.readouterr().err
 
 
 def test_sentences_and_voices_can_be_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     for name in GUIDANCE:
         group.add_argument(
-            f"--{name}", type=float, metavar="STRENGTH", help="guidance to include (default: the model's usual one)"
+            f"--{name}",
+            type=arguments.finite,
+            metavar="STRENGTH",
+            help="guidance to include (default: the model's usual one)",
         )
     group.add_argument(
         "--teacher-steps",

@@ -11,6 +11,7 @@ import torch
 
 from engine.bench import bundled
 from engine.bench.report import Report
+from engine.commands.arguments import finite
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import interval
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=8, rounds=5)
     parser.add_argument(
         "--threshold",
-        type=float,
+        type=finite,
         default=0.1,
         help="threshold of the calibration (default: %(default)s)",
     )

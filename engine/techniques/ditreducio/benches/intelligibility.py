@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.bench import bundled
 from engine.bench.report import Report
+from engine.commands.arguments import finite, positive
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import WordErrors
 from engine.measure.machine import describe
@@ -44,10 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=16, rounds=None)
     bundled.add_listening_arguments(parser, sentences=30, least=1)
     parser.add_argument(
-        "--thresholds", type=float, nargs="*", default=list(THRESHOLDS), help="thresholds δ (default: three)"
+        "--thresholds", type=finite, nargs="*", default=list(THRESHOLDS), help="thresholds δ (default: three)"
     )
     parser.add_argument(
-        "--other-steps", type=int, nargs="*", default=list(OTHER_STEPS), help="of masked models (default: 8 32)"
+        "--other-steps", type=positive, nargs="*", default=list(OTHER_STEPS), help="of masked models (default: 8 32)"
     )
 
 

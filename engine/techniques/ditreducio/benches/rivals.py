@@ -18,6 +18,7 @@ import numpy as np
 from engine.bench import bundled
 from engine.bench.report import Report
 from engine.bench.ways import read
+from engine.commands.arguments import finite
 from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, mean_ratio
 from engine.measure.machine import describe
@@ -122,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=16, rounds=5)
     bundled.add_listening_arguments(parser, sentences=6, least=1)
     parser.add_argument(
-        "--targets", type=float, nargs="+", default=list(TARGETS), help="shares of operations (default: three)"
+        "--targets", type=finite, nargs="+", default=list(TARGETS), help="shares of operations (default: three)"
     )
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.bench import bundled
 from engine.bench.report import Report
+from engine.commands.arguments import finite
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import interval
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=16, rounds=9)
     parser.add_argument(
         "--thresholds",
-        type=float,
+        type=finite,
         nargs="+",
         default=list(LEVELS),
         help="thresholds δ to calibrate at (default: seven)",

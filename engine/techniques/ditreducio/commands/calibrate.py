@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.output import writable, write_json
+from engine.commands.output import apart, writable, write_json
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import with_weights
@@ -146,6 +146,7 @@ def _planned(options: argparse.Namespace) -> list[_Calibration]:
     names = {kind: getattr(options, kind) for kind in KINDS if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --profile, --table or --official.")
+    apart({f"--{kind}": name for kind, name in names.items()}, {"--text-file": options.text_file})
     given = arguments.given(options, ditreducio.TECHNIQUE.knobs)
     if options.thresholds is None:
         return [_Calibration(_knobs(given), {kind: writable(name) for kind, name in names.items()})]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.commands.output import writable, write_json
+from engine.commands.output import apart, writable, write_json
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.errors import ProfileError
@@ -23,6 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Write the table."""
     profile, out = Profile.load(options.profile), writable(options.out)
+    apart({"--out": out}, {"PROFILE": options.profile})
     table = profile.artefact("table")
     if table is None:
         raise ProfileError(f"{options.profile} has no strategy table; export one that uses DiTReducio.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine.commands import arguments
-from engine.commands.output import writable
+from engine.commands.output import apart, writable
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.models.base import flow_model
@@ -30,6 +30,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Make the profile."""
     out = writable(options.out)
+    apart({"--out": out}, {"TABLE": options.table})
     model_id = options.model or arguments.DEFAULT_MODEL
     model = arguments.load(options, session, model_id, options.variant)
     knobs = arguments.given(options, ditreducio.TECHNIQUE.knobs)

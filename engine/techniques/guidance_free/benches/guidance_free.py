@@ -20,6 +20,7 @@ import torch
 from engine.bench import bundled
 from engine.bench.report import Report
 from engine.bench.sampling import sample
+from engine.commands.arguments import finite
 from engine.errors import PlainError
 from engine.measure.bootstrap import bootstrap, rate
 from engine.measure.fidelity import log_mel_distance
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     bundled.add_arguments(parser, steps=16, rounds=9)
     bundled.add_listening_arguments(parser, sentences=30, least=1)
-    parser.add_argument("--weights", type=float, nargs="+", metavar="w", help="which weights (default: all there are)")
+    parser.add_argument("--weights", type=finite, nargs="+", metavar="w", help="which weights (default: all there are)")
 
 
 def run(arguments: argparse.Namespace) -> Report:

@@ -35,14 +35,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--latest",
-        type=float,
+        type=arguments.finite,
         default=1.0,
         metavar="t",
         help="no guidance in targets after this flow time (default: 1)",
     )
     group.add_argument(
         "--weight-warm-up",
-        type=float,
+        type=arguments.finite,
         default=0.1,
         metavar="SHARE",
         help="share of the budget during which w rises (default: 0.1)",

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.bench.report import table as table_lines
 from engine.commands import arguments
-from engine.commands.output import writable, write_json
+from engine.commands.output import apart, writable, write_json
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import with_weights
@@ -96,6 +96,7 @@ def _planned(options: argparse.Namespace) -> list[_Search]:
     names = {kind: getattr(options, kind) for kind in ("grid", "profile") if getattr(options, kind) is not None}
     if not names:
         raise SettingError("No output: give --grid or --profile.")
+    apart({f"--{kind}": name for kind, name in names.items()}, {"--text-file": options.text_file})
     counts: Sequence[int] = options.evaluations
     if len(set(counts)) < len(counts):
         raise SettingError("--evaluations has a number twice; give each of them once.")

@@ -13,6 +13,7 @@ from engine.bench import bundled
 from engine.bench import language as common
 from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, loaded, timed_decoding
 from engine.bench.report import Report
+from engine.commands.arguments import positive
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY
@@ -34,7 +35,9 @@ DEFINITION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     common.add_arguments(parser)
-    parser.add_argument("--depth", type=int, help="layers of the student (default: the shallowest recovered one's)")
+    parser.add_argument(
+        "--depth", type=positive, help="layers of the student (default: the shallowest recovered one's)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> Report:

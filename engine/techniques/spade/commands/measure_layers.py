@@ -38,7 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="number of Harvard sentences, in every voice of the model (default: %(default)s)",
     )
     parser.add_argument("--depth", type=arguments.positive, default=6, help="layers to keep (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sampler (default: %(default)s)")
+    parser.add_argument("--seed", type=arguments.seed, default=0, help="seed of the sampler (default: %(default)s)")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:

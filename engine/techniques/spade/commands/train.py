@@ -26,7 +26,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     kept.add_argument("--layers", type=_layers, default=(), metavar="0,1,5", help="which layers to keep, from 0")
     group.add_argument(
         "--stages",
-        type=float,
+        type=arguments.above_zero,
         nargs="*",
         default=(),
         metavar="MINUTES",

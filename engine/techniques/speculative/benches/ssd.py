@@ -17,7 +17,8 @@ from engine.bench import bundled
 from engine.bench import language as common
 from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, judged, loaded, timed_decoding
 from engine.bench.report import Report
-from engine.errors import PlainError, SettingError
+from engine.commands.arguments import at_least, finite, positive
+from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Interval
 from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY, VoiceVerdict
@@ -56,10 +57,10 @@ DEFINITION = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
     common.add_arguments(parser)
-    parser.add_argument("--tolerance", type=float, default=0.4, metavar="β", help="headline (default: %(default)s)")
+    parser.add_argument("--tolerance", type=finite, default=0.4, metavar="β", help="headline (default: %(default)s)")
     parser.add_argument(
         "--draft-length",
-        type=int,
+        type=positive,
         metavar="K",
         help="tokens that are always drafted (default: as many as pay, found while decoding)",
     )
@@ -72,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seeds",
-        type=int,
+        type=at_least(2),
         default=3,
         help="with --groups: takes of each sentence for diversity (default: %(default)s)",
     )
@@ -103,8 +104,6 @@ def run(arguments: argparse.Namespace) -> Report:
 
 def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace) -> Report:
     """The same with other ways of accepting drafts, and their diversity."""
-    if arguments.seeds < 2:
-        raise SettingError("--seeds must be at least 2, over which takes can differ.")
     accepted = accepting(model, plain, _knobs(arguments))
     ways, voice = {PLAIN: plain, **accepted.ways}, bundled.speaker(arguments)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say, accepted.artefacts)

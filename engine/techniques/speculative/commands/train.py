@@ -27,7 +27,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--spoken-share",
-        type=float,
+        type=arguments.finite,
         default=0.2,
         metavar="SHARE",
         help="weight of the cross-entropy in the loss, against the divergence from the target; 1 is the published loss "
@@ -35,7 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--overlap-share",
-        type=float,
+        type=arguments.finite,
         default=0.5,
         metavar="SHARE",
         help="weight of the rejected probability in the rest of the loss, against the divergence "

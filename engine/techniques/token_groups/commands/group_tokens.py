@@ -7,7 +7,7 @@ import argparse
 from engine import files
 from engine.bench.report import table
 from engine.commands import arguments
-from engine.commands.output import writable, write_json
+from engine.commands.output import apart, writable, write_json
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import with_weights
@@ -43,7 +43,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Find them, write what is asked for, and show how large they are."""
-    places = {name: writable(path) for name in ("out", "audio") if (path := getattr(options, name))}
+    places = {name: writable(path) for name in ("out", "audio") if (path := getattr(options, name)) is not None}
+    apart({f"--{name}": path for name, path in places.items()}, {"--voice": options.voice})
     setting = arguments.setting(options, options.model)
     model = arguments.load(options, session, options.model, options.variant)
     setting = with_weights(setting, model.info)

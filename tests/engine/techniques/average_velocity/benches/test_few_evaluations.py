@@ -34,5 +34,5 @@ def test_rivals_and_few_evaluations_start_from_the_baseline() -> None:
 
 
 def test_the_spread_needs_two_seeds() -> None:
-    with pytest.raises(PlainError, match="--seeds must be at least 2"):
+    with pytest.raises(PlainError, match="--seeds: must be a whole number from 2"):
         bench.main(["few-evaluations", "--seeds", "1"])

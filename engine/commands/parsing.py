@@ -1,0 +1,40 @@
+"""The parser of commands: what is wrong with arguments is an error like any other."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from engine.commands import streams
+from engine.errors import SettingError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+
+class ArgumentsError(SettingError):
+    """Arguments that a command does not have, or that it cannot use; ``usage`` says how it is called."""
+
+    usage = ""
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises :class:`ArgumentsError`, where argparse would print and exit. Subcommands get the same kind of parser."""
+
+    def error(self, message: str) -> NoReturn:
+        error = ArgumentsError(f"{self.prog}: error: {message}")
+        error.usage = self.format_usage()
+        raise error
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Help must arrive like any other output; argparse would let it be lost without a word."""
+        if file is sys.stdout:
+            streams.show(message.removesuffix("\n"))
+        else:
+            super()._print_message(message, file)
+
+
+def asks_for_json(arguments: list[str]) -> bool:
+    """Whether ``--json``, which may be cut short, is among ``arguments``: known before they are parsed."""
+    return any(len(one) > len("--") and "--json".startswith(one) for one in arguments)

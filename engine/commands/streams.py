@@ -1,0 +1,75 @@
+"""Standard output, which must arrive, and standard error, which may be lost."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from engine import files
+from engine.errors import PlainError
+
+
+def prepare() -> None:
+    """Make this process's standard streams safe to use.
+
+    What cannot be written to standard error, since that is closed or its disk is full, is dropped: a job does not end
+    because nobody sees its progress. Raises :class:`PlainError` if standard output is closed, before any work whose
+    result would be lost.
+    """
+    closed = sys.stdout is None
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _fill_closed()
+        sys.stdin, sys.stdout = sys.stdin or os.fdopen(0), sys.stdout or os.fdopen(1, "w")
+    if sys.stderr is None or sys.stderr is sys.__stderr__:
+        encoding = getattr(sys.stderr, "encoding", "utf-8")
+        sys.stderr = io.TextIOWrapper(_MayBeLost(), encoding, errors="backslashreplace", write_through=True)
+    if closed:
+        raise PlainError("Standard output is closed, so the result would be lost; send it to a file or /dev/null.")
+
+
+def _fill_closed() -> None:
+    """Put the null device where a standard stream is closed. A file that is opened later would get its number, and
+    messages of libraries would be written into it."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+
+
+class _MayBeLost(io.RawIOBase):
+    """Standard error of the process."""
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return os.isatty(2)
+
+    def fileno(self) -> int:
+        return 2
+
+    def write(self, content: object) -> int:
+        data = bytes(content)  # type: ignore[call-overload]
+        try:
+            return os.write(2, data)
+        except OSError:
+            return len(data)
+
+
+def show(text: str) -> None:
+    """Print ``text`` on standard output. Raises :class:`PlainError` where it cannot be written, and
+    :class:`BrokenPipeError` where the reader has stopped."""
+    # A Windows pipe may know fewer letters than people write.
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        print(text.encode(encoding, "replace").decode(encoding), flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        abandon()
+        raise PlainError(f"The result could not be written to standard output: {files.reason(error)}.") from error
+
+
+def abandon() -> None:
+    """Drop what standard output still holds: Python would complain once more when it closes the stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
