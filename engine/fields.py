@@ -6,6 +6,7 @@ write: fields have defaults, and unknown ones are named. Torch-free.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from types import UnionType
 from typing import Any, TypeGuard, TypeVar, overload
@@ -26,6 +27,22 @@ def is_of(value: object, kind: type | UnionType) -> bool: ...
 def is_of(value: object, kind: type | UnionType) -> bool:
     """Whether ``value`` is of ``kind``, where true and false are no numbers."""
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def require_usual_numbers(data: object, error: type[PlainError]) -> None:
+    """Raise ``error`` that names the field for a number in lists and tables that no field can take: a whole one of more
+    than 64 bits, which neither floats nor databases hold, or one that is infinite or none."""
+    left: list[tuple[str, object]] = [("", data)]
+    while left:
+        place, value = left.pop()
+        if isinstance(value, Mapping):
+            left += [(f"{place}.{name}" if place else str(name), inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            left += [(f"{place}[{index}]", inner) for index, inner in enumerate(value)]
+        elif is_of(value, int) and not -(2**63) <= value < 2**63:
+            raise error(f"{place} is too large a number: whole ones have 64 bits at most.")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise error(f"{place} must be a number, not {value}.")
 
 
 def exact(
@@ -102,11 +119,13 @@ class Fields:
             raise self._error(f"{self._prefix}{name} must be a number, not {value!r}.")
         return value
 
-    def whole(self, name: str, default: int, minimum: int = 0) -> int:
-        """A whole number from ``minimum``."""
+    def whole(self, name: str, default: int, minimum: int = 0, maximum: int | None = None) -> int:
+        """A whole number from ``minimum``, up to ``maximum`` if there is one."""
         value: int = self._typed(name, int, "a whole number", default)
         if value < minimum:
             raise self._error(f"{self._prefix}{name} must be at least {minimum}, not {value}.")
+        if maximum is not None and value > maximum:
+            raise self._error(f"{self._prefix}{name} must be at most {maximum}, not {value}.")
         return value
 
     def list(self, name: str) -> list[object]:

@@ -10,6 +10,7 @@ from engine.errors import ProfileError
 from engine.fields import is_of
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.profile_file import only, typed
+from engine.setting.setting import checked_seed
 from engine.setting.take import Take
 
 
@@ -76,4 +77,5 @@ class Evidence:
         except ValueError:
             raise ProfileError(f"evidence.date must be an ISO 8601 date, not {date!r}.") from None
         words = {name: typed(data, "evidence.", name, str) for name in ("machine", "text", "voice")}
-        return cls(Values(metrics), seed=typed(data, "evidence.", "seed", int), date=date, **words)
+        seed = checked_seed(data["seed"], "evidence.seed")
+        return cls(Values(metrics), seed=seed, date=date, **words)

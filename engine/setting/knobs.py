@@ -77,8 +77,8 @@ class Number(Knob):
     whole: bool = False
 
     def check(self, value: object) -> int | float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise SettingError(f"{self.title} must be a number, not {value!r}.")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+            raise SettingError(f"{self.title} must be a number, not {value!r:.40}.")
         if self.whole and value != int(value):
             raise SettingError(f"{self.title} must be a whole number, not {value!r}.")
         if not self.minimum <= value <= self.maximum:
@@ -90,6 +90,14 @@ class Number(Knob):
     @property
     def _unit(self) -> str:
         return f" {self.unit}" if self.unit else ""
+
+
+def _is_finite(value: int | float) -> bool:
+    """Whether a float can hold ``value``."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from engine.setting.editions import checkpoint_text
 from engine.setting.evidence import Evidence
 from engine.setting.knobs import Knob, Values, checked
 from engine.setting.profile_file import only, typed
-from engine.setting.setting import Setting, UsedTechnique
+from engine.setting.setting import Setting, UsedTechnique, checked_seed
 from engine.techniques import conflict, foreseen, problem, resolve, technique
 from engine.techniques.base import ArtefactType, Technique
 from engine.techniques.registry import techniques
@@ -319,7 +319,8 @@ def _checked_setting(setting: Setting) -> Setting:
         techniques.append(replace(one, knobs=_all_checked(declared.knobs, one.knobs, f"{where}.knobs")))
     if len({one.technique for one in techniques}) < len(techniques):
         raise ProfileError("setting.techniques names a technique twice.")
-    return replace(setting, options=options, techniques=tuple(techniques))
+    seed = checked_seed(setting.seed, "setting.seed")
+    return replace(setting, options=options, techniques=tuple(techniques), seed=seed)
 
 
 def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: str) -> Values:

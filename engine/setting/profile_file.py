@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from engine.errors import ProfileError
-from engine.fields import is_of
+from engine.fields import is_of, require_usual_numbers
 
 _Kind = TypeVar("_Kind")
 _TYPES = {int: "a whole number", str: "text", dict: "an object"}
@@ -20,9 +20,11 @@ def encoded(data: Mapping[str, object]) -> bytes:
 
 
 def decoded(content: bytes) -> object:
-    """The JSON values in a file. Raises :class:`ProfileError` for fields given twice and for numbers that are none,
-    :class:`ValueError` or :class:`RecursionError` for what is not JSON."""
-    return json.loads(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+    """The JSON values in a file. Raises :class:`ProfileError` for fields given twice and for numbers that no field
+    takes, :class:`ValueError` or :class:`RecursionError` for what is not JSON."""
+    data = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+    require_usual_numbers(data, ProfileError)
+    return data
 
 
 def only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> None:

@@ -102,8 +102,7 @@ class Setting:
         for index, entry in enumerate(fields["techniques"]):
             one = exact(entry, f"setting.techniques[{index}]", _TECHNIQUE_FIELDS, SettingError)
             techniques.append(UsedTechnique(one["technique"], Values(one["knobs"]), one["artefact"]))
-        seed = checked_seed(fields["seed"], "setting.seed")
-        return cls(fields["model"], Values(fields["options"]), tuple(techniques), seed)
+        return cls(fields["model"], Values(fields["options"]), tuple(techniques), fields["seed"])
 
     @property
     def fingerprint(self) -> str:

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 from engine.errors import PlainError, StudyError
-from engine.fields import Fields, is_of
+from engine.fields import Fields, is_of, require_usual_numbers
 from engine.measure.evaluation import manifests
 from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import metric
@@ -75,6 +75,7 @@ def parse(data: object, where: str = "study", root: Path = Path()) -> Study:
     """A study from the values of its file; paths are relative to ``root``. Raises :class:`StudyError` that begins
     with ``where``."""
     try:
+        require_usual_numbers(data, StudyError)
         return _Reader(study_fields(data), root).study()
     except PlainError as error:
         raise StudyError(f"{where}: {error}") from error

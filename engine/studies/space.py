@@ -21,6 +21,8 @@ from engine.techniques import technique
 OFF, ON, USED = "off", "on", "used"
 _USED_AS_WRITTEN = (USED, "engaged")
 """Studies of the first edition have the second; their trials are stored under it."""
+LARGEST_SEED = 2**32 - 1
+"""The largest one of a search: its generators take no more."""
 SAMPLERS = ("auto", "tpe", "nsga2", "random")
 
 
@@ -148,7 +150,12 @@ def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
         for index, one in enumerate(fields.list("constraint"))
     )
     search = Search(
-        fields.whole("trials", 40, minimum=1), objectives, axes, constraints, sampler, fields.whole("seed", 0)
+        fields.whole("trials", 40, minimum=1),
+        objectives,
+        axes,
+        constraints,
+        sampler,
+        fields.whole("seed", 0, maximum=LARGEST_SEED),
     )
     fields.require_known()
     return search

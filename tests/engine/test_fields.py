@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import ProfileError, StudyError
-from engine.fields import Fields, exact, is_of
+from engine.fields import Fields, exact, is_of, require_usual_numbers
 
 KINDS = {"name": str, "count": int, "share": int | float, "on": bool}
 SOUND = {"name": "one", "count": 2, "share": 0.5, "on": True}
@@ -43,6 +43,13 @@ def test_the_field_at_fault_is_named(data: object, sentence: str) -> None:
     with pytest.raises(ProfileError) as raised:
         exact(data, "table", KINDS, ProfileError)
     assert str(raised.value) == sentence
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**400, float("nan"), float("-inf")])
+def test_numbers_that_no_field_takes_are_named(value: float) -> None:
+    require_usual_numbers({"a": [{"b": [2**63 - 1, -(2**63), 1e308, True, "10"]}]}, StudyError)
+    with pytest.raises(StudyError, match=r"^a\[1\]\.b (is too large a number|must be a number)"):
+        require_usual_numbers({"a": [0, {"b": value}]}, StudyError)
 
 
 def test_fields_have_defaults_and_types() -> None:

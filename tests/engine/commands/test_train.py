@@ -155,6 +155,29 @@ def test_what_makes_no_sense_is_said_before_any_work(
     assert not (job.work / CHECKPOINT).exists()
 
 
+@pytest.mark.parametrize("option", ["--work", "--export"])
+@pytest.mark.parametrize("inside", ["", "further/in"])
+def test_a_file_is_no_folder_to_work_in(
+    job: Job, option: str, inside: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text("mine", encoding="utf-8")
+    folders = {"--work": str(tmp_path / "work"), option: str(file / inside)}
+    command = [
+        "train",
+        "draft",
+        "--steps",
+        "1",
+        "--device",
+        "cpu",
+        *(word for pair in folders.items() for word in pair),
+    ]
+    assert cli.main(command) == 1
+    said = capsys.readouterr().err
+    assert f"{file} is a file; give the name of a folder." in said and "Reading" not in said
+    assert file.read_text(encoding="utf-8") == "mine"
+
+
 @pytest.mark.parametrize("arguments", [["--w", "much"], ["--w", "1/0"], [], ["--w", "0.5"]])
 def test_what_is_no_command_is_said(job: Job, arguments: list[str], capsys: pytest.CaptureFixture[str]):
     command = ["train", "cfg-free", "--manifest", str(job.manifest), "--work", str(job.work)]

@@ -38,3 +38,9 @@ def test_a_later_knob_is_written_only_if_it_is_not_at_its_default() -> None:
         again = pickle.loads(pickle.dumps(one))
         assert again == one and again["new"] == one["new"]
     assert defaults(LATER) == checked(LATER, {}, "owner")
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("inf"), True, "2"])
+def test_numbers_that_no_float_can_hold_are_refused(value: object) -> None:
+    with pytest.raises(SettingError, match=r"Old must be a number, not .{1,40}\."):
+        LATER[0].check(value)

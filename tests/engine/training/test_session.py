@@ -304,7 +304,9 @@ def test_what_cannot_be_begun_is_said(tmp_path: Path):
         _run(vocoder(), tmp_path, steps=2, resume=True)
 
 
-@pytest.mark.parametrize("amounts", [{}, {"minutes": 1, "steps": 1}, {"minutes": 0}, {"steps": -3}])
+@pytest.mark.parametrize(
+    "amounts", [{}, {"minutes": 1, "steps": 1}, {"minutes": 0}, {"minutes": float("nan")}, {"steps": -3}]
+)
 def test_a_budget_is_one_amount_above_zero(amounts: dict):
     with pytest.raises(PlainError):
         Budget(**amounts)

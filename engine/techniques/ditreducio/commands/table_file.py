@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import ProfileError
 from engine.models.base import SpeechModel, flow_model
+from engine.setting import profile_file
 from engine.setting.knobs import checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio
@@ -47,8 +47,10 @@ def with_table(
 def read(path: str) -> object:
     """Content of a strategy table's file. Raises :class:`ProfileError`."""
     try:
-        return json.loads(Path(path).read_bytes())
+        return profile_file.decoded(Path(path).read_bytes())
     except OSError as error:
         raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise ProfileError(f"{path} is not a strategy table: it is not JSON ({error}).") from error

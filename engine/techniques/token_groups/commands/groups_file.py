@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import ProfileError
 from engine.models.base import SpeechModel
+from engine.setting import profile_file
 from engine.setting.knobs import checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import resolve, token_groups
@@ -32,9 +32,11 @@ def with_groups(
 def read(path: str | Path) -> Groups:
     """The groups in a file. Raises :class:`ProfileError`."""
     try:
-        data = json.loads(Path(path).read_bytes())
+        data = profile_file.decoded(Path(path).read_bytes())
     except OSError as error:
         raise ProfileError(f"The token groups {path} could not be read: {error.strerror or error}.") from error
+    except ProfileError as error:
+        raise ProfileError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise ProfileError(f"{path} does not hold token groups: it is not JSON ({error}).") from error
     return Groups.from_json(data, str(path))
