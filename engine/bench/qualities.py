@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser, sentences: int, seeds: int) -
         "--seeds",
         type=at_least(2),
         default=seeds,
-        help="takes of each sentence, two at least: the spread over seeds is what few steps lose (default: %(default)s)",
+        help="takes of each sentence, two at least, because few steps lose their spread (default: %(default)s)",
     )
 
 

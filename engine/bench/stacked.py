@@ -18,6 +18,7 @@ from engine.bench.ladders import NAME, NO_CACHE, Climb, Ladder, climb, ladders
 from engine.bench.qualities import LIMITS, compared
 from engine.bench.report import Report
 from engine.bench.voices import Panel
+from engine.commands.arguments import finite, positive
 from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.timing import Interval, PairedTimes, interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from fractions import Fraction
 
-from engine.commands import fine_tuning
+from engine.commands import arguments, fine_tuning
 from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.techniques import guidance_free
