@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from torch import Tensor
+
 from engine.errors import TrainingError
 from engine.models.catalogue import F5, CatalogueEntry, entry
-from engine.models.files.checkpoints import fingerprint
-from engine.models.files.interval_weights import user_folder
+from engine.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
+from engine.models.files.interval_weights import described, plain_names, user_folder
 from engine.setting.knobs import Values, checked
 from engine.techniques.average_velocity.f5 import F5Subject
 from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
@@ -50,10 +53,22 @@ def fine_tune(
     subject, base = _subject(request, chosen, options.guidance, corpus, processes, follower)
     rates = rates_of(request, subject)
     options = replace(options, learning_rate=rates.others, matrix_rate=rates.matrices)
-    recipe = AverageVelocity(subject, base, processes, options)
+    initial = None if not request.initial else initial_weights(Path(request.initial), base)
+    recipe = AverageVelocity(subject, base, processes, options, initial)
     folder = user_folder(request.model)
     session, target = complete(recipe, request, folder, intervals, processes, follower)
     return _trained(options, target, session, processes.is_first)
+
+
+def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
+    """The weights in ``path`` by the backbone's own names. Raises :class:`PlainError` if they are no such weights, or
+    were made from another checkpoint than the one with the fingerprint ``base``."""
+    told = metadata_of(path)
+    if described(told, str(path), "") is None:
+        raise TrainingError(f"{path} holds no weights of average velocity; choose a file that this training wrote.")
+    if told.get("base") != base:
+        raise TrainingError(f"{path} was made from another checkpoint; start from weights of the one that is trained.")
+    return plain_names(read_float_weights(path))
 
 
 def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> AverageVelocityOptions:

@@ -96,14 +96,24 @@ class AverageVelocityOptions(Rated):
 class AverageVelocity(LearningRecipe[AverageVelocityOptions, DiffusionTransformer]):
     """Fine-tunes a model; see :class:`engine.training.recipe.Recipe`."""
 
-    def __init__(self, subject: Subject, base: str, processes: Processes, options: AverageVelocityOptions) -> None:
-        """``subject`` holds the model to start from, ``base`` is the fingerprint of its checkpoint."""
+    def __init__(
+        self,
+        subject: Subject,
+        base: str,
+        processes: Processes,
+        options: AverageVelocityOptions,
+        initial: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """``subject`` holds the model to start from, ``base`` is the fingerprint of its checkpoint; ``initial`` are
+        averaged weights of an earlier run by the backbone's own names."""
         self.name = f"average-velocity {options.method} {_worded(options.guidance)}"
         self.subject, self.processes, self._base = subject, processes, base
         torch.manual_seed(options.seed)
         self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
         student = copy.deepcopy(self._teacher).train()
         add_interval(student)
+        if initial is not None:
+            student.load_state_dict(initial)
         learner = JoinedLearner(
             student.requires_grad_(True),
             self._predicted,

@@ -25,6 +25,8 @@ class AverageVelocityRequest(FineTuningRequest):
     method: str = DISPLACEMENT
     teacher_steps: int = TEACHER_STEPS
     """Steps of the model's own that one evaluation from noise to speech replaces in training; fewer for parts."""
+    initial: str = ""
+    """File of such weights, made from the same checkpoint, to start from; else from the model's own."""
 
 
 def why_not_trained(chosen: CatalogueEntry) -> str:

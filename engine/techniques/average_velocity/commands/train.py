@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from engine.commands import arguments, fine_tuning
 from engine.commands.result import Result
@@ -40,6 +41,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         default=TEACHER_STEPS,
         help="steps of the model itself that one evaluation replaces in training (default: %(default)s)",
     )
+    group.add_argument(
+        "--initial",
+        type=Path,
+        metavar="FILE",
+        help="such weights of the same checkpoint to start from (default: the model's own)",
+    )
     fine_tuning.add_training(
         parser,
         "4e-4 below 20 million parameters, else 1e-5",
@@ -54,6 +61,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         guidance=Values(given),
         method=options.method,
         teacher_steps=options.teacher_steps,
+        initial=arguments.path_text(options.initial),
         **fine_tuning.request_values(options),
     )
     trained = fine_tuning.train(average_velocity.NAME, request, session)

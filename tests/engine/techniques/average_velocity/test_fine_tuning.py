@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +33,13 @@ class Quiet:
     def milestone(self, milestone: object) -> None: ...
 
 
-def _request(folder: Path, **changes: object) -> AverageVelocityRequest:
+def _request(place: Path, **changes: object) -> AverageVelocityRequest:
     given = {
         "model": "f5-mini",
-        "folder": str(folder / "model"),
-        "manifest": str(folder / "speech" / "manifest.csv"),
-        "work": str(folder / "work"),
-        "export": str(folder / "result"),
+        "folder": str(place / "model"),
+        "manifest": str(place / "speech" / "manifest.csv"),
+        "work": str(place / "work"),
+        "export": str(place / "result"),
         "steps": 4,
         "frames": 300,
         "teacher_steps": 4,
@@ -82,6 +83,23 @@ def test_cancelled_it_leaves_a_checkpoint(place: Path) -> None:
     with pytest.raises(Cancelled, match=r"step 1; the work folder holds a checkpoint to resume from"):
         fine_tune(_request(place), Cancelling(), Intervals())
     assert fine_tune(_request(place, resume=True, steps=2), Quiet(), Intervals()).steps == 2
+
+
+def test_it_goes_on_from_weights_of_an_earlier_run(place: Path) -> None:
+    first = fine_tune(_request(place), Quiet(), Intervals())
+    again = _request(place, initial=first.checkpoint, work=str(place / "again"), export=str(place / "second"), steps=1)
+    second = fine_tune(again, Quiet(), Intervals(log_steps=1, validation_steps=1, validates_first=True))
+    log = [json.loads(line) for line in (place / "again" / "training.jsonl").read_text().splitlines()]
+    begun = next(one["validation"] for one in log if one.get("step") == 0)
+    assert begun["left"] == pytest.approx(first.validation["left"], abs=0.02), "half precision in the file"
+    assert second.steps == 1
+    toy_model(place / "other", {"another": "checkpoint"})
+    for changes, words in (
+        ({"initial": str(place / "model" / "model.safetensors")}, "holds no weights of average velocity"),
+        ({"initial": first.checkpoint, "folder": str(place / "other")}, "was made from another checkpoint"),
+    ):
+        with pytest.raises(TrainingError, match=words):
+            fine_tune(_request(place, work=str(place / "third"), **changes), Quiet(), Intervals())
 
 
 class Counting(Quiet):
