@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -141,6 +143,13 @@ class AxesEditor(QWidget):
         insert_before(self.add_button, (line.owner, line.knob, line.values, line.without, line.remove))
         self.changed.emit()
         return line
+
+    def replace(self, lines: Sequence[Varied]) -> None:
+        """Vary these and nothing else."""
+        for one in tuple(self.lines):
+            self._remove(one)
+        for varied in lines:
+            self.add(varied)
 
     def offer(self, model: str) -> None:
         """Vary what ``model`` has."""

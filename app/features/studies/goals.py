@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QLabel,
@@ -102,6 +104,13 @@ class GoalsEditor(QWidget):
         line.removed.connect(lambda: self._remove(line))
         self.changed.emit()
         return line
+
+    def replace(self, bounds: Sequence[Bound]) -> None:
+        """Have these bounds and no others."""
+        for line in tuple(self.bounds):
+            self._remove(line)
+        for bound in bounds:
+            self.add(bound)
 
     def add_usual(self, judges: set[str]) -> None:
         """As good as the baseline, by those of the usual ``judges`` that are there."""

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import built
+from app.features.studies.within import Within, fill_in
 from app.shell.background import Background
 from app.shell.notices import Notices
 from app.state.app_state import AppState
@@ -53,6 +54,12 @@ class StudyMaking(QObject):
         """Ask about a study of a kind that a feature declares, on a number of sentences."""
         self.begin()
         built(self.maker).choose_kind(kind, sentences)
+        built(self.maker).check()
+
+    def begin_within(self, within: Within) -> None:
+        """Ask about a study that stays within ranges."""
+        self.begin()
+        fill_in(built(self.maker), within)
         built(self.maker).check()
 
     def begin(self) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from app.features.studies.maker import StudyMaker
     from app.features.studies.panel import StudiesPanel
     from app.features.studies.study_summary import StudySummary
+    from app.features.studies.within import Within
 
 _KINDS = "Study (*.toml *.json)"
 _LOOK_MILLISECONDS = 1000
@@ -257,6 +258,10 @@ class StudiesPresenter(Presenter):
     def new_of_kind(self, kind: str, sentences: int) -> None:
         """Ask about a study of the loaded model, of a kind that a feature declares, on a number of sentences."""
         self._making.begin_with_kind(kind, sentences)
+
+    def begin_within(self, within: Within) -> None:
+        """Ask about a new study that stays within ranges."""
+        self._making.begin_within(within)
 
     @Slot(object, bool)
     def _made(self, path: Path, start: bool) -> None:

@@ -43,6 +43,9 @@ FEATURE = Feature(
             "Blind test along the front: from which speed-up on is a difference heard?",
             "Ctrl+8",
         ),
+        FeatureAction(
+            "shown_study", "Study within ranges…", "A new study of what is brushed on Parallel axes: knobs and bounds"
+        ),
         FeatureAction("shown_rank", "Rank what is shown…", "Blind test of 3 to 12 shown settings: which is preferred?"),
         FeatureAction(
             "point_dominated", "Show &dominated points", "Also show points beaten on both axes", checkable=True
@@ -85,7 +88,16 @@ FEATURE = Feature(
             "Trade-&off",
             (
                 *("point_hear", "point_a", "point_b", "point_keep", "point_use", None),
-                *("front_back", "front_on", "front_play", "front_mark", "front_heard", "shown_rank", None),
+                *(
+                    "front_back",
+                    "front_on",
+                    "front_play",
+                    "front_mark",
+                    "front_heard",
+                    "shown_rank",
+                    "shown_study",
+                    None,
+                ),
                 *("point_dominated", "point_intervals", "point_ratios", "point_published"),
                 *("point_log_x", "point_log_y", None),
                 *("point_nearer", "point_farther", "point_everything", None),

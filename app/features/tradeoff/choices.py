@@ -15,14 +15,16 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.tradeoff.model.axes import TradeoffAxis, axis
-from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.features.tradeoff.model.filtering import Filter
+from app.features.tradeoff.model.scene import PlotOptions
 from app.shell.metrics import NEAR
 from app.widgets import build
 from app.widgets.boxes import ComboBox
 from app.widgets.layouts import HBoxLayout
 from engine.measure.metrics import HIGHER, NEITHER
 
-_ALL = {"source": "All sources", "model": "All models", "voice": "All voices"}
+_ALL = {"source": "All sources", "ghosts": "No ghosts", "model": "All models", "voice": "All voices"}
+_GHOSTS = "Draw another study's points faintly beneath the others, and a line from each to the same setting"
 
 
 class PlotOptionsLine(QWidget):
@@ -109,8 +111,9 @@ class FilterLine(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.combos = {name: _choice(title, self.chosen) for name, title in _ALL.items()}
-        for combo in self.combos.values():
-            combo.currentTextChanged.connect(combo.setToolTip)
+        for name, combo in self.combos.items():
+            if name != "ghosts":
+                combo.currentTextChanged.connect(combo.setToolTip)
         self.search = QLineEdit(placeholderText="Filter by words", clearButtonEnabled=True)
         self.search.setAccessibleName("Filter points by words")
         self.search.setToolTip("Points whose title, model, voice or text contain every word")
@@ -140,6 +143,9 @@ class FilterLine(QWidget):
                     combo.addItem(one.rpartition("/")[2] if name == "voice" else one, one)
                 combo.setCurrentIndex(combo.findData(getattr(chosen, name)))
                 combo.setToolTip(combo.currentText())
+        # Only a second study can be beneath a first.
+        self.combos["ghosts"].setVisible(len(there["ghosts"]) > 1)
+        self.combos["ghosts"].setToolTip(_GHOSTS)
         return chosen
 
 

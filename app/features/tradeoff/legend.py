@@ -8,8 +8,8 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.features.tradeoff.model.filtering import BASELINE
 from app.features.tradeoff.model.points import in_order, technique_title
-from app.features.tradeoff.model.scene import BASELINE
 from app.features.tradeoff.styles import PointStyles
 from app.plotting.glyphs import paint_glyph
 from app.shell.colours import Colours

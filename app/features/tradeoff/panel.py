@@ -18,10 +18,11 @@ from app.features.tradeoff.choices import FilterLine, PlotOptionsLine
 from app.features.tradeoff.details import TradeoffDetails
 from app.features.tradeoff.foot import TradeoffFoot
 from app.features.tradeoff.legend import TradeoffLegend
+from app.features.tradeoff.model.filtering import ORIGINS, Filter
 from app.features.tradeoff.model.limits import Crossing, in_words, limit
 from app.features.tradeoff.model.memory import recalled, remembered
 from app.features.tradeoff.model.points import STUDY, Point
-from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
+from app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
 from app.features.tradeoff.model.selection import Selection, find, selection_of
 from app.features.tradeoff.model.why import why
 from app.features.tradeoff.model.words import Reference, comparable, counts, reference_of, remarks
@@ -39,7 +40,6 @@ _INVITATION = (
     "or open a study's folder: each take and each setting becomes a point, speed against quality."
 )
 _READING = "Reading takes and studies…"
-_ORIGINS = ("source", "model", "voice")
 
 
 class TradeoffPanel(QWidget):
@@ -223,8 +223,8 @@ class TradeoffPanel(QWidget):
     def recall(self, text: str) -> None:
         """Show what :attr:`remembered` was, each part as soon as there are points of it."""
         self._options, self.options_line.own_axes, chosen = recalled(text)
-        self._awaited = {name: value for name in _ORIGINS if (value := getattr(chosen, name))}
-        self._filter = chosen.with_origins(dict.fromkeys(_ORIGINS, ""))
+        self._awaited = {name: value for name in ORIGINS if (value := getattr(chosen, name))}
+        self._filter = chosen.with_origins(dict.fromkeys(ORIGINS, ""))
         self._show_hidden()
         self._fill_choices()
         self._show()
@@ -290,7 +290,7 @@ class TradeoffPanel(QWidget):
     @property
     def invitation(self) -> str:
         """Text shown if there are no points; ``""`` otherwise."""
-        return "" if self.pages.currentIndex() else self.pages.invitation.text()
+        return self.pages.invitation.text() if self.pages.is_empty else ""
 
     # --- What the user asks for --------------------------------------------------------------------------------------
     def hear(self) -> None:
@@ -338,7 +338,8 @@ class TradeoffPanel(QWidget):
     @property
     def _origins(self) -> dict[str, tuple[str, ...]]:
         """Origins of points, by the fields of a filter."""
-        return {"source": self._pool.sources, "model": self._pool.models, "voice": self._pool.voices}
+        sources, models, voices = self._pool.sources, self._pool.models, self._pool.voices
+        return {"source": sources, "ghosts": sources, "model": models, "voice": voices}
 
     def _fill_choices(self) -> None:
         self.options_line.show_options(self._options, self._pool.axes)

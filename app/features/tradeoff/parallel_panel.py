@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
+from app.features.tradeoff.model.filtering import Range
 from app.features.tradeoff.model.parallel import DRAWN, parallel
 from app.features.tradeoff.model.points import Point
-from app.features.tradeoff.model.scene import Range
 from app.features.tradeoff.panel import TradeoffPanel
 from app.features.tradeoff.parallel_axes import ParallelAxes
 from app.features.tradeoff.styles import PointStyles
@@ -27,6 +27,8 @@ class ParallelPanel(QWidget):
     """The panel can be seen from now on."""
     rank_wanted = Signal()
     """The points in all ranges shall be ranked by ear, blind."""
+    study_wanted = Signal()
+    """A new study shall stay within the ranges."""
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,8 +46,10 @@ class ParallelPanel(QWidget):
         self.rank_button = build.button(
             "Rank by ear…", self.rank_wanted, "Hear the points in all ranges blind, in pairs, and rank them (Enter)"
         )
+        self.study_button = build.button("Study within…", self.study_wanted)
         foot = HBoxLayout()
         foot.addWidget(self._counts, 1)
+        foot.addWidget(self.study_button)
         foot.addWidget(self.rank_button)
         foot.addWidget(self.clear_button)
         build.fill(VBoxLayout(self), ((area, 1), foot))
@@ -74,7 +78,9 @@ class ParallelPanel(QWidget):
         kept, total = int(shown.inside.sum()), counted(len(shown.points), "point", "points")
         text = f"{kept} of {total} in all ranges" if shown.ranges else f"{total}; drag along an axis"
         self._counts.setText(text + (f" ({DRAWN} lines drawn)" if len(shown.points) > DRAWN else ""))
-        build.allow(self.clear_button, "" if shown.ranges else "Nothing is brushed.", "Brush nothing on any axis")
+        reason = "" if shown.ranges else "Nothing is brushed."
+        build.allow(self.clear_button, reason, "Brush nothing on any axis")
+        build.allow(self.study_button, reason, "A new study: knobs as far as brushed, figures within their ranges")
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

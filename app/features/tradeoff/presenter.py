@@ -15,6 +15,7 @@ from app.audio.sound import Sound as PlayerSound
 from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
+from app.features.studies.presenter import StudiesPresenter
 from app.features.takes.presenter import TakesPresenter
 from app.features.tour.model import Part
 from app.features.tradeoff.along_front import AlongFront
@@ -44,7 +45,7 @@ _BUTTONS = {
 _ALONG = {"front_play": "toggle", "front_mark": "mark", "front_heard": "find", "shown_rank": "rank"}
 """Actions along the front, and the methods that do them."""
 _WITH_POINTS = (
-    *("front_back", "front_on", *_ALONG),
+    *("front_back", "front_on", *_ALONG, "shown_study"),
     *("point_nearer", "point_farther", "point_everything", "selection_save", "selection_open"),
 )
 """Actions for which there must be points."""
@@ -61,6 +62,7 @@ class TradeoffPresenter(Presenter):
         self._takes = services.features.find(TakesPresenter)
         self._lab = services.features.find(LabPresenter)
         self._studies = services.state.open_studies
+        self._of_studies = services.features.find(StudiesPresenter)
         self._settings = services.settings
         self.sources = PointSources(services, self._takes, self._lab, self)
         self._known = self.sources.known
@@ -90,6 +92,7 @@ class TradeoffPresenter(Presenter):
         actions.bind(actions["point_everything"], lambda: built(self.tradeoff).plot.show_everything())
         for name, what in _ALONG.items():
             actions.bind(actions[name], partial(self._do_along, what))
+        actions.bind(actions["shown_study"], lambda: actions.attempt(self.study_within))
         for ending, action in zip(file_dialogs.PLOTS, self._files, strict=True):
             actions.bind(action, partial(self.files.ask_for_sheet, ending))
         actions.bind(actions["selection_save"], lambda: actions.attempt(self.files.ask_where_to_save_selection))
@@ -224,6 +227,14 @@ class TradeoffPresenter(Presenter):
         self.refresh()
         return panel
 
+    def study_within(self) -> None:
+        """Ask about a study within what is brushed. Raises :class:`SettingError` where that is none."""
+        from app.features.tradeoff.model.parallel import parallel
+        from app.features.tradeoff.model.within import within
+
+        panel = built(self.tradeoff)
+        self._of_studies.begin_within(within(parallel(panel.pool, panel.filter)))
+
     def _build_parallel(self) -> QWidget:
         from app.features.tradeoff.parallel_panel import ParallelPanel
 
@@ -232,6 +243,7 @@ class TradeoffPresenter(Presenter):
         self.sources.watch(self.parallel)
         self.parallel.shown.connect(self.sources.read)
         self.parallel.rank_wanted.connect(partial(self._do_along, "rank"))
+        self.parallel.study_wanted.connect(self._actions["shown_study"].trigger)
         return self.parallel
 
     @Slot()

@@ -8,8 +8,9 @@ from pathlib import Path
 from PySide6.QtGui import QFont
 
 from app.features.tradeoff.model.axes import axis, said
+from app.features.tradeoff.model.filtering import Filter
 from app.features.tradeoff.model.points import STUDY, in_order, technique_title
-from app.features.tradeoff.model.scene import Filter, Scene
+from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.words import counts, remarks
 from app.features.tradeoff.plot import TradeoffPlot
 from app.features.tradeoff.styles import PointStyles, legend
@@ -77,6 +78,7 @@ def _origins(shown: Scene, chosen: Filter, section: bool) -> list[str]:
         f"{name}: {value}"
         for name, value in (
             ("source", chosen.source),
+            ("ghosts", chosen.ghosts),
             ("model", chosen.model),
             ("voice", chosen.voice),
             ("words", chosen.words),

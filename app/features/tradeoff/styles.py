@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from app.features.tradeoff.model.axes import TradeoffAxis
 from app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, in_order, technique_title
@@ -34,6 +35,11 @@ _KINDS = {TAKE: "single take", STUDY: "setting of a study", PUBLISHED: "publishe
 class PointStyles(Glyphs):
     """Colours and shapes of the techniques that there are, in a theme."""
 
+    def ghost(self, names: tuple[str, ...]) -> Glyph:
+        """A ghost's style: as that of a setting, but hardly stronger than the ground."""
+        made = self.glyph(names, FILLED)
+        return replace(made, colours=tuple(_mixed(one, self.colours.base) for one in made.colours))
+
     def __init__(self, techniques: Sequence[str], colours: Colours) -> None:
         self.colours = colours
         palette = (*SERIES_DARK, *MORE_DARK) if colours == DARK else (*SERIES_LIGHT, *MORE_LIGHT)
@@ -54,10 +60,15 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
         y,
         shown.x,
         shown.y,
-        tuple([glyph(one.techniques, looks_of[one.kind]) for one in shown.points]),
+        tuple(
+            [
+                looks.ghost(one.techniques) if place in shown.ghosts else glyph(one.techniques, looks_of[one.kind])
+                for place, one in enumerate(shown.points)
+            ]
+        ),
         tuple(labels),
         front=shown.walk,
-        strands=(*_tables(shown), *_curves(shown)),
+        strands=(*_tables(shown), *_curves(shown), *_of_ghosts(shown)),
         level_title="reference speech",
         intervals=shown.options.intervals,
     )
@@ -70,10 +81,16 @@ def _dimension(one: TradeoffAxis, ratios: bool, logarithmic: bool, floors: tuple
 
 def _tables(shown: Scene) -> Iterator[tuple[int, ...]]:
     """The published results of each table."""
-    # They come first.
-    ghosts = list(enumerate(shown.points[: len(shown.points) - shown.own]))
-    for _, table in itertools.groupby(ghosts, lambda one: (one[1].source, one[1].model)):
+    published = [(place, one) for place, one in enumerate(shown.points) if one.published]
+    for _, table in itertools.groupby(published, lambda one: (one[1].source, one[1].model)):
         yield tuple(place for place, _ in table)
+
+
+def _of_ghosts(shown: Scene) -> Iterator[tuple[int, ...]]:
+    """Their front, and where the same settings are now."""
+    if len(shown.ghost_front) > 1:
+        yield shown.ghost_front
+    yield from shown.shifts
 
 
 def _curves(shown: Scene) -> Iterator[tuple[int, ...]]:
@@ -96,6 +113,18 @@ def legend(shown: Scene, looks: PointStyles) -> Iterator[tuple[Glyph, str]]:
     for name in names:
         yield looks.glyph((name,)), technique_title(name)
     there = {one.kind for one in shown.points}
+    if shown.ghosts:
+        ghosts = dict.fromkeys(shown.points[place].source for place in sorted(shown.ghosts))
+        yield looks.ghost(names[:1]), f"ghost: {', '.join(ghosts)}"
     for kind, text in _KINDS.items() if len(there) > 1 else ():
         if kind in there:
             yield looks.glyph(names[:1], FILLS[kind]), text
+
+
+_FAINT = 0.3
+"""Share of its colour that a ghost keeps."""
+
+
+def _mixed(colour: str, ground: str) -> str:
+    pairs = zip(bytes.fromhex(colour[1:]), bytes.fromhex(ground[1:]), strict=True)
+    return "#" + bytes(round(_FAINT * one + (1 - _FAINT) * other) for one, other in pairs).hex()

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields, replace
 
 from app.features.tradeoff.model.axes import AXES, KNOB_AXES
-from app.features.tradeoff.model.scene import Filter, PlotOptions, Range
+from app.features.tradeoff.model.filtering import ORIGINS, Filter, Range
+from app.features.tradeoff.model.scene import PlotOptions
 
 _AXES = ("x", "y")
-_ORIGINS = ("source", "model", "voice", "words")
+_KEPT = (*ORIGINS, "words")
 
 
 def remembered(options: PlotOptions, own_axes: bool, chosen: Filter) -> str:
     """As JSON. Axes that the user did not choose are left out, and so are the points of *Show only these*: which those
     were is of the moment."""
     look_kept = {name: value for name, value in asdict(options).items() if own_axes or name not in _AXES}
-    filter_kept = {name: getattr(chosen, name) for name in _ORIGINS} | {"hidden": sorted(chosen.hidden)}
+    filter_kept = {name: getattr(chosen, name) for name in _KEPT} | {"hidden": sorted(chosen.hidden)}
     filter_kept["ranges"] = [[one.axis, one.low, one.high] for one in chosen.ranges]
     return json.dumps({"look": look_kept, "filter": filter_kept})
 
@@ -34,7 +35,7 @@ def recalled(text: str) -> tuple[PlotOptions, bool, Filter]:
     options = PlotOptions() if axes is None else PlotOptions(*axes)
     switches = [one.name for one in fields(PlotOptions) if one.name not in _AXES]
     options = replace(options, **{name: look_kept[name] for name in switches if isinstance(look_kept.get(name), bool)})
-    origins = {name: filter_kept[name] for name in _ORIGINS if isinstance(filter_kept.get(name), str)}
+    origins = {name: filter_kept[name] for name in _KEPT if isinstance(filter_kept.get(name), str)}
     hidden = filter_kept.get("hidden")
     names = frozenset(one for one in hidden if isinstance(one, str)) if isinstance(hidden, list) else frozenset()
     return options, axes is not None, Filter(**origins, hidden=names, ranges=tuple(_ranges(filter_kept.get("ranges"))))

@@ -10,8 +10,9 @@ from functools import cached_property
 import numpy as np
 
 from app.features.tradeoff.model.axes import TradeoffAxis, said
+from app.features.tradeoff.model.filtering import Filter, Range
 from app.features.tradeoff.model.points import Point
-from app.features.tradeoff.model.scene import Filter, Pool, Range
+from app.features.tradeoff.model.scene import Pool
 from app.numbers import counted
 
 DRAWN = 2000

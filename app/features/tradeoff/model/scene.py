@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -14,58 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from app.features.tradeoff.model.axes import AXES, TIMES, TradeoffAxis, axis, values, varied
+from app.features.tradeoff.model.filtering import BASELINE, Filter
 from app.features.tradeoff.model.points import PUBLISHED, STUDY, Point, in_order
 from app.numbers import fixed
 from engine.listening.results import HeardFrom
 from engine.measure.metrics import NEITHER
 from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
-
-BASELINE = ""
-"""Stands for "no technique" among techniques."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """A part of an axis, its ends included."""
-
-    axis: str
-    """By the name of the figure or knob."""
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which points are wanted."""
-
-    source: str = ""
-    """Takes, or the title of a study; ``""`` for all."""
-    model: str = ""
-    voice: str = ""
-    words: str = ""
-    """All of them must occur."""
-    hidden: frozenset[str] = frozenset()
-    """Techniques, by name, that no shown point uses; :data:`BASELINE` for those that use none."""
-    only: frozenset[str] | None = None
-    """Keys of the only points that are shown; ``None`` for all."""
-    ranges: tuple[Range, ...] = ()
-    """In all of which a shown point's values lie."""
-
-    def with_origins(self, origins: Mapping[str, str]) -> Filter:
-        """A copy with these sources, models, voices or words, by the names of their fields."""
-        return replace(
-            self,
-            source=origins.get("source", self.source),
-            model=origins.get("model", self.model),
-            voice=origins.get("voice", self.voice),
-            words=origins.get("words", self.words),
-        )
-
-    @property
-    def filters(self) -> bool:
-        """Whether it leaves anything out."""
-        return self != Filter()
 
 
 @dataclass(frozen=True)
@@ -230,6 +185,10 @@ class Scene:
     """The judges' scores of the reference speech, on the X axis and on the Y axis."""
     heard: tuple[HeardFrom, ...] = ()
     """Of rows of which settings are shown, if the X axis is the speed-up."""
+    ghosts: frozenset[int] = frozenset()
+    """Points of another study, which are drawn faintly beneath the others."""
+    ghost_front: tuple[int, ...] = ()
+    """The front of those, from left to right."""
 
     @cached_property
     def index(self) -> dict[str, int]:
@@ -258,8 +217,19 @@ class Scene:
 
     @cached_property
     def own(self) -> int:
-        """Number of points that are not published results."""
-        return sum(not one.published for one in self.points)
+        """Number of points that are neither published results nor ghosts."""
+        return sum(not one.published for one in self.points) - len(self.ghosts)
+
+    @cached_property
+    def shifts(self) -> tuple[tuple[int, int], ...]:
+        """Each ghost whose setting is on the front, or which is on its own front, and the point of the same setting."""
+        there = {point.candidate: place for place, point in enumerate(self.points) if place not in self.ghosts}
+        pairs = [(ghost, there.get(self.points[ghost].candidate)) for ghost in sorted(self.ghosts)]
+        return tuple(
+            (ghost, place)
+            for ghost, place in pairs
+            if place is not None and (place in self.front or ghost in self.ghost_front)
+        )
 
 
 def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
@@ -268,6 +238,9 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     x, y = (pool.values(one, options.ratios) for one in options.axes)
     own = pool.own
     wanted = pool.wanted(chosen)
+    beneath = chosen.of_ghosts
+    haunting = np.zeros(len(own), bool) if beneath is None else pool.wanted(beneath) & own
+    wanted &= ~haunting
     placed = ~np.isnan(x[:, 0]) & ~np.isnan(y[:, 0])
     notes: list[str] = []
     logarithmic: list[bool] = []
@@ -283,46 +256,56 @@ def scene(pool: Pool, chosen: Filter, options: PlotOptions) -> Scene:
     for found, of in ((x, log_x), (y, log_y)):
         if of:
             placed &= found[:, 0] > 0.0
-    shown = wanted & placed & own
+    shown, haunting = wanted & placed & own, haunting & placed
     missing = _missing(pool, np.flatnonzero(wanted & own & ~placed), options, logarithmic)
-    best = np.zeros(len(own), bool)
+    best, best_ghosts = np.zeros(len(own), bool), np.zeros(len(own), bool)
     if NEITHER in (x_axis.better, y_axis.better):
         known = next(one for one in options.axes if one.better == NEITHER)
         notes.append(f"There is no front: neither end of {known.title} is better.")
     else:
-        places = np.flatnonzero(shown)
-        costs = costs_of(np.c_[x[places, 0], y[places, 0]], (x_axis.better, y_axis.better))
-        best[places[front(costs)]] = True
+        for among, found in ((shown, best), (haunting, best_ghosts)):
+            places = np.flatnonzero(among)
+            costs = costs_of(np.c_[x[places, 0], y[places, 0]], (x_axis.better, y_axis.better))
+            found[places[front(costs)]] = True
     dominated = 0
     if not options.dominated and best.any():
         dominated = int((shown & ~best).sum())
         shown &= best
-    notes += _cautions(pool, shown, options)
-    ghosts = wanted & placed & ~own if options.published else np.zeros(len(own), bool)
-    if options.published and not ghosts.any():
-        notes.append(_why_no_ghosts(options))
-    # Published results first: they are drawn beneath.
-    chosen_places = np.r_[np.flatnonzero(ghosts), np.flatnonzero(shown)].astype(int)
+    if beneath is not None and not haunting.any():
+        notes.append(f"No point of {beneath.source} has a place here.")
+    notes += _cautions(pool, shown | haunting, options)
+    published = wanted & placed & ~own if options.published else np.zeros(len(own), bool)
+    if options.published and not published.any():
+        notes.append(_why_none_published(options))
+    # Published results first, then ghosts: they are drawn beneath.
+    chosen_places = np.r_[np.flatnonzero(published), np.flatnonzero(haunting), np.flatnonzero(shown)].astype(int)
     on_front = np.flatnonzero(best[chosen_places])
     kept_x, kept_y = x[chosen_places], y[chosen_places]
     kept = tuple(pool.points[place] for place in chosen_places)
     heard = _heard(pool.heard, kept, x_axis)
     notes += map(_heard_in_words, heard)
-    walk = on_front[np.lexsort((kept_y[on_front, 0], kept_x[on_front, 0]))]
+    walk = _from_the_left(on_front, kept_x, kept_y)
+    ghost_front = _from_the_left(np.flatnonzero(best_ghosts[chosen_places]), kept_x, kept_y)
     return Scene(
         options,
         kept,
         kept_x,
         kept_y,
-        tuple(walk.tolist()),
+        walk,
         missing,
-        int((own & ~wanted).sum()),
+        int((own & ~wanted & ~haunting).sum()),
         dominated,
         tuple(notes),
         (log_x, log_y),
         (_floors(kept, x_axis, options.ratios, log_x), _floors(kept, y_axis, options.ratios, log_y)),
         heard,
+        frozenset(np.flatnonzero(haunting[chosen_places]).tolist()),
+        ghost_front,
     )
+
+
+def _from_the_left(places: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[int, ...]:
+    return tuple(places[np.lexsort((y[places, 0], x[places, 0]))].tolist())
 
 
 def _heard(found: Sequence[HeardFrom], points: Sequence[Point], across: TradeoffAxis) -> tuple[HeardFrom, ...]:
@@ -383,7 +366,7 @@ def _cautions(pool: Pool, shown: np.ndarray, options: PlotOptions) -> list[str]:
     return [f"The points are from {len(machines)} machines; {known.title} can be compared on one machine only."]
 
 
-def _why_no_ghosts(options: PlotOptions) -> str:
+def _why_none_published(options: PlotOptions) -> str:
     absolute = [one for one in options.axes if not one.is_ratio(options.ratios)]
     if not absolute:
         return "No published result has figures on both axes, or the filter hides them."

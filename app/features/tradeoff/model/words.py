@@ -68,7 +68,7 @@ def on_axes(point: Point, options: PlotOptions) -> list[str]:
 def plain(point: Point, shown: Scene) -> str:
     """A point in a sentence or two, for screen readers."""
     place = shown.index.get(point.key)
-    where = ", on the front" if place in shown.front else ""
+    where = ", on the front" if place in shown.front else ", a ghost" if place in shown.ghosts else ""
     return "; ".join([f"{point.title}{where}", *on_axes(point, shown.options), origin(point)]) + "."
 
 
@@ -78,6 +78,8 @@ def tip(point: Point, shown: Scene) -> str:
     lines = [f"<b>{escape(point.title)}</b>", *map(escape, on_axes(point, shown.options))]
     if place in shown.front:
         lines.append("On the front: no other shown point is better on one axis and at least as good on the other.")
+    if place in shown.ghosts:
+        lines.append("A ghost, for comparison.")
     lines.append(escape(origin(point)))
     lines += map(escape, point.remarks if point.kind != TAKE else ())
     lines += map(escape, point.machines)
@@ -168,14 +170,16 @@ def _change(what: str, left: str, right: str, colour: str) -> str:
 
 def counts(shown: Scene) -> str:
     """Counts of shown points, in a line."""
-    ghosts = len(shown.points) - shown.own
+    published = len(shown.points) - shown.own - len(shown.ghosts)
     parts = [counted(shown.own, "point", "points")]
     if shown.walk:
         parts.append(f"{len(shown.walk)} on the front")
     if shown.dominated:
         parts.append(f"{shown.dominated} dominated not shown")
-    if ghosts:
-        parts.append(f"{ghosts} published")
+    if published:
+        parts.append(f"{published} published")
+    if shown.ghosts:
+        parts.append(counted(len(shown.ghosts), "ghost", "ghosts"))
     if shown.filtered:
         parts.append(f"{shown.filtered} filtered out")
     return " · ".join(parts)

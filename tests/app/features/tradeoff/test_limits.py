@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.features.tradeoff.model.filtering import Filter
 from app.features.tradeoff.model.limits import Crossing, in_words, limit
 from app.features.tradeoff.model.points import STUDY, Point
-from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
+from app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
 from engine.measure.estimates import Estimate
 
 

@@ -15,7 +15,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from shiboken6 import createdByPython
 
-from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.features.tradeoff.model.filtering import Filter
+from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.panel import TradeoffPanel
 from app.shell.colours import DARK
 from engine.errors import PlainError

@@ -8,8 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QSignalSpy, QTest
 from pytestqt.qtbot import QtBot
 
+from app.features.tradeoff.model.filtering import BASELINE, Filter
 from app.features.tradeoff.model.points import published_points
-from app.features.tradeoff.model.scene import BASELINE, Filter, PlotOptions
+from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.model.words import Reference
 from app.features.tradeoff.panel import TradeoffPanel
 from app.shell.colours import LIGHT

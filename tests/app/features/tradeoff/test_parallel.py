@@ -10,12 +10,17 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.features.studies.forms import Bound, Varied
+from app.features.studies.within import Span, Within
+from app.features.tradeoff.model.filtering import Filter, Range
 from app.features.tradeoff.model.memory import recalled, remembered
 from app.features.tradeoff.model.parallel import DRAWN, nearest, parallel, sampled
-from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Range
+from app.features.tradeoff.model.scene import PlotOptions, Pool
+from app.features.tradeoff.model.within import within
 from app.features.tradeoff.panel import TradeoffPanel
 from app.features.tradeoff.parallel_panel import ParallelPanel
 from app.shell.colours import DARK, LIGHT
+from engine.errors import SettingError
 from engine.setting.setting import Setting
 from tests.app.features.tradeoff.many_points import many
 from tests.app.features.tradeoff.test_why import PLAIN, point
@@ -61,6 +66,36 @@ def test_knobs_come_first_and_only_what_differs_has_an_axis() -> None:
     assert np.nanmin(shown.heights) > 0 and np.nanmax(shown.heights) < 1 and shown.inside.all()
     assert parallel(Pool(POINTS[:1]), Filter()).axes == ()
     assert parallel(Pool(), Filter()).axes == ()
+
+
+def test_what_is_brushed_becomes_a_study_within_it() -> None:
+    pool = Pool(POINTS)
+    guidance = next(one.name for one in pool.axes if one.knob)
+    ranges = (Range(guidance, 0.05, 0.35), Range(SPEED, 2.0, 9.0), Range("log_mel_distance", 0.0, 0.5))
+    found = within(parallel(pool, Filter(ranges=ranges)))
+    assert found == Within(
+        "f5-mini",
+        (Span("", "guidance", (0.1, 0.2)),),
+        (Bound(SPEED, "at_least", 2.0), Bound("log_mel_distance", "at_most", 0.5)),
+    )
+    assert found.spans[0].varied(searching=True) == Varied("", "guidance", "0.1..0.2")
+    assert found.spans[0].varied(searching=False) == Varied("", "guidance", "0.1, 0.2")
+    only_figures = within(parallel(pool, Filter(ranges=ranges[1:])))
+    assert only_figures.spans == (Span("", "guidance", (0.1, 0.2)),), "as far as points within go"
+
+
+@pytest.mark.parametrize(
+    ("points", "ranges", "says"),
+    [
+        (POINTS, (), "Brush ranges first."),
+        (POINTS, (Range(SPEED, 90.0, 99.0),), "no point lies within"),
+        ((POINTS[0], point("x", replace(PLAIN, model="lm-mini"), 1.5, 1)), (Range(SPEED, 0, 9),), "of several models"),
+        ((point("a", PLAIN, 1, 1), point("b", PLAIN, 2, 1)), (Range(SPEED, 0, 9),), "do not differ in any knob"),
+    ],
+)
+def test_what_is_no_study_is_said(points: tuple, ranges: tuple[Range, ...], says: str) -> None:
+    with pytest.raises(SettingError, match=says):
+        within(parallel(Pool(points), Filter(ranges=ranges)))
 
 
 def test_a_range_filters_all_and_those_outside_stay_in_sight() -> None:

@@ -11,7 +11,8 @@ from PySide6.QtTest import QSignalSpy, QTest
 from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
-from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.features.tradeoff.model.filtering import Filter
+from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.panel import TradeoffPanel
 from app.plotting.sections import EVERYTHING
 from tests.app.features.tradeoff.test_scene import point

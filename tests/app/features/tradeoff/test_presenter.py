@@ -18,9 +18,10 @@ from shiboken6 import isValid
 
 from app.audio.sound import Sound
 from app.audio.switching import Mode
+from app.features.tradeoff.model.filtering import Filter, Range
 from app.features.tradeoff.model.limits import Crossing
 from app.features.tradeoff.model.points import Scores
-from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.model.studies import read_study
 from app.features.tradeoff.panel import TradeoffPanel
 from app.listening.stimuli import setting_key
@@ -28,6 +29,7 @@ from app.plotting.sections import EVERYTHING
 from app.shell.window import MainWindow
 from app.state import idle_work
 from engine.errors import PlainError
+from engine.extras import why_no_search
 from engine.listening import trials
 from engine.listening.trials import ConditionRecord
 from engine.measure.loudness import matching_gains
@@ -627,6 +629,25 @@ def test_parallel_axes_stand_beside_the_studies_and_filter_the_same_points(sound
     assert "3 to 12 settings with audio can be ranked; 0 are shown" in sounding.notices.banner.text
     panel.clear_filter()
     assert not beside.axes.shown.ranges and len(panel.scene.points) > 3
+    assert not beside.study_button.isEnabled() and beside.study_button.toolTip() == "Nothing is brushed."
+
+
+def test_a_study_within_ranges_is_asked_about(window: MainWindow, qtbot: QtBot) -> None:
+    panel, studies = window.panels["tradeoff"], window.features["studies"]
+    window.action["shown_study"].trigger()
+    assert "Brush ranges first." in window.notices.banner.text and studies.maker is None
+    panel.set_filter(Filter(source="Four settings", ranges=(Range("log_mel_distance", 0.0, 0.001),)))
+    window.action["shown_study"].trigger()
+    assert "do not differ in any knob" in window.notices.banner.text, "only the baseline is as near"
+    panel.set_filter(Filter(source="Four settings", ranges=(Range("speed_up", 0.0, 1e6),)))
+    window.action["shown_study"].trigger()
+    maker = studies.maker
+    lines = {(one.technique, one.knob) for one in maker.axes.varied}
+    assert ("steps", "steps") in lines or ("ditreducio", "threshold") in lines
+    if not why_no_search():
+        assert maker.kind.currentData() == "search" and maker.goals.bounds == [], "the whole range bounds nothing"
+    qtbot.waitUntil(lambda: bool(maker.verdict.text()), timeout=PATIENCE_MILLISECONDS)
+    maker.reject()
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from app.features.tradeoff.model.axes import AXES, axis, figure_text
+from app.features.tradeoff.model.filtering import BASELINE, Filter
 from app.features.tradeoff.model.memory import recalled, remembered
 from app.features.tradeoff.model.points import (
     LISTENING,
@@ -23,7 +24,7 @@ from app.features.tradeoff.model.points import (
     study_points,
     take_points,
 )
-from app.features.tradeoff.model.scene import BASELINE, Filter, PlotOptions, Pool, scene
+from app.features.tradeoff.model.scene import PlotOptions, Pool, scene
 from app.features.tradeoff.model.words import (
     comparable,
     counts,
@@ -386,7 +387,9 @@ def test_a_logarithmic_axis_that_could_show_nothing_stays_linear() -> None:
 
 def test_what_is_shown_is_kept_in_words() -> None:
     look = PlotOptions("speed_up", "word_error_rate", True, False, True, False, True, False)
-    chosen = Filter("A study", "F5 mini", "bella", "two words", frozenset({"steps", BASELINE}), frozenset({"a"}))
+    chosen = Filter(
+        "A study", "F5 mini", "bella", "two words", frozenset({"steps", BASELINE}), frozenset({"a"}), (), "B"
+    )
     assert recalled(remembered(look, True, chosen)) == (look, True, replace(chosen, only=None))
     assert recalled(remembered(look, False, Filter())) == (
         replace(look, x=PlotOptions().x, y=PlotOptions().y),
@@ -408,6 +411,31 @@ def test_what_is_shown_is_kept_in_words() -> None:
 )
 def test_what_was_kept_and_cannot_be_read_was_never_chosen(text: str) -> None:
     assert recalled(text) == (PlotOptions(), False, Filter())
+
+
+def test_a_second_study_is_drawn_as_ghosts_beneath_the_first() -> None:
+    before = [point("old plain", 2.0, 0.0, source="Old"), point("old fast", 1.2, 0.4, source="Old", setting=FAST.bare)]
+    now = [point("plain", 2.0, 0.0), point("fast", 1.0, 0.3, setting=FAST.bare), point("worse", 1.5, 0.5, setting=None)]
+    found = shown([*before, *now], Filter(source="S", ghosts="Old"))
+    titles = [one.title for one in found.points]
+    assert titles[:2] == ["old plain", "old fast"], "beneath the others"
+    assert found.ghosts == {0, 1} and found.own == 3 and found.filtered == 0
+    assert [titles[place] for place in found.walk] == ["fast", "plain"], "ghosts beat nobody"
+    assert [titles[place] for place in found.ghost_front] == ["old fast", "old plain"]
+    assert [(titles[one], titles[other]) for one, other in found.shifts] == [
+        ("old plain", "plain"),
+        ("old fast", "fast"),
+    ]
+    assert "2 ghosts" in counts(found) and "a ghost" in plain(found.points[0], found)
+    drawn = described(found, PointStyles(("ditreducio",), LIGHT))
+    assert drawn.glyphs[1].colours != drawn.glyphs[titles.index("fast")].colours
+    assert found.ghost_front in drawn.strands and set(found.shifts) <= set(drawn.strands)
+    both = shown([*before, *now], Filter(ghosts="Old"))
+    assert both.ghosts == {0, 1}, "of all sources one is beneath"
+    assert not shown([*before, *now], Filter(source="Old", ghosts="Old")).ghosts, "a study is no ghost of itself"
+    assert "No point of Gone has a place here." in shown(now, Filter(ghosts="Gone")).notes
+    hidden = shown([*before, *now], Filter(source="S", ghosts="Old", words="fast"))
+    assert [hidden.points[place].title for place in hidden.ghosts] == ["old fast"], "the filter is theirs, too"
 
 
 def test_times_of_two_machines_are_not_compared_in_silence() -> None:

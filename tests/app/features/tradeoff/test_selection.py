@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from app.features.tradeoff.model.filtering import Filter
 from app.features.tradeoff.model.memory import remembered
 from app.features.tradeoff.model.points import TAKE
-from app.features.tradeoff.model.scene import Filter, PlotOptions
+from app.features.tradeoff.model.scene import PlotOptions
 from app.features.tradeoff.model.selection import Selection, find, read, selection_of, write
 from engine.errors import PlainError, SettingError
 from tests.app.features.tradeoff.test_why import BOTH, PLAIN, PRUNED, point

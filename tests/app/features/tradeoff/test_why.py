@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.features.tradeoff.model.filtering import Filter
 from app.features.tradeoff.model.points import STUDY, TAKE, Point
-from app.features.tradeoff.model.scene import Filter, PlotOptions, Pool, Scene, scene
+from app.features.tradeoff.model.scene import PlotOptions, Pool, Scene, scene
 from app.features.tradeoff.model.why import why, why_html
 from app.shell.colours import LIGHT
 from engine.measure.estimates import Estimate
