@@ -13,8 +13,15 @@ from engine.measure.loudness import gain_to
 
 ALONE_LUFS = -23.0
 """How loud sounds are played alone (EBU R 128), so that one after the other can be judged."""
+QUIETEST = 1e-4
+"""The highest sample of what counts as silence: 80 dB below full scale."""
 MEASURED_SECONDS = 15
 """How much of a sound is measured, in a moment."""
+
+
+def is_silent(samples: np.ndarray) -> bool:
+    """Whether nothing can be heard of mono ``samples`` at any volume that is set for speech."""
+    return not samples.size or float(np.abs(samples).max()) < QUIETEST
 
 
 @dataclass(frozen=True)

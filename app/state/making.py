@@ -14,6 +14,7 @@ from app.state.idle_work import IdleWork, Piece
 from app.state.jobs import Job, Jobs, Kind, Outcome
 from app.state.selection import Selection
 from engine.errors import SettingError
+from engine.models import catalogue
 from engine.models.base import Voice
 from engine.session.commands import MakeTake
 from engine.session.events import Event, JobFailed, TakeMade
@@ -36,6 +37,12 @@ class Wanted:
         return MakeTake(number, self.text, self.voice, self.setting, self.artefacts, label)
 
 
+def why_not_loaded(model: str) -> str:
+    """What to do to have ``model`` loaded, as a sentence."""
+    known = any(one.id == model for one in catalogue.MODELS)
+    return "Load that model first (menu Model)." if known else "That model is not there any more."
+
+
 def wanted_take(
     selection: Selection, text: str, voice: str, setting: Setting, artefacts: tuple[Artefact, ...] = ()
 ) -> Wanted:
@@ -43,7 +50,7 @@ def wanted_take(
     loaded model cannot make it."""
     info = selection.info if selection.ready else None
     if info is None or info.id != setting.model:
-        raise SettingError(f"Load {model_title(setting.model)} to have it made (menu Model).")
+        raise SettingError(f"It is of {model_title(setting.model)}. {why_not_loaded(setting.model)}")
     found = next((one for one in selection.voices if one.id == voice), None)
     if found is None:
         raise SettingError(f"{info.title} has no voice “{voice.rpartition('/')[2]}”, so it cannot be made.")

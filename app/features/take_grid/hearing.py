@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from app.audio.sound import Sound
+from app.audio.sound import Sound, is_silent
 from app.features.player.presenter import PlayerPresenter
 from app.state.differences import keeps_timing
 from app.state.playing import setting_title
@@ -25,7 +25,7 @@ class CellHearing(QObject):
     """Plays takes through the one player."""
 
     failed = Signal(str)
-    """A sentence on a take that could not be read."""
+    """A sentence on a take that could not be read, or is silent."""
 
     def __init__(
         self,
@@ -78,6 +78,8 @@ class CellHearing(QObject):
             return
         if isinstance(made, BaseException):
             raise made
+        if is_silent(made.samples):
+            self.failed.emit(f"{made.title} is silent: there is nothing to hear in this take.")
         self._sounds[take.id] = made
         while len(self._sounds) > _KEPT:
             self._sounds.popitem(last=False)

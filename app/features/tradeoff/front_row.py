@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.audio.sound import Sound
+from app.audio.sound import Sound, is_silent
 from app.features.player.presenter import PlayerPresenter
 from app.features.tradeoff.model.known_points import KnownPoints
 from app.features.tradeoff.model.points import candidate_key
@@ -82,8 +82,13 @@ class FrontRow(QObject):
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be said about it while it is played, as sentences."""
+        if not self.on:
+            return ()
         lacking = [one for one in self._front if one.key not in self._made]
-        if not self.on or not lacking:
+        heard = self._made.get(self._at)
+        if heard is not None and is_silent(heard.samples):
+            return ("This take is silent: there is nothing to hear in it.",)
+        if not lacking:
             return ()
         here = "This setting has not said the sentence yet. " if self._at not in self._made else ""
         which = f"{counted(len(lacking), 'setting', 'settings')} on the front"

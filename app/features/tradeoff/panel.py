@@ -55,7 +55,7 @@ class TradeoffPanel(QWidget):
     """The user selected other points: a tuple of them."""
     hear_wanted = Signal(object, object)
     """A sound of a :class:`Point` shall be heard: the point, and the
-    :class:`app.features.tradeoff.model.points.Sound`."""
+    :class:`app.features.tradeoff.model.points.Sound`, ``None`` if it has none."""
     side_wanted = Signal(str, object, object)
     """A sound of a point shall be ``"A"`` or ``"B"``."""
     keep_wanted = Signal(object, object)
@@ -299,14 +299,12 @@ class TradeoffPanel(QWidget):
 
     def set_side(self, side: str) -> None:
         """Ask that the point be compared as ``"A"`` or ``"B"``."""
-        point, sound = self.plot.current, self.details.sound
-        if point is not None and sound is not None:
-            self.side_wanted.emit(side, point, sound)
+        if self.plot.current is not None:
+            self.side_wanted.emit(side, self.plot.current, self.details.sound)
 
     def _ask(self, signal: SignalInstance) -> None:
-        point, sound = self.plot.current, self.details.sound
-        if point is not None and sound is not None:
-            signal.emit(point, sound)
+        if self.plot.current is not None:
+            signal.emit(self.plot.current, self.details.sound)
 
     def _choose_look(self) -> None:
         self._options = self.options_line.options

@@ -12,6 +12,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.audio.sound import Sound as PlayerSound
+from app.audio.sound import is_silent
 from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services, built
@@ -22,8 +23,9 @@ from app.features.tradeoff.along_front import AlongFront
 from app.features.tradeoff.files import TradeoffFiles
 from app.features.tradeoff.front_row import FrontRow
 from app.features.tradeoff.links import TradeoffLinks
-from app.features.tradeoff.sources import PointSources
+from app.features.tradeoff.sources import PointSources, audible
 from app.shell import file_dialogs
+from app.state.making import why_not_loaded
 from app.state.playing import Origin
 from engine.errors import SettingError
 
@@ -135,7 +137,7 @@ class TradeoffPresenter(Presenter):
         if sound is not None and point.folder is not None and sound.take in self._known.taken:
             keep = "This take is already in Takes."
         if point.setting is not None and point.setting.model != state.selection.model_id:
-            use = f"The point is from {point.model}; load that model first (menu Model)."
+            use = f"The point is from {point.model}. {why_not_loaded(point.setting.model)}"
         return hear, keep, use
 
     @Slot()
@@ -271,11 +273,11 @@ class TradeoffPresenter(Presenter):
         self.sources.open_study(folder)
 
     # --- What can be done with a point -------------------------------------------------------------------------------
-    def hear(self, point: Point, sound: Sound) -> None:
+    def hear(self, point: Point, sound: Sound | None) -> None:
         """Play one of a point's takes; while it plays, fall silent. Raises :class:`PlainError` when it cannot."""
         if self.along is not None and self.along.has_arrived(point):
             return
-        reason = self._reasons()[0]
+        sound, reason = audible(point, sound), self._reasons()[0]
         if reason:
             raise SettingError(f"The point cannot be played: {reason}")
         if self._player.sounds(sound.take):
@@ -284,22 +286,24 @@ class TradeoffPresenter(Presenter):
         take = self._known.take_of(point, sound)
         source = f"Study “{point.source}”" if point.folder is not None else "Take"
         title = " · ".join((source, point.title, point.model))
+        if is_silent(take.samples):
+            self._notices.warn(f"{title} is silent: there is nothing to hear in this take.")
         self._player.hear_sound(PlayerSound(take.samples, take.sample_rate, title, sound.text, sound.take))
 
-    def set_side(self, side: str, point: Point, sound: Sound) -> None:
+    def set_side(self, side: str, point: Point, sound: Sound | None) -> None:
         """Compare one of a point's takes as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
-        take = self._known.take_of(point, sound)
+        take = self._known.take_of(point, audible(point, sound))
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
-    def keep(self, point: Point, sound: Sound) -> None:
+    def keep(self, point: Point, sound: Sound | None) -> None:
         """Keep a copy of a study's take in the library. Raises :class:`PlainError` when it cannot be done."""
-        self._takes.takes.add(self._takes.library.add(self._known.take_of(point, sound)))
+        self._takes.takes.add(self._takes.library.add(self._known.take_of(point, audible(point, sound))))
         self._notices.say(f"Added “{point.title}” to Takes.", "info")
 
-    def use(self, point: Point, sound: Sound) -> None:
+    def use(self, point: Point, sound: Sound | None) -> None:
         """Load a point's setting into Setup, with its strategy table. Raises :class:`PlainError` when it cannot be
         done."""
-        take, table = self._known.take_of(point, sound), self._known.table_of(point)
+        take, table = self._known.take_of(point, audible(point, sound)), self._known.table_of(point)
         caution = self._state.editing.use_setting(take)
         if caution:
             self._notices.warn(caution)

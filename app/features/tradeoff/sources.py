@@ -14,13 +14,24 @@ from app.features.presenter import Services
 from app.features.takes.presenter import TakesPresenter
 from app.features.tradeoff.model.known_points import KnownPoints
 from app.shell.notices import Level
+from engine.errors import SettingError
 from engine.listening.trials import FOLDER
 
 if TYPE_CHECKING:
-    from app.features.tradeoff.model.points import Point
+    from app.features.tradeoff.model.points import Point, Sound
     from app.features.tradeoff.model.studies import ReadStudy
     from app.features.tradeoff.reading import OnDemandReader
     from engine.listening.results import HeardFrom
+
+
+def audible(point: Point, sound: Sound | None) -> Sound:
+    """``sound`` of ``point``. Raises :class:`SettingError` if there is none, with the reason."""
+    if sound is not None:
+        return sound
+    if point.published:
+        raise SettingError(f"{point.title} was measured by others: there is no audio of it.")
+    done = "no take of it is finished yet" if not point.finished else "its takes are without audio"
+    raise SettingError(f"{point.title} cannot be heard: {done}.")
 
 
 class PointSources(QObject):

@@ -135,8 +135,10 @@ def test_what_fails_ahead_of_time_is_not_tried_again_and_again(presenter: Presen
 
 def test_why_a_take_cannot_be_made_is_said(presenter: Presenter) -> None:
     chosen = presenter.state.selection
-    with pytest.raises(SettingError, match="Load LM mini to have it made"):
+    with pytest.raises(SettingError, match=r"It is of LM mini\. Load that model first"):
         wanted_take(chosen, "A text.", "anna", replace(chosen.baseline_setting, model="lm-mini"))
+    with pytest.raises(SettingError, match=r"It is of gone\. That model is not there any more"):
+        wanted_take(chosen, "A text.", "anna", replace(chosen.baseline_setting, model="gone"))
     with pytest.raises(SettingError, match="has no voice “nobody”"):
         wanted_take(chosen, "A text.", "f5-mini/nobody", chosen.baseline_setting)
 

@@ -452,6 +452,31 @@ def test_what_cannot_be_played_along_the_front_is_said(sounding: MainWindow, qtb
 
 
 @pytest.mark.slow
+def test_no_click_is_dead(sounding: MainWindow, kept: tuple[Take, ...], qtbot: QtBot) -> None:
+    panel, notices, takes = sounding.panels["tradeoff"], sounding.notices, sounding.features["takes"]
+    panel.plot.setFocus()
+    choose_look(panel, PlotOptions(x="real_time_factor", y="ops_ratio", ratios=True, published=True))
+    go(sounding, next(one.key for one in panel.scene.points if one.published))
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_A):
+        notices.clear()
+        QTest.keyClick(panel.plot, key)
+        assert "was measured by others: there is no audio of it." in notices.banner.text
+    silent = replace(kept[0], id="e" * 32, samples=np.zeros_like(kept[0].samples), label="Silence")
+    takes.takes.add(takes.library.add(silent))
+    choose_look(panel, SHOWN)
+    qtbot.waitUntil(lambda: "e" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
+    go(sounding, "e" * 32)
+    notices.clear()
+    QTest.keyClick(panel.plot, Qt.Key.Key_Space)
+    assert "is silent: there is nothing to hear in this take." in notices.banner.text
+    gone = replace(kept[0], id="f" * 32, setting=replace(kept[0].setting, model="a-model-that-is-gone"))
+    takes.takes.add(takes.library.add(gone))
+    qtbot.waitUntil(lambda: "f" * 32 in panel.scene.index, timeout=PATIENCE_MILLISECONDS)
+    go(sounding, "f" * 32)
+    assert "That model is not there any more." in panel.details.use_button.toolTip()
+
+
+@pytest.mark.slow
 def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding: MainWindow, qtbot: QtBot) -> None:
     panel, listen = sounding.panels["tradeoff"], sounding.features["player"]
     go(sounding, key_of(panel, ()))
