@@ -29,11 +29,15 @@ class Comparison(QObject):
 
     changed = Signal()
     """Other takes are A and B."""
+    chosen_changed = Signal()
+    """Another take is :attr:`chosen`."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.take_a: Take | None = None
         self.take_b: Take | None = None
+        self.chosen: Take | None = None
+        """The take of a point that was chosen elsewhere, to be seen inside next to A and B."""
 
     def set_a(self, take: Take | None) -> None:
         """Compare with ``take`` as A."""
@@ -44,6 +48,12 @@ class Comparison(QObject):
         """Compare with ``take`` as B."""
         self.take_b = take
         self.changed.emit()
+
+    def set_chosen(self, take: Take | None) -> None:
+        """See ``take`` inside, which is neither A nor B; ``None`` for none."""
+        if take is not self.chosen:
+            self.chosen = take
+            self.chosen_changed.emit()
 
     def made_with(self, setting: Setting) -> Take | None:
         """The take, B or A, that was made with exactly this setting; a profile quotes its figures."""

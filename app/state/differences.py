@@ -9,7 +9,7 @@ from app.numbers import fixed, general
 from engine.errors import SettingError
 from engine.measure.baseline_metrics import with_baseline_metrics
 from engine.models import catalogue
-from engine.models.base import Voice
+from engine.models.base import FLOW, MASKED, Voice
 from engine.setting.editions import checkpoint_text, is_replaced
 from engine.setting.knobs import Choice, Knob, Switch
 from engine.setting.library import TakeSummary
@@ -197,12 +197,17 @@ def _option_text(known: Sequence[Knob], value: str) -> str:
     return value
 
 
+def family_of(setting: Setting) -> str:
+    """The family of a setting's model; ``""`` if that is not there any more."""
+    try:
+        return catalogue.entry(setting.model).family
+    except SettingError:
+        return ""
+
+
 def keeps_timing(setting: Setting) -> bool:
     """Whether takes of ``setting`` keep the same timing under skipping, so that they can be switched in sync."""
-    try:
-        return catalogue.entry(setting.model).family in ("flow", "masked")
-    except SettingError:
-        return False
+    return family_of(setting) in (FLOW, MASKED)
 
 
 def measured_against(take: Take, baseline: Take | None) -> Take:

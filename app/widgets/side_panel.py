@@ -11,9 +11,14 @@ from app.state.playing import Playing
 from app.widgets.side_buttons import SIDES, SideButtons
 from engine.setting.take import Take, Trace
 
+CHOSEN = "chosen point"
+"""Stands for a take that is neither A nor B, but that of a point chosen elsewhere."""
+
 
 class SidePanel(QWidget):
     """Subclasses say which sides there are, and show one."""
+
+    sides: tuple[str, ...] = SIDES
 
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None, first: str = "B") -> None:
         """``what`` is shown of a side: "the tokens of take". The side ``first`` is in front if it is there."""
@@ -29,7 +34,7 @@ class SidePanel(QWidget):
 
     def _show(self) -> None:
         """Show the side that was chosen, or, if there is nothing of it, the other one."""
-        there = [side for side in SIDES if self.has_side(side)]
+        there = [side for side in self.sides if self.has_side(side)]
         if self._side not in there:
             self._side = there[0] if there else self._side
         self.side_buttons.show_side(self._side, there)
@@ -47,24 +52,31 @@ class SidePanel(QWidget):
 
 
 class TakePanel(SidePanel):
-    """A panel about one of the two compared takes."""
+    """A panel about one of the two compared takes; with :data:`CHOSEN` among its sides, also about the take of a point
+    that was chosen elsewhere."""
 
     def __init__(self, what: str, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(what, colours, parent)
-        self._takes: dict[str, Take | None] = dict.fromkeys(SIDES)
+        self._takes: dict[str, Take | None] = dict.fromkeys(self.sides)
+        self._before = self._side
+        """The side that was shown before the chosen point's."""
         self._coming: tuple[str, Trace] | None = None
         """The side of a take that is being made, and what was seen inside of it."""
         self._follows: Coming | None = None
+        self._playing: Playing | None = None
 
     def follow(self, playing: Playing, coming: Coming) -> None:
         """Show which part of the take is heard, and what is seen inside of one that is being made."""
-        self._follows = coming
+        self._follows, self._playing = coming, playing
         playing.heard_at.connect(self._show_heard)
         playing.streamed_at.connect(self._show_streamed)
         coming.changed.connect(self._follow_coming)
 
     @Slot(str, float)
     def _show_heard(self, side: str, seconds: float) -> None:
+        chosen, now = self._takes.get(CHOSEN), None if self._playing is None else self._playing.now
+        if not side and chosen is not None and now is not None and now.key == chosen.id:
+            side = CHOSEN
         if not self.is_coming(self._side):
             self.set_position(side, seconds)
 
@@ -115,11 +127,19 @@ class TakePanel(SidePanel):
 
     def set_takes(self, take_a: Take | None, take_b: Take | None) -> None:
         """Show what is compared: a side that changed comes in front if there is something to show of it."""
-        takes = {"A": take_a, "B": take_b}
+        takes = self._takes | {"A": take_a, "B": take_b}
         changed = [side for side in SIDES if takes[side] is not self._takes[side]]
         if not changed:
             return
         self._takes = takes
         if self.has_side(changed[-1]):
             self._side = changed[-1]
+        self._show()
+
+    def set_chosen(self, take: Take | None) -> None:
+        """Show the take of a point that was chosen elsewhere, until there is none or the user wants A or B."""
+        self._takes = self._takes | {CHOSEN: take}
+        if self._side != CHOSEN:
+            self._before = self._side
+        self._side = CHOSEN if self.has_side(CHOSEN) else self._before
         self._show()

@@ -153,7 +153,8 @@ class TaskRunner:
         verdicts: tuple[Verdict, ...] = ()
         if first:
             verdicts = self._verdicts(spoken, take.samples, take.sample_rate)
-            take = replace(take, trace=Trace(mel=drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)))
+            mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
+            take = replace(take, trace=Trace(mel=mel, decoding=synthesis.trace.decoding))
         else:
             take = replace(take, samples=take.samples[:0], trace=Trace())
         seconds = time.perf_counter() - started

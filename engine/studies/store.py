@@ -26,7 +26,7 @@ from engine.measure.evaluation.judges import Verdict
 from engine.setting.artefact import Artefact
 from engine.setting.editions import checkpoint_text
 from engine.setting.setting import setting_of
-from engine.setting.take import Measurements, Metrics
+from engine.setting.take import DecodingTrace, Measurements, Metrics
 from engine.studies.stored import MIGRATIONS, StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import Candidate, Cell, Study
 from engine.studies.tasks import Made, Prepared, ReferenceMeasured
@@ -34,6 +34,8 @@ from engine.techniques import technique
 from engine.techniques.base import ArtefactType
 
 DATABASE = "study.sqlite"
+_WITH_DECODINGS = 2
+"""Schema version from which decodings are kept."""
 
 
 class StudyDamaged(StudyError):
@@ -172,6 +174,11 @@ class Store(Database):
                     self._open_connection().execute(
                         "INSERT OR REPLACE INTO spectrograms VALUES (?, ?, ?)", (take.id, len(mel), content)
                     )
+                if written and take.trace.decoding is not None:
+                    content = json_text(take.trace.decoding.to_json())
+                    self._open_connection().execute(
+                        "INSERT OR REPLACE INTO decodings VALUES (?, ?)", (take.id, content)
+                    )
                 self._open_connection().execute(
                     f"INSERT OR REPLACE INTO takes VALUES ({', '.join('?' * len(row))})", row
                 )
@@ -185,6 +192,15 @@ class Store(Database):
                     path.unlink(missing_ok=True)
                 raise
         return self.take(cell)
+
+    def decoding(self, take: str) -> DecodingTrace | None:
+        """How the tokens of the take with this id came about; ``None`` for models without tokens, and for takes of
+        studies from before these were kept."""
+        if self._version < _WITH_DECODINGS:
+            return None
+        rows = self._rows("SELECT content FROM decodings WHERE take = ?", (take,))
+        with self._problems("read"):
+            return DecodingTrace.from_json(json.loads(rows[0][0])) if rows else None
 
     def cells(self) -> set[Cell]:
         """The cells that are finished; those whose audio was lost are to be made again."""

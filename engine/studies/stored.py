@@ -84,6 +84,7 @@ MIGRATIONS: tuple[str, ...] = (
         outcome TEXT NOT NULL
     );
     """,
+    "CREATE TABLE decodings (take TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID",
 )
 
 

@@ -23,7 +23,8 @@ from app.shell.metrics import GAP, NEAR, TIGHT
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
-from app.widgets.side_panel import TakePanel
+from app.widgets.side_buttons import SIDES
+from app.widgets.side_panel import CHOSEN, TakePanel
 from engine.measure.decoding import (
     WINDOW,
     Drafting,
@@ -58,6 +59,8 @@ _FIGURES = {
 
 class DecodingPanel(TakePanel):
     """Above: the tokens along time. Below: acceptance, tokens per pass, and the speed-up that follows."""
+
+    sides = (*SIDES, CHOSEN)
 
     hear_wanted = Signal(str, float)
     """The user wants to hear take ``"A"`` or ``"B"`` from a time in seconds."""
@@ -179,6 +182,8 @@ class DecodingPanel(TakePanel):
         take, found = self._take(self._side), drafting(trace)
         coming = f"Take {self._side}, streaming" if self.is_coming(self._side) else "Take"
         label = "" if take is None else take.label
+        if self._side == CHOSEN:
+            label = f"Chosen point, {label}" if label else "Chosen point"
         plural = "" if found.passes == 1 else "es"
         run_away = sum(trace.run_away)
         self.headline.setText(

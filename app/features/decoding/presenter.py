@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
+from app.audio.sound import Sound
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import Presenter, Services
 from app.features.views.presenter import ViewsPresenter
+from app.state.playing import take_title
 from app.widgets.action_button import ActionButton
+from app.widgets.side_panel import CHOSEN
 from engine.models.base import LANGUAGE
+from engine.setting.take import Take
 from engine.techniques.speculative.views import speculation
 
 if TYPE_CHECKING:
@@ -25,17 +29,19 @@ class DecodingPresenter(Presenter):
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         self._features = services.features
+        self._chosen: Take | None = None
         self._player = services.features.find(PlayerPresenter)
         self.decoding: DecodingPanel | None = None
         self._make = ActionButton(self._actions.baseline, "Make take A", "primary")
         self.later: dict[str, Callable[[], QWidget]] = {"decoding": self._build_decoding}
         services.state.comparison.changed.connect(self._show_takes)
+        services.state.comparison.chosen_changed.connect(self._show_takes)
 
     def _build_decoding(self) -> QWidget:
         from app.features.decoding.panel import DecodingPanel
 
         self.decoding = DecodingPanel(self._theme.colours)
-        self.decoding.hear_wanted.connect(self._player.hear)
+        self.decoding.hear_wanted.connect(self._hear)
         self.decoding.sweep_wanted.connect(lambda: self._features.find(ViewsPresenter).open(speculation.VIEW.name))
         self.decoding.follow(self._state.playing, self._state.coming)
         self.decoding.pages.empty.add(self._make)
@@ -53,4 +59,19 @@ class DecodingPresenter(Presenter):
     @Slot()
     def _show_takes(self) -> None:
         if self.decoding is not None:
-            self.decoding.set_takes(self._state.comparison.take_a, self._state.comparison.take_b)
+            compared = self._state.comparison
+            self.decoding.set_takes(compared.take_a, compared.take_b)
+            if compared.chosen is not self._chosen:
+                self._chosen = compared.chosen
+                self.decoding.set_chosen(self._chosen)
+
+    @Slot(str, float)
+    def _hear(self, side: str, seconds: float) -> None:
+        """Hear A, B or the chosen point's take from a time on."""
+        take = self._chosen
+        if side != CHOSEN:
+            self._player.hear(side, seconds)
+        elif take is not None:
+            title = take_title(take, "Chosen point")
+            self._player.hear_sound(Sound(take.samples, take.sample_rate, title, take.text, take.id))
+            self._player.deck.seek(seconds)

@@ -318,7 +318,7 @@ class TakeGridPresenter(Presenter):
 
     def set_side(self, side: str, cell: Cell) -> None:
         """Compare a cell's take as ``"A"`` or ``"B"``. Raises :class:`PlainError` when it cannot be read."""
-        take = self._sources.known.take(self._take_at(cell).id)
+        take = self._sources.known.take_reader(self._take_at(cell).id)()
         (self._state.comparison.set_a if side == "A" else self._state.comparison.set_b)(take)
 
     # --- Making ------------------------------------------------------------------------------------------------------

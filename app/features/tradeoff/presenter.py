@@ -20,6 +20,7 @@ from app.features.studies.presenter import StudiesPresenter
 from app.features.takes.presenter import TakesPresenter
 from app.features.tour.model import Part
 from app.features.tradeoff.along_front import AlongFront
+from app.features.tradeoff.chosen_take import ChosenTake
 from app.features.tradeoff.files import TradeoffFiles
 from app.features.tradeoff.front_row import FrontRow
 from app.features.tradeoff.links import TradeoffLinks
@@ -220,6 +221,7 @@ class TradeoffPresenter(Presenter):
         row.changed.connect(self._show_along)
         self.along = AlongFront(panel, row, self._player, self._lab, self._state.undo_stack)
         self.along.mark_wanted.connect(partial(self._do_along, "mark"))
+        ChosenTake(panel, self._known, self._state.comparison, self._player.deck.analyser.run)
         for signal in (panel.chosen, panel.selection_changed, self._links.followed):
             signal.connect(self._point_changed)
         panel.shown.connect(self._links.show_setup)

@@ -4,6 +4,7 @@ table."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,10 +130,11 @@ class KnownPoints:
             return self._library().load(sound.take)
         return self.studies[point.folder].load(sound.take)
 
-    def take(self, take: str) -> Take:
-        """The take with this id, whole. Raises :class:`PlainError` when it cannot be read."""
-        read = next((one for one in self.studies.values() if take in one.takes), None)
-        return self._library().load(take) if read is None else read.load(take)
+    def take_reader(self, take: str) -> Callable[[], Take]:
+        """What reads the take with this id, whole, in any thread. It raises :class:`PlainError` when it cannot be
+        read."""
+        read, library = next((one for one in self.studies.values() if take in one.takes), None), self._library()
+        return partial(library.load if read is None else read.load, take)
 
     def load_audio(self) -> Callable[[str], tuple[np.ndarray, int]]:
         """What gives samples and rate of the takes that are known now, by their ids, in any thread. It raises

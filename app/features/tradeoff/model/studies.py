@@ -15,7 +15,7 @@ from app.state.differences import prepared_entry
 from engine.setting.artefact import Artefact
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting
-from engine.setting.take import Take
+from engine.setting.take import Take, Trace
 from engine.studies.results import results
 from engine.studies.store import Store
 from engine.studies.stored import StoredTake
@@ -93,7 +93,8 @@ class ReadStudy:
         :class:`engine.errors.StudyError`."""
         summary = self.summary(take)
         values = {name: getattr(summary, name) for name in TakeSummary.__dataclass_fields__ if name != "frames"}
-        return Take(**values, samples=self.load_audio(take))
+        with Store(self.folder, read_only=True) as store:
+            return Take(**values, samples=store.audio(take), trace=Trace(decoding=store.decoding(take)))
 
 
 def read_study(folder: Path, scores: Scores) -> ReadStudy:
