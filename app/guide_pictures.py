@@ -27,6 +27,8 @@ from app.features.setup.presenter import SetupPresenter
 from app.features.studies.forms import Varied
 from app.features.studies.maker import SEARCH
 from app.features.studies.presenter import StudiesPresenter
+from app.features.take_grid.panel import Chosen
+from app.features.take_grid.presenter import TakeGridPresenter
 from app.features.tradeoff.presenter import TradeoffPresenter
 from app.features.views.presenter import ViewsPresenter
 from app.shell.headless_tour import finished, make_takes, perform, until
@@ -48,6 +50,8 @@ _TRIES = 8
 """Bars above and below a panel may take another room in another window: how often its size is asked for."""
 _RATINGS = 100, 71, 22, 54
 """Of the first sounds on the page of MUSHRA; the others are still to be rated."""
+_GRID = Chosen("guidance_interval.steps", "steps.steps", "log_mel_distance")
+"""What the take grid shows of the example."""
 _LOOP = 0.4, 1.4
 """The part that is repeated there, in seconds."""
 _GRADED, _GRADES = "threshold", "0.1, 0.2, 0.3"
@@ -212,6 +216,26 @@ async def _brushed(window: MainWindow) -> AsyncIterator[QWidget]:
 
 
 @asynccontextmanager
+async def _grid(window: MainWindow) -> AsyncIterator[QWidget]:
+    """The take grid of the example study: two knobs and what each did, around its baseline."""
+    await _example(window)
+    tradeoff = built(window.features.find(TradeoffPresenter).tradeoff)
+    presenter = window.features.find(TakeGridPresenter)
+    async with _points(window):
+        plain = next(one for one in tradeoff.scene.points if not one.techniques)
+        tradeoff.choose(plain.key)
+        window.action["grid_point"].trigger()
+    async with _alone(window, "take_grid", 1100, 420) as shown:
+        await _until(lambda: presenter.grid is not None, window)
+        presenter.choose(_GRID)
+        await _until(lambda: presenter.grid is not None and presenter.grid.figure.name == _GRID.figure, window)
+        cells = built(presenter.take_grid).cells
+        cells.set_cursor(0, cells.grid.shape[1] - 1 if cells.grid is not None else 0)
+        cells.setFocus(Qt.FocusReason.OtherFocusReason)
+        yield shown
+
+
+@asynccontextmanager
 async def _published(window: MainWindow) -> AsyncIterator[QWidget]:
     """As ratios, with what papers published; a setting with a technique of theirs is chosen."""
     panel = built(window.features.find(TradeoffPresenter).tradeoff)
@@ -300,6 +324,7 @@ PICTURES = (
     GuidePicture("studies-new", _new_study),
     GuidePicture("trade-off", _chosen_point),
     GuidePicture("parallel", _brushed),
+    GuidePicture("take-grid", _grid),
     GuidePicture("trade-off-published", _published, Scheme.DARK),
     GuidePicture("lab-mushra", _mushra, Scheme.DARK),
     GuidePicture("views-light", lambda window: _view(window, "tables")),

@@ -149,7 +149,7 @@ class TakeCells(CursorCanvas):
     @property
     def _label_width(self) -> float:
         em, metrics, grid = self.fontMetrics().height(), self.fontMetrics(), self.grid
-        labels = [] if grid is None else [grid.rows.in_words(one) for one in grid.row_values] + [grid.rows.title]
+        labels = [] if grid is None else [*map(grid.rows.in_words, grid.row_values), f"{grid.rows.title} ↓"]
         longest = max((metrics.horizontalAdvance(one) for one in labels), default=0)
         return min(max(longest + em, _LABEL[0] * em), _LABEL[1] * em)
 
@@ -225,7 +225,7 @@ class TakeCells(CursorCanvas):
         lines = self._lines(grid, row, column)
         height = painter.fontMetrics().height()
         if len(lines) * height > room.height():
-            lines = lines[-1:]
+            lines = lines[:1] if (row, column) == grid.reference else lines[-1:]
         top = room.center().y() - len(lines) * height / 2
         for place, text in enumerate(lines):
             line = QRectF(room.x() + 2, top + place * height, room.width() - 4, height)
@@ -241,7 +241,9 @@ class TakeCells(CursorCanvas):
         value, difference = grid.values[row, column], grid.differences[row, column]
         if np.isnan(value):
             return [f"{sound}?"]
-        if (row, column) == grid.reference or np.isnan(difference):
+        if (row, column) == grid.reference:
+            return [f"{sound}{said(float(value))}", "reference"]
+        if np.isnan(difference):
             return [f"{sound}{said(float(value))}"]
         sign = "+" if difference > 0 else ""
         return [f"{sound}{said(float(value))}", f"{sign}{said(float(difference))}"]
