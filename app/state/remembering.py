@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine.models.base import Voice
+from engine.models.own_voices import without_folder
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,13 @@ class Remembered:
         if not isinstance(saved, dict):
             return None
         voices = (
-            Voice(str(id_), str(title), str(audio), str(transcript))
+            Voice(without_folder(str(id_)), str(title), str(audio), str(transcript))
             for id_, title, audio, transcript in _lists(saved.get("own_voices"), 4)
         )
         seed = saved.get("seed")
         return cls(
             str(saved.get("text") or ""),
-            str(saved.get("voice") or ""),
+            without_folder(str(saved.get("voice") or "")),
             tuple(voices),
             seed if isinstance(seed, int) else None,
             bool(saved.get("seed_locked", True)),

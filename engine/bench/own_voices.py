@@ -27,9 +27,10 @@ from engine.measure.machine import describe
 from engine.measure.metrics import estimate
 from engine.measure.verdicts import copied
 from engine.models.base import SpeechModel, Voice, run_to_completion
-from engine.models.catalogue import OWN_VOICE, voices
+from engine.models.catalogue import voices
 from engine.models.minis.natural.layout import SAMPLE_RATE
 from engine.models.minis.natural.vocoder import LatentVocoder
+from engine.models.own_voices import own_voice
 from engine.models.silent_observer import SilentObserver
 from engine.paths import resource
 
@@ -81,8 +82,7 @@ def _persons(files: Sequence[str], transcripts: Sequence[str]) -> list[Voice]:
         raise AudioError(
             f"There are {len(files)} recordings and {len(transcripts)} transcripts; give each recording its own."
         )
-    given = zip(files, transcripts, strict=True)
-    return [Voice(f"{OWN_VOICE}{file}", Path(file).stem, file, text) for file, text in given]
+    return list(map(own_voice, files, transcripts))
 
 
 def _copies(recordings: Sequence[Recording]) -> list[Recording]:

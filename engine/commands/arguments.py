@@ -15,6 +15,7 @@ from engine.commands.terminal import Terminal
 from engine.errors import AudioError, CheckpointError, SettingError, TextError
 from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
+from engine.models.own_voices import own_voice
 from engine.models.shipped_voices import shipped_names
 from engine.session.events import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
@@ -316,7 +317,7 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
         return catalogue.voice(name, model, folder)
     if not recording.is_file():
         raise AudioError(f"The recording {recording} does not exist; check the path.")
-    return Voice(f"{catalogue.OWN_VOICE}{recording}", recording.stem, str(recording), next(transcripts, ""))
+    return own_voice(recording, next(transcripts, ""))
 
 
 def training_request(options: argparse.Namespace) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import Any
 from engine import __version__, files
 from engine.errors import PlainError
 from engine.fields import is_of
+from engine.models.own_voices import without_folder
 from engine.paths import data_folder
 
 SCHEMA = 1
@@ -218,7 +219,8 @@ def _trials(content: bytes) -> tuple[list[TrialRecord], int, int]:
 def from_json(data: object) -> TrialRecord:
     """The trial that a line holds. Raises :class:`ValueError` for what is none."""
     values = _checked(TrialRecord, data)
-    values["item"] = ItemRecord(**_checked(ItemRecord, values["item"]))
+    item = ItemRecord(**_checked(ItemRecord, values["item"]))
+    values["item"] = replace(item, voice=without_folder(item.voice))
     values["around"] = TrialConditions(**_checked(TrialConditions, values["around"]))
     values["conditions"] = tuple(ConditionRecord(**_checked(ConditionRecord, one)) for one in values["conditions"])
     values["order"] = tuple(values["order"])

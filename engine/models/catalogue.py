@@ -232,8 +232,6 @@ def entry(model: str) -> CatalogueEntry:
     return by_name(model, {one.id: one for one in MODELS}, "model", "models")
 
 
-OWN_VOICE = "own:"
-"""Ids of the user's own voices begin with this and end with the recording's path."""
 VOICES = "voices"
 """Folder of released voices, in that of their model."""
 

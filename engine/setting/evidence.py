@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.errors import ProfileError
 from engine.fields import is_of
+from engine.models.own_voices import without_folder
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.profile_file import only, typed
 from engine.setting.setting import checked_seed
@@ -78,4 +79,5 @@ class Evidence:
             raise ProfileError(f"evidence.date must be an ISO 8601 date, not {date!r}.") from None
         words = {name: typed(data, "evidence.", name, str) for name in ("machine", "text", "voice")}
         seed = checked_seed(data["seed"], "evidence.seed")
+        words["voice"] = without_folder(words["voice"])
         return cls(Values(metrics), seed=seed, date=date, **words)

@@ -17,6 +17,7 @@ import numpy as np
 from engine import files
 from engine.database import AUDIO, AUDIO_NAME, Database, json_text
 from engine.errors import LibraryError
+from engine.models.own_voices import without_folder
 from engine.setting.setting import Setting, setting_of
 from engine.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace
 
@@ -263,7 +264,7 @@ def _summary(row: tuple) -> TakeSummary:
         one,
         created,
         text,
-        voice,
+        without_folder(voice),
         setting_of(setting),
         rate,
         frames,

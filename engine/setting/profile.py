@@ -15,6 +15,7 @@ from engine import files
 from engine.errors import AudioError, ProfileError, SettingError
 from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
+from engine.models.own_voices import is_own, shown_name
 from engine.models.silent_observer import SilentObserver
 from engine.setting import profile_file
 from engine.setting.artefact import Artefact
@@ -185,8 +186,7 @@ class Profile:
         if not name:
             return catalogue.voice("", self.setting.model, folder)
         if name not in shipped:
-            own = name.startswith(catalogue.OWN_VOICE)
-            shown = f"the recording {name.removeprefix(catalogue.OWN_VOICE)}" if own else f"the voice {name!r}"
+            shown = f"the recording {shown_name(name)}" if is_own(name) else f"the voice {name!r}"
             others = f", or one that the model comes with ({', '.join(shipped)})" if shipped else ""
             raise AudioError(
                 f"The profile was measured with {shown}, which is not part of it; give a voice: that recording and its "

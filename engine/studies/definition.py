@@ -19,6 +19,7 @@ from engine.measure.evaluation.judges import judge_named
 from engine.measure.metrics import metric
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
+from engine.models.own_voices import own_voice
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.hooks import hooks
@@ -209,7 +210,7 @@ class _Reader:
         problem = catalogue.voice_problem(audio, self._model, self._folder)
         if problem:
             raise StudyError(problem)
-        return Voice(f"{catalogue.OWN_VOICE}{audio}", audio.stem, str(audio), transcript)
+        return own_voice(audio, transcript)
 
     def _calibration(self, utterances: Sequence[StudySentence]) -> tuple[Utterance, ...]:
         """Utterances to calibrate on: not those of the evaluation, unless the study says so."""

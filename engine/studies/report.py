@@ -13,6 +13,7 @@ from engine.studies.report_curves import curves_sheet
 from engine.studies.report_page import to_html
 from engine.studies.report_tables import takes_csv, to_csv, to_latex
 from engine.studies.results import Results
+from engine.studies.sharing import shared
 from engine.studies.store import Store
 
 
@@ -26,6 +27,7 @@ def write_report(results: Results, place: Path, listened: Sequence[Listened] = (
     """
     if not any(one.finished for one in results.settings):
         raise StudyError(f"The study in {results.folder} has no finished take yet; run it first.")
+    results = shared(results)
     made = {
         "report.html": to_html(results, listened),
         "results.csv": to_csv(results),

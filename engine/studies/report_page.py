@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.database import AUDIO
 from engine.figures import svg
 from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
@@ -211,7 +212,7 @@ def _players(results: Results) -> list[str]:
         rows = "".join(map(_player, takes, encoded))
         parts.append(f"<h3>“{escape(text)}” <small>({escape(voice)}, seed {seed})</small></h3><table>{rows}</table>")
     if shown < len(sentences):
-        folder = escape(str(results.folder / "audio"))
+        folder = escape(f"{results.folder.name}/{AUDIO}")
         told = f"{shown} of {len(sentences)} utterances; the others are in <code>{folder}</code>, named in takes.csv."
         parts.append(f"<p>{told}</p>")
     return parts

@@ -23,6 +23,7 @@ from engine import files
 from engine.database import AUDIO, Database, json_text
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
+from engine.models.own_voices import without_folder
 from engine.setting.artefact import Artefact
 from engine.setting.editions import checkpoint_text
 from engine.setting.setting import setting_of
@@ -342,7 +343,7 @@ def _take(row: tuple) -> StoredTake:
         take,
         created,
         text,
-        voice,
+        without_folder(voice),
         rate,
         frames,
         Measurements(**json.loads(measured)),

@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
+from engine.models.own_voices import with_folder
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.space import Search, VariedKnob
@@ -35,8 +36,9 @@ class StudySentence:
 
     @property
     def key(self) -> str:
-        """Sixteen hexadecimal digits that are equal for equal texts in equal voices."""
-        return _digest([self.text, self.voice.id])
+        """Sixteen hexadecimal digits that are equal for equal texts in equal voices; of one's own recordings, those of
+        one path are equal, so that studies of earlier versions are continued."""
+        return _digest([self.text, with_folder(self.voice)])
 
     @property
     def utterance(self) -> Utterance:

@@ -35,7 +35,7 @@ from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
 from engine.models import catalogue
-from engine.models.base import Voice
+from engine.models.own_voices import own_voice
 
 OWN = "Use a recording of 3 to 12 seconds and its exact words"
 OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
@@ -259,7 +259,7 @@ class SetupPanel(QWidget):
         elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder):
             self.problem.emit(reason)
         else:
-            self._state.editing.add_voice(Voice(f"{catalogue.OWN_VOICE}{path}", Path(path).stem, path, transcript))
+            self._state.editing.add_voice(own_voice(path, transcript))
             self._add_voice.setChecked(False)
 
     @Slot()

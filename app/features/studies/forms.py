@@ -16,6 +16,7 @@ from engine.errors import SettingError, StudyError
 from engine.measure.metrics import METRICS, NEITHER, Metric, metric
 from engine.models import catalogue
 from engine.models.base import Voice
+from engine.models.own_voices import is_own
 from engine.setting.knobs import Choice, Knob, Number, Switch
 from engine.setting.setting import Setting
 from engine.studies.space import OFF, ON, USED
@@ -196,7 +197,7 @@ def file_name(title: str) -> str:
 
 # --- Parts ------------------------------------------------------------------------------------------------------------
 def _voice(voice: Voice) -> object:
-    if voice.id.startswith(catalogue.OWN_VOICE):
+    if is_own(voice.id):
         return {"audio": voice.audio, "transcript": voice.transcript}
     return voice.id
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.state.idle_work import IdleWork, Piece
 from app.state.jobs import Jobs
 from engine.errors import PlainError
 from engine.models import catalogue
+from engine.models.base import Voice
+from engine.models.own_voices import is_own
 from engine.session.commands import JudgeTake
 from engine.session.events import Event, JobFailed, TakeJudged
 from engine.setting.take import Take
@@ -20,14 +24,18 @@ class TakeJudging(QObject):
     judged = Signal(str, object)
     """A take's id, and what the judges say: figures by name."""
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+    def __init__(
+        self, jobs: Jobs, voices: Callable[[], Iterable[Voice]] = tuple, parent: QObject | None = None
+    ) -> None:
+        """``voices`` are those that can be spoken in, the user's own included."""
         super().__init__(parent)
+        self._voices = voices
         self._work = IdleWork(jobs, self)
         self._work.happened.connect(self._note)
 
     def add(self, take: Take) -> None:
         """Judge ``take`` once there is time."""
-        prompt = prompt_of(take)
+        prompt = prompt_of(take, self._voices())
         self._work.add(
             Piece(take.id, lambda number: JudgeTake(number, take.id, take.samples, take.sample_rate, prompt))
         )
@@ -49,10 +57,11 @@ class TakeJudging(QObject):
             self._work.clear()
 
 
-def prompt_of(take: Take) -> str:
-    """File of the recording of a take's voice, or ``""`` for voices that are not among the model's own any more."""
-    if take.voice.startswith(catalogue.OWN_VOICE):
-        return take.voice.removeprefix(catalogue.OWN_VOICE)
+def prompt_of(take: Take, voices: Iterable[Voice] = ()) -> str:
+    """File of the recording of a take's voice, or ``""`` for one that is neither the model's own any more nor among the
+    user's ``voices``."""
+    if is_own(take.voice):
+        return next((one.audio for one in voices if one.id == take.voice), "")
     try:
         return catalogue.voice(take.voice, take.setting.model).audio
     except PlainError:

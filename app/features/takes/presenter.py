@@ -52,7 +52,7 @@ class TakesPresenter(Presenter):
         self.takes.changed.connect(self.takes_changed)
         self.takes_changed.connect(self._count_gains)
         self._count_gains()
-        self.judging = TakeJudging(state.jobs, self)
+        self.judging = TakeJudging(state.jobs, lambda: state.selection.voices, self)
         self.judging.judged.connect(self._keep_figures)
         services.workspaces.put("takes", self.takes)
         actions.bind(actions["swap"], self._swap)

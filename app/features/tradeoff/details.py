@@ -24,6 +24,7 @@ from app.widgets import build
 from app.widgets.boxes import ComboBox
 from app.widgets.layouts import GridLayout, HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
+from engine.models.own_voices import shown_name
 
 _NOTHING = (
     "Click a point to hear it and to see its figures here. Left and Right walk along the front; drag a rectangle "
@@ -166,7 +167,7 @@ class TradeoffDetails(QWidget):
             self.sentence.clear()
             for one in sounds:
                 seed = f", seed {one.seed}" if len({each.seed for each in sounds}) > 1 else ""
-                self.sentence.addItem(f"{one.voice.rpartition('/')[2]}{seed}: “{one.text}”", one.spoken)
+                self.sentence.addItem(f"{shown_name(one.voice)}{seed}: “{one.text}”", one.spoken)
             chosen = self.sound
             if chosen is not None:
                 self.sentence.setCurrentIndex(sounds.index(chosen))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.errors import StudyError
 from engine.models.base import Voice
-from engine.models.catalogue import OWN_VOICE
+from engine.models.own_voices import own_voice
 
 
 @dataclass(frozen=True)
@@ -87,4 +87,4 @@ def _seed_tts(parts: list[str], path: Path) -> EvaluationRow:
 
 
 def _voice(recording: str, transcript: str) -> Voice:
-    return Voice(f"{OWN_VOICE}{recording}", Path(recording).stem, recording, transcript.strip())
+    return own_voice(recording, transcript.strip())

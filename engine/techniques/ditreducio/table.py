@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,9 @@ BRANCH_SKIP_VARIANTS = ("both", "attention")
 
 _FIELDS = {"belonging": object, "branch_skip": str, "temporal": str, "origin": str, "actions": object}
 """Fields of a table in a file."""
+_IMPORTED = "imported from "
+_FOLDER = re.compile(rf"^{_IMPORTED}.*[/\\]")
+"""The folder of a file that a table was imported from: it says something of a machine, and nothing of the table."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class StrategyTable:
             Compatibility.from_json(found["belonging"], f"{where}.belonging"),
             read_actions(found["actions"], f"{where}.actions"),
             found["branch_skip"],
-            found.get("origin", ""),
+            _FOLDER.sub(_IMPORTED, found.get("origin", "")),
             found.get("temporal", TEMPORAL_VARIANTS[0]),
         )
 
@@ -190,7 +194,7 @@ class StrategyTable:
             compatibility,
             read_actions(data["methods"], f"{where}: methods"),
             branch_skip,
-            f"imported from {where}",
+            _FOLDER.sub(_IMPORTED, f"{_IMPORTED}{where}"),
         )
 
 

@@ -14,7 +14,7 @@ from app.state.app_state import AppState
 from app.state.differences import measured_against
 from app.state.jobs import Jobs
 from engine.errors import SettingError
-from engine.models.base import Voice
+from engine.models.own_voices import own_voice
 from engine.sampling.actions import SkipAction
 from engine.session.commands import LoadModel, Synthesise
 from engine.session.events import TakeReady
@@ -214,7 +214,7 @@ def test_the_profile_holds_setting_table_and_evidence(presenter: Presenter, tmp_
 
 def test_the_selection_survives_a_restart_and_rubbish_does_not_hurt(presenter: Presenter, tmp_path: Path) -> None:
     state = presenter.state
-    state.selection.add_voice(Voice("own:/tmp/me.wav", "me", "/tmp/me.wav", "That is me."))
+    state.selection.add_voice(own_voice("/tmp/me.wav", "That is me."))
     state.selection.set_text("Something else.")
     state.selection.set_seed(99)
     state.selection.set_option("steps", 10)

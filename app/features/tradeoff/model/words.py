@@ -13,6 +13,7 @@ from app.numbers import counted
 from app.state.differences import difference_words, setting_differences
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import HIGHER, LOWER
+from engine.models.own_voices import shown_name
 from engine.setting.setting import Setting
 
 if TYPE_CHECKING:
@@ -43,14 +44,10 @@ def origin(point: Point) -> str:
     if point.kind == TAKE:
         sound = point.sounds[0]
         label = f"{point.remarks[0]}; " if point.remarks else ""
-        return f"{label}a take of {point.model}: “{sound.text}”, {_voice(sound.voice)}, seed {sound.seed}"
+        return f"{label}a take of {point.model}: “{sound.text}”, {shown_name(sound.voice)}, seed {sound.seed}"
     takes = counted(point.finished, "finished take", "finished takes")
     sentences = len({one.text for one in point.sounds})
     return f"{point.source}: {takes} of {counted(sentences, 'sentence', 'sentences')}, {point.model}"
-
-
-def _voice(voice: str) -> str:
-    return voice.rpartition("/")[2]
 
 
 def on_axes(point: Point, options: PlotOptions) -> list[str]:
@@ -146,7 +143,7 @@ def difference_html(point: Point, other: Reference, colours: Colours) -> str:
     found = []
     if point.kind == TAKE and other.text:
         sound = point.sounds[0]
-        pairs = (("Text", other.text, sound.text), ("Voice", _voice(other.voice), _voice(sound.voice)))
+        pairs = (("Text", other.text, sound.text), ("Voice", shown_name(other.voice), shown_name(sound.voice)))
         found += [_change(what, one, two, colours.warning) for what, one, two in pairs if one != two]
     for one in setting_differences(left, right):
         colour = colours.text if one.technique else colours.warning

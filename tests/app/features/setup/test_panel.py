@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.features.setup.panel import SetupPanel
 from app.shell.colours import LIGHT
 from engine.models import catalogue
+from engine.models.own_voices import own_voice
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.techniques.resolving import known
 from tests.app.presenters import Presenter, calibrated
@@ -119,7 +120,7 @@ def test_an_own_recording_needs_a_file_and_its_words(
     qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
     assert len(problems) == 2
     voice = presenter.state.selection.voice
-    assert (voice.id, voice.title, voice.audio) == (f"{catalogue.OWN_VOICE}{recording}", "me", str(recording))
+    assert (voice.id, voice.title, voice.audio) == (own_voice(recording).id, "me", str(recording))
     assert voice.transcript == "These are my words."
     assert panel.voice.currentData() == voice.id
     assert not panel.recording.isVisibleTo(panel)

@@ -12,7 +12,8 @@ from app.features.takes.judging import TakeJudging, prompt_of
 from app.state import idle_work
 from app.state.jobs import Jobs, Kind
 from engine.audio.recording import read_recording
-from engine.models.catalogue import OWN_VOICE, voice
+from engine.models.catalogue import voice
+from engine.models.own_voices import own_voice
 from engine.session.commands import Cancel, Command, JudgeTake, LoadModel, ShutDown
 from engine.session.engine_thread import EngineThread
 from engine.session.events import Event, JobCancelled, JobFailed, JobFinished, TakeJudged
@@ -129,5 +130,7 @@ def test_the_engine_judges_takes_of_any_model(
 
 def test_the_prompt_is_the_voices_recording() -> None:
     assert prompt_of(replace(take(0), voice=FIRST)) == voice(FIRST, "f5-mini").audio
-    assert prompt_of(replace(take(0), voice=f"{OWN_VOICE}/home/me.wav")) == "/home/me.wav"
+    mine = own_voice("/home/me.wav")
+    assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST), mine]) == "/home/me.wav"
+    assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST)]) == ""
     assert prompt_of(replace(take(0), voice="gone")) == ""

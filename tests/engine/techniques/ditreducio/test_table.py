@@ -298,3 +298,12 @@ def test_a_table_that_forecasts_is_another_one_and_not_the_official_codes() -> N
         forecasts.to_official()
     with pytest.raises(ProfileError, match="temporal must be one of reuse, forecast"):
         replace(table, temporal="guess")
+
+
+@pytest.mark.parametrize("folder", ["/home/somebody/my tables/", "C:\\Users\\somebody\\", ""])
+def test_an_imported_table_names_its_file_without_the_folder(table: StrategyTable, folder: str) -> None:
+    again = StrategyTable.from_official(table.to_official(), table.compatibility, "both", f"{folder}6_0.1.json")
+    assert again.origin == "imported from 6_0.1.json"
+    # Tables of earlier versions have the folder.
+    data = table.to_json() | {"origin": f"imported from {folder}6_0.1.json, edited by hand"}
+    assert StrategyTable.from_json(data).origin == "imported from 6_0.1.json, edited by hand"

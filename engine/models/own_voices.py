@@ -1,0 +1,65 @@
+"""The user's own voices: recordings, named by file name and fingerprint in all that is kept and shared. Torch-free.
+
+The id of such a voice is ``own:me.wav:3f2a9c0d12345678``, with the beginning of the file's SHA-256. So a profile, a
+report or a table says which recording spoke, and nothing of the folders of the machine where it was made. Where the
+recording lies is in :attr:`engine.models.base.Voice.audio`, which is not shared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from engine.models.base import Voice
+
+_PREFIX = "own:"
+_DIGITS = 16
+_FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
+
+
+def own_voice(recording: str | Path, transcript: str = "") -> Voice:
+    """The voice of a recording. It is read once, for its fingerprint; one that cannot be read has its name alone."""
+    path = Path(recording)
+    return Voice(_id(path), path.stem, str(recording), transcript)
+
+
+def is_own(voice: str) -> bool:
+    """Whether a voice is the user's own, by its id."""
+    return voice.startswith(_PREFIX)
+
+
+def shown_name(voice: str) -> str:
+    """A voice's name for people, by its id: the file's of one's own recording."""
+    return _FINGERPRINT.sub("", without_folder(voice).removeprefix(_PREFIX)) if is_own(voice) else voice
+
+
+def without_folder(voice: str) -> str:
+    """The id of a voice as it is now; what was kept earlier ends with the path of the recording."""
+    path = voice.removeprefix(_PREFIX)
+    if not is_own(voice) or not set("/\\") & set(path):
+        return voice
+    if Path(path).is_file():
+        return _id(Path(path))
+    return _PREFIX + re.split(r"[/\\]", path)[-1]
+
+
+def with_folder(voice: Voice) -> str:
+    """The id that :func:`without_folder` takes the folder from: what kept files before it was so are found by."""
+    return f"{_PREFIX}{voice.audio}" if is_own(voice.id) else voice.id
+
+
+def _id(path: Path) -> str:
+    try:
+        seen = path.stat()
+        return f"{_PREFIX}{path.name}:{_fingerprint(path, seen.st_size, seen.st_mtime_ns)}"
+    except OSError:
+        return f"{_PREFIX}{path.name}"
+
+
+@lru_cache(maxsize=8192)
+def _fingerprint(path: Path, size: int, changed: int) -> str:
+    """Read again only if the file has changed: lists of thousands of recordings are read often."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]

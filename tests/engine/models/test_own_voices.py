@@ -1,0 +1,144 @@
+"""Own recordings: named by file name and fingerprint, and never by where they lie."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+from engine.models.catalogue import voice
+from engine.models.f5.adapter import F5Speech
+from engine.models.own_voices import is_own, own_voice, shown_name, with_folder, without_folder
+from engine.setting.library import Library
+from engine.setting.profile import Profile
+from engine.studies.store import DATABASE
+from tests.engine.setting.test_library import take
+from tests.engine.studies import small
+from tests.voices import FIRST
+
+WORDS = "The juice of lemons makes fine punch."
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    place = tmp_path / "home" / "somebody" / "my recordings" / "me: first.wav"
+    place.parent.mkdir(parents=True)
+    shutil.copyfile(voice(FIRST).audio, place)
+    return place
+
+
+def contents(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_an_id_is_the_files_name_and_fingerprint(recording: Path) -> None:
+    mine = own_voice(recording, "What I say.")
+    digits = hashlib.sha256(recording.read_bytes()).hexdigest()[:16]
+    assert mine.id == f"own:me: first.wav:{digits}"
+    assert (mine.title, mine.audio, mine.transcript) == ("me: first", str(recording), "What I say.")
+    assert is_own(mine.id) and not is_own(FIRST)
+    assert (shown_name(mine.id), shown_name(FIRST)) == ("me: first.wav", FIRST)
+    with recording.open("ab") as file:
+        file.write(b"more")
+    assert own_voice(recording).id != mine.id
+    assert own_voice(recording.with_name("gone.wav")).id == "own:gone.wav"
+
+
+def test_ids_of_earlier_versions_lose_their_folders(recording: Path) -> None:
+    mine = own_voice(recording)
+    assert with_folder(mine) == f"own:{recording}" and with_folder(voice(FIRST)) == FIRST
+    assert without_folder(f"own:{recording}") == without_folder(mine.id) == mine.id
+    assert without_folder("own:/gone/me.wav") == "own:me.wav"
+    assert without_folder("own:C:\\Users\\me\\me.wav") == "own:me.wav"
+    assert shown_name("own:/gone/me.wav") == "me.wav"
+    assert without_folder(FIRST) == FIRST
+
+
+def test_takes_of_earlier_versions_are_read_without_folders(recording: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "takes") as library:
+        library.add(replace(take(), voice=f"own:{recording}"))
+        (one,) = library.summaries()
+        assert one.voice == library.load(one.id).voice == own_voice(recording).id
+
+
+def test_a_profile_names_a_recording_without_its_folder(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    kept = tmp_path / "p.json"
+    own = ["--voice", str(recording), "--transcript", WORDS]
+    speak = ["speak", "--text", "One.", "--steps", "2", "--quiet", "--out", str(tmp_path / "o.wav")]
+    assert cli.main([*speak, *own, "--keep-profile", str(kept)]) == 0
+    assert str(tmp_path).encode() not in kept.read_bytes() and b"somebody" not in kept.read_bytes()
+    assert Profile.load(kept).evidence.voice == own_voice(recording).id
+    # One of an earlier version, too.
+    data = json.loads(kept.read_text(encoding="utf-8"))
+    data["evidence"]["voice"] = f"own:{recording}"
+    assert Profile.from_json(data).to_json()["evidence"]["voice"] == own_voice(recording).id
+    capsys.readouterr()
+    run = ["speak", "--profile", str(kept), "--text", "One.", "--quiet", "--out", str(tmp_path / "b.wav")]
+    assert cli.main(run) == 4
+    assert "measured with the recording me: first.wav, which is not part of it" in capsys.readouterr().err
+    assert cli.main([*run, *own]) == 0
+    assert (tmp_path / "b.wav").read_bytes() == (tmp_path / "o.wav").read_bytes()
+
+
+def test_a_studys_report_names_files_without_their_folders(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    words = recording.with_name("words.txt")
+    words.write_text("One sentence.\nAnother one.", encoding="utf-8")
+    study = tmp_path / "home" / "mine.toml"
+    study.write_text(
+        f'sentences = "{words}"\nvoices = [{{ audio = "{recording}", transcript = "{WORDS}" }}]\n'
+        "[options]\nsteps = 4\ncross_fade = 0.0\n[grid]\nsteps.steps = [2, 3]\n",
+        encoding="utf-8",
+    )
+    speak = F5Speech.synthesise
+
+    def hoarse(self: object, text: str, *rest: object) -> object:
+        if text == "Another one.":
+            raise OSError(f"{recording} could not be read")
+        return speak(self, text, *rest)
+
+    monkeypatch.setattr(F5Speech, "synthesise", hoarse)
+    assert cli.main(["study", "run", str(study), "--quiet"]) == 0
+    with closing(sqlite3.connect(study.with_suffix(".study") / DATABASE)) as earlier, earlier:
+        # As earlier versions have it; what identifies a take did not change.
+        earlier.execute("UPDATE takes SET voice = ?", (f"own:{recording}",))
+        first = hashlib.sha256(json.dumps(["One sentence.", f"own:{recording}"]).encode()).hexdigest()[:16]
+        assert {key for (key,) in earlier.execute("SELECT utterance FROM takes")} == {first}
+    assert cli.main(["study", "export", str(study), "--quiet"]) == 0
+    report = study.with_suffix(".study") / "report"
+    assert b"somebody" not in contents(report) and str(tmp_path).encode() not in contents(report)
+    (row, *_) = csv.DictReader((report / "takes.csv").open(encoding="utf-8"))
+    assert row["voice"] == own_voice(recording).id
+    page = (report / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"Failed: .*me: first\.wav could not be read", page)
+    assert "audio = &quot;me: first.wav&quot;" in page and "sentences = &quot;words.txt&quot;" in page
+    capsys.readouterr()
+    monkeypatch.setattr(F5Speech, "synthesise", speak)
+    assert cli.main(["study", "run", str(study), "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["made"] == 3
+
+
+def test_views_and_rooflines_name_a_recording_without_its_folder(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("engine.models.load_model", small.load)
+    own = ["--text", "One.", "--voice", str(recording), "--transcript", WORDS, "--steps", "2", "--quiet", "--json"]
+    (tmp_path / "out").mkdir()
+    for command, file in ((["view", "branch-redundancy"], "v.csv"), (["roofline"], "r.csv")):
+        assert cli.main([*command, *own, "--csv", str(tmp_path / "out" / file)]) == 0
+        assert "somebody" not in capsys.readouterr().out
+    assert b"somebody" not in contents(tmp_path / "out")
