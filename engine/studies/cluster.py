@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from engine import failures
@@ -20,6 +21,7 @@ from engine.errors import StudyError
 from engine.extras import NO_CLUSTER
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver
 from engine.models.silent_observer import SilentObserver
+from engine.studies.ray_address import require_cluster
 from engine.studies.running import WorkerLost
 from engine.studies.tasks import Equipment, Outcome, Task
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
     from engine.studies.execution import TaskRunner
 
+AUTO = "auto"
+"""The address of the cluster that this machine belongs to."""
 LOCAL = "local"
 """The address of a cluster of this machine alone, made for the study."""
 _ATTEMPTS = 2
@@ -82,7 +86,7 @@ class Cluster:
     """
 
     def __init__(
-        self, address: str = "auto", workers: int | None = None, load: Callable[..., SpeechModel] | None = None
+        self, address: str = AUTO, workers: int | None = None, load: Callable[..., SpeechModel] | None = None
     ) -> None:
         self._address, self._wanted, self._load = address, workers, load
         self._module: ModuleType | None = None
@@ -122,10 +126,13 @@ class Cluster:
 
     def _connect(self, observer: StatusObserver) -> ModuleType:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        try:
-            import ray
-        except ImportError as error:
-            raise StudyError(NO_CLUSTER) from error
+        if find_spec("ray") is None:
+            raise StudyError(NO_CLUSTER)
+        if self._address not in (AUTO, LOCAL):
+            observer.status("Looking for the cluster")
+            require_cluster(self._address)
+        import ray
+
         self._module = ray
         if not ray.is_initialized():
             observer.status("Connecting to Ray")
@@ -134,7 +141,7 @@ class Cluster:
             else:
                 try:
                     ray.init(address=self._address, **_QUIET)
-                except Exception as error:
+                except (Exception, SystemExit) as error:  # Ray ends the process for a cluster that does not answer.
                     raise StudyError(
                         f"There is no Ray cluster at {self._address!r} ({_first_line(error)}); start one with 'ray "
                         f"start --head', or give the address {LOCAL!r} for one of this machine alone."
