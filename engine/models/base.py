@@ -92,8 +92,8 @@ class StudentWeights:
 
 @dataclass(frozen=True)
 class IntervalWeights:
-    """Weights of a flow model, fine-tuned so that one evaluation carries the state over an interval of time, guidance
-    included."""
+    """Weights of a flow, fine-tuned so that one evaluation carries the state over an interval of time, guidance
+    included: those of a flow model, or of the flow after a language model."""
 
     path: str
     fingerprint: str
@@ -155,6 +155,8 @@ class ModelInfo:
     """Techniques that it is not offered, or that its device cannot carry out, each with the reason as a sentence."""
     guidance: Guidance = STRENGTH
     """Kind of its guidance."""
+    mel_steps: int = 0
+    """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
     device_type: str = ""
     """``cpu``, ``cuda`` or ``mps``; ``""`` if it is not loaded."""
 

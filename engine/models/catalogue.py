@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.by_name import by_name
 from engine.errors import SettingError
 from engine.models.base import Voice
+from engine.models.cosyvoice2.acoustic_config import FlowConfig
 from engine.models.cosyvoice2.config import OPTIONS as COSYVOICE2_OPTIONS
 from engine.models.f5.config import OPTIONS as F5_OPTIONS
 from engine.models.f5.config import VARIANTS as F5_VARIANTS
@@ -61,6 +62,8 @@ class CatalogueEntry:
     official_exports: bool = False
     """Whether exported students and drafts replace files of the official release; else they are Hugging Face
     checkpoints."""
+    mel_steps: int = 0
+    """Steps in which a language model's flow makes mel frames of its tokens; 0: it has no flow."""
     kind: str = ""
     """Name that it shares with others of its options, such as ``F5-TTS``, if that is not its title."""
 
@@ -210,6 +213,7 @@ MODELS: tuple[CatalogueEntry, ...] = (
         COSYVOICE2_OPTIONS,
         loader="cosyvoice2",
         official_exports=True,
+        mel_steps=FlowConfig().steps,
     ),
     _llasa("1B", "1.4 billion parameters, built with Llama 3.2, English and Chinese, voice cloning; 16 kHz."),
     _llasa("3B", "The same with 3.4 billion parameters; for a graphics card."),

@@ -50,6 +50,7 @@ class LoadRequest:
             "precision": "float32",
             "knobs": self.entry.options,
             "guidance": self.entry.guidance,
+            "mel_steps": self.entry.mel_steps,
         }
         return ModelInfo(**known | found)
 

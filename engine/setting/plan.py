@@ -227,6 +227,10 @@ class LanguagePlan(Plan):
     acceptance: Part | None = None
     """Changes which drafted tokens stay: called for each passage as ``function(codes, rows, device, **arguments)`` with
     the number of ids that are spoken and of all ids; returns an :data:`engine.sampling.verification.Rule`."""
+    mel_weights: IntervalWeights | None = None
+    """Weights that replace those of the flow that makes mel frames of the tokens."""
+    mel_evaluations: int = 0
+    """Evaluations of the flow with these weights."""
     decoding: Part | None = None
     """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
     :class:`engine.models.families.decoding.DecodingLoop`; returns a :data:`engine.sampling.autoregressive.Decoding`."""

@@ -145,6 +145,7 @@ def known(model: str) -> ModelInfo:
         text_front_end="",
         knobs=entry.options,
         guidance=entry.guidance,
+        mel_steps=entry.mel_steps,
         lacking=tuple(lacking(entry.family).items()),
     )
 

@@ -176,9 +176,10 @@ class TrainingPanel(QWidget):
         self._show()
 
     def offer(self, family: str) -> None:
-        """Have the trainings in the list that models of ``family`` know; those that were there stay if there are
-        none, and while one runs."""
+        """Have the trainings in the list that models of ``family`` know, those that are for them first; those that were
+        there stay if there are none, and while one runs."""
         offered = [one for one in trainings() if family in one.families]
+        offered.sort(key=lambda one: one.families.index(family))
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
         if self._running or not offered or listed == [one.name for one in offered]:
             return

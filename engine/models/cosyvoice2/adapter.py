@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import torch
+from torch import Tensor
 
 from engine import device as devices
+from engine.last_used import LastUsed
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.cosyvoice2.acoustic_config import TOKEN_RATE
-from engine.models.cosyvoice2.checkpoint import OfficialFolder
+from engine.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
 from engine.models.cosyvoice2.config import LEAST_TOKENS, MOST_TOKENS
+from engine.models.cosyvoice2.flow_estimator import Estimator
 from engine.models.cosyvoice2.hift import Hift
+from engine.models.cosyvoice2.intervals import interval_estimator
 from engine.models.cosyvoice2.language_model import LanguageModel, PromptIds, Ratios
 from engine.models.cosyvoice2.passages import CosyPassage, CosyPassages, CosyPrompt, prepare
 from engine.models.cosyvoice2.prompts import VoicePrompts
 from engine.models.cosyvoice2.streaming import CosyDecoder
-from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
+from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, FewEvaluations, MelStream, TokenToMel
 from engine.models.cosyvoice2.tokenizer import TextTokenizer
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.language_network import LanguageNetwork
+from engine.models.files.interval_weights import find_interval_weights, folders
 from engine.sampling.autoregressive import Request
 from engine.sampling.tokens import RepetitionAware, TokenSampler
 from engine.setting.knobs import Values
+from engine.setting.plan import LanguagePlan
+from engine.setting.setting import Setting
+from engine.techniques import resolve
 
 TEXT, MARKS = "text", "marks"
 """Names of the tables that prompts are embedded with."""
 RATIOS = Ratios(LEAST_TOKENS, MOST_TOKENS)
 WARM_UP_TOKENS = 4
+MOST_ESTIMATORS = 2
+"""Other weights of the flow that are kept in memory."""
 
 
 class CosySpeech(LanguageSpeech):
@@ -43,13 +55,41 @@ class CosySpeech(LanguageSpeech):
         vocoder: Hift,
         tokenizer: TextTokenizer,
         prompts: VoicePrompts,
+        flow_base: str,
     ) -> None:
-        """``model`` is that of ``folder``, plain; only an optimised one is kept."""
+        """``model`` is that of ``folder``, plain; only an optimised one is kept. ``flow_base`` is the fingerprint of
+        the file of ``flow``."""
         super().__init__(
             info, network_of(model), TOKEN_RATE, lambda student: network_of(folder.student(student)), folder.draft
         )
         self._flow, self._vocoder = flow, vocoder
         self._tokenizer, self._prompts = tokenizer, prompts
+        self._flow_base, self._flow_path = flow_base, folder.root / FLOW
+        self._estimators: LastUsed[Estimator] = LastUsed(MOST_ESTIMATORS)
+        """Others of the flow, by the fingerprint of their weights."""
+
+    def look_for_weights(self, check: Callable[[], None] = lambda: None) -> ModelInfo:
+        info = super().look_for_weights(check)
+        found = find_interval_weights(folders(info.id, self._flow_path), self._flow_base, check)
+        self.info = replace(info, interval_weights=found)
+        return self.info
+
+    def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
+        super().make_ready(setting, observer, voice)
+        self._few(resolve(self.info, setting, prepared=False))
+
+    def readings(
+        self, text: str, voice: Voice, setting: Setting, check: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[AcousticPrompt, tuple[int, ...], Tensor]]:
+        """Every passage as the flow is given it and makes it, not vocoded: the voice, the speech tokens, and their mel
+        frames (1, bands, n). Speech that did not end by itself is left out. Raises :class:`PlainError`."""
+        script = self._script(text, voice, setting, resolve(self.info, setting), check)
+        prompt: AcousticPrompt = cast("CosyPrompt", script.prompt).voice.acoustic
+        for passage in script.passages:
+            cycles = list(self._decoding(script, passage, self._requests(script, passage), check))
+            tokens = tuple(token for cycle in cycles for token in cycle.tokens)
+            if tokens and cycles[-1].stopped:
+                yield prompt, tokens, MelStream(self._flow, prompt).whole(tokens)
 
     @torch.inference_mode()
     def _warm_up(self, network: LanguageNetwork) -> None:
@@ -85,9 +125,22 @@ class CosySpeech(LanguageSpeech):
     def _token_sampler(self, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
         return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))
 
-    def _decoder(self, prompt: CosyPrompt, seed: int, options: Values) -> CosyDecoder:
+    def _decoder(
+        self, prompt: CosyPrompt, seed: int, options: Values, few: FewEvaluations | None = None
+    ) -> CosyDecoder:
         speed, at_once = float(options["speed"]), not options["stream"]
-        return CosyDecoder(self._flow, self._vocoder, prompt.voice.acoustic, seed, speed, at_once)
+        return CosyDecoder(self._flow, self._vocoder, prompt.voice.acoustic, seed, speed, at_once, few)
+
+    def _planned_decoder(self, prompt: CosyPrompt, seed: int, plan: LanguagePlan) -> CosyDecoder:
+        return self._decoder(prompt, seed, plan.options, self._few(plan))
+
+    def _few(self, plan: LanguagePlan) -> FewEvaluations | None:
+        """Other weights of the flow, if they are planned. Raises :class:`engine.errors.CheckpointError`."""
+        weights = plan.mel_weights
+        if weights is None:
+            return None
+        estimator = self._estimators.of(weights.fingerprint, lambda: interval_estimator(self._flow, weights))
+        return FewEvaluations(estimator, plan.mel_evaluations)
 
 
 def network_of(model: LanguageModel) -> LanguageNetwork:

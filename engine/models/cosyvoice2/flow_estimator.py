@@ -48,8 +48,8 @@ class Residual(nn.Module):
         self.res_conv = nn.Conv1d(inputs, outputs, 1)
 
     def forward(self, x: Tensor, time: Tensor, memory: Memory) -> Tensor:
-        """(B, inputs, n) to (B, outputs, n); ``time`` (outputs,) comes from ``mlp``."""
-        hidden = self.block1(x, memory) + time[:, None]
+        """(B, inputs, n) to (B, outputs, n); ``time``, (outputs,) or (B, outputs), comes from ``mlp``."""
+        hidden = self.block1(x, memory) + time[..., None]
         return self.block2(hidden, memory) + self.res_conv(x)
 
 
@@ -66,7 +66,8 @@ class EstimatorAttention(nn.Module):
         self.to_out = nn.ModuleList([nn.Linear(inner, config.channels)])
 
     def forward(self, x: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
-        """(B, n, channels) to the same shape; ``mask`` (n, seen + n) is true where a query may look."""
+        """(B, n, channels) to the same shape; ``mask``, (n, seen + n) or (B, 1, n or 1, seen + n), is true where a
+        query may look."""
         key, value = memory.projected(
             self, x, lambda part: (self._split(self.to_k(part)), self._split(self.to_v(part)))
         )
@@ -128,6 +129,20 @@ class EstimatorTimeEmbedding(nn.Module):
         return self.linear_2(F.silu(self.linear_1(hidden)))
 
 
+class EstimatorIntervalEmbedding(EstimatorTimeEmbedding):
+    """Intervals (n, 2), each from t to r, to vectors (n, width); times (n,) are intervals without length. What another
+    perceptron of the same size makes of the length is added; see :mod:`engine.models.networks.interval`."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__(inputs, width)
+        self.interval_mlp = nn.Sequential(nn.Linear(inputs, width), nn.SiLU(), nn.Linear(width, width))
+
+    def forward(self, times: Tensor) -> Tensor:
+        starts, ends = times.unbind(-1) if times.ndim == 2 else (times, times)
+        lengths = sinusoids(1000 * (ends - starts), self.linear_1.in_features).to(self.linear_1.weight.dtype)
+        return super().forward(starts) + self.interval_mlp(lengths)
+
+
 def conditions(encoded: Tensor, speaker: Tensor, prompt: Tensor) -> Tensor:
     """For both branches, (2, 3 · bands, n): ``encoded`` and ``prompt`` (1, bands, n) and ``speaker`` (1, bands), then
     nothing."""
@@ -183,27 +198,43 @@ class Estimator(nn.Module):
         return [stage.residual for stage in (*self.down_blocks, *self.mid_blocks, *self.up_blocks)]
 
     def time_table(self, times: Tensor) -> Tensor:
-        """Time embeddings added by every stage at each of ``times`` (n,): (n, stages, channels)."""
-        return torch.stack([self._times(time.expand(BRANCHES)) for time in times])
-
-    def _times(self, times: Tensor) -> Tensor:
+        """Time embeddings added by every stage at each of ``times``, (n,) or intervals (n, 2), as (n, stages,
+        channels)."""
         # As many rows as upstream has: another number of them would be rounded in another way.
+        return torch.stack([self.time_rows(time.expand(BRANCHES, *time.shape))[:, 0] for time in times])
+
+    def time_rows(self, times: Tensor) -> Tensor:
+        """The same for items that each have their own, (B,) or (B, 2): (stages, B, channels)."""
         vectors = self.time_mlp(times)
-        return torch.stack([one.mlp(vectors)[0] for one in self.residuals])
+        return torch.stack([one.mlp(vectors) for one in self.residuals])
 
     def forward(
         self, state: Tensor, conditions: Tensor, times: Tensor, first: int, chunked: bool, memory: Memory
     ) -> Tensor:
-        """Velocities (2, bands, n), with and without conditions, of the frames ``state`` (1, bands, n) after ``first``.
+        """Velocities (branches, bands, n) of the frames ``state`` (1, bands, n) after ``first``.
 
-        ``conditions`` are those of :func:`conditions`, ``times`` (stages, channels) is one row of :meth:`time_table`.
-        ``memory`` belongs to one step of the solver.
+        ``conditions`` are those of :func:`conditions`, or of its first branch only; ``times`` (stages, channels) is one
+        row of :meth:`time_table`. ``memory`` belongs to one step of the solver.
         """
         chunk = self.chunk if chunked else None
         mask = chunk_mask(first, state.shape[-1], chunk, state.device)
-        down, up = self.down_blocks[0], self.up_blocks[0]
+        return self._passed(state.expand(len(conditions), -1, -1), conditions, times, mask, memory)
 
-        x = down.residual(torch.cat([state.expand(BRANCHES, -1, -1), conditions], dim=1), times[0], memory)
+    def at_once(self, states: Tensor, conditions: Tensor, times: Tensor, within: Tensor) -> Tensor:
+        """Velocities (B, bands, n) of whole items as in training: every item has its own time, and gradients flow.
+
+        ``states`` are (B, bands, n), ``conditions`` (B, 3 · bands, n), ``times`` those of :meth:`time_rows`, ``within``
+        (B, n) true within the items. What comes out in the padding means nothing. Attention is that of streaming.
+        """
+        seen = chunk_mask(0, states.shape[-1], self.chunk, states.device)
+        mask = within[:, None, None] if seen is None else within[:, None, None] & seen
+        memory = Memory()
+        memory.closing = True
+        return self._passed(states, conditions, times, mask, memory)
+
+    def _passed(self, states: Tensor, conditions: Tensor, times: Tensor, mask: Tensor | None, memory: Memory) -> Tensor:
+        down, up = self.down_blocks[0], self.up_blocks[0]
+        x = down.residual(torch.cat([states, conditions], dim=1), times[0], memory)
         skipped = self._attended(x, down.blocks, mask, memory)
         x = down.smooth(skipped, memory)
         for middle, time in zip(self.mid_blocks, times[1:-1], strict=True):

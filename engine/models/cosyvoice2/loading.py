@@ -7,7 +7,6 @@ from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.cosyvoice2.checkpoint import FLOW, LANGUAGE_MODEL, OfficialFolder
 from engine.models.cosyvoice2.prompts import VoicePrompts
 from engine.models.files.checkpoints import fingerprint
-from engine.models.files.language_weights import find_language_weights, places
 from engine.models.load_request import LoadRequest
 
 FRONT_END = "qwen2"
@@ -46,6 +45,8 @@ def load_cosyvoice2(request: LoadRequest) -> CosySpeech:
         parameters=model.parameters,
         text_front_end=FRONT_END,
     )
-    info = find_language_weights(places(chosen.id, request.place), digest, request.check).on(info)
     prompts = VoicePrompts(encoder, model.codes, flow.config.speaker_width)
-    return CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts)
+    flow_base = fingerprint(folder.root / FLOW, request.check)
+    speech = CosySpeech(info, folder, model, flow, vocoder, tokenizer, prompts, flow_base)
+    speech.look_for_weights(request.check)
+    return speech

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from engine.models.cosyvoice2.hift import AudioStream, Hift
 from engine.models.cosyvoice2.hift_source import SeededNoise
-from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, MelStream, TokenToMel
+from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, FewEvaluations, MelStream, TokenToMel
 from engine.models.families.passages import Decoded
 from engine.models.families.token_decoder import TokenDecoder
 
@@ -43,10 +43,13 @@ class CosyDecoder(TokenDecoder):
         seed: int = 0,
         speed: float = 1.0,
         at_once: bool = False,
+        few: FewEvaluations | None = None,
     ) -> None:
-        """Raises :class:`engine.errors.AudioError` for a prompt whose parts do not belong together."""
+        """``few``: in place of the flow's own steps. Raises :class:`engine.errors.AudioError` for a prompt whose parts
+        do not belong together."""
         self._flow, self._vocoder, self._prompt, self._seed, self._speed = flow, vocoder, prompt, seed, speed
-        self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1)
+        self._few = few
+        self._frames = MelStream(flow, prompt, at_once=at_once or speed != 1, few=few)
         self._audio = self._vocoded()
         self._mels: list[Tensor] = []
 
@@ -64,7 +67,7 @@ class CosyDecoder(TokenDecoder):
 
     def whole(self, tokens: Sequence[int]) -> Decoded:
         """As :class:`TokenDecoder` says: one pass of flow and vocoder each, with the attention of streaming."""
-        frames = MelStream(self._flow, self._prompt)
+        frames = MelStream(self._flow, self._prompt, few=self._few)
         mel = sped_up(frames.whole(tokens), self._speed)
         samples = _samples(self._vocoded().push(mel, last=True)) if mel.shape[-1] else _silence()
         return Decoded(samples, mel[0].T.cpu().numpy())

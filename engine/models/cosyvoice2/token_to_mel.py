@@ -41,9 +41,24 @@ class AcousticPrompt:
         return AcousticPrompt(self.tokens.to(device), self.mel.to(device), self.speaker.to(device))
 
 
+@dataclass(frozen=True)
+class FewEvaluations:
+    """Another way through the flow: an estimator that carries frames over intervals of time, guidance included."""
+
+    estimator: Estimator
+    """Its times are intervals."""
+    count: int
+    """Evaluations from noise to frames."""
+
+
 def cosine_times(steps: int) -> Tensor:
     """Ends of all steps of the solver, (steps + 1,) from 0 to 1: short steps first."""
     return 1 - torch.cos(torch.linspace(0, 1, steps + 1) * 0.5 * math.pi)
+
+
+def new_estimator(config: FlowConfig) -> Estimator:
+    """The network of a flow of these sizes."""
+    return Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN)
 
 
 class Decoder(nn.Module):
@@ -66,7 +81,7 @@ class TokenToMel(nn.Module):
         self.spk_embed_affine_layer = nn.Linear(config.speaker_width, config.bands)
         self.encoder = UpsamplingEncoder(config.encoder)
         self.encoder_proj = nn.Linear(config.encoder.width, config.bands)
-        self.decoder = Decoder(Estimator(config.estimator, config.bands, config.encoder.chunk * FRAMES_PER_TOKEN))
+        self.decoder = Decoder(new_estimator(config))
         frames = LONGEST_SECONDS * TOKEN_RATE * FRAMES_PER_TOKEN
         generator = torch.Generator().manual_seed(NOISE_SEED)
         noise = torch.randn(1, config.bands, frames, generator=generator, device="cpu")
@@ -76,6 +91,13 @@ class TokenToMel(nn.Module):
     def estimator(self) -> Estimator:
         """The network after the flow."""
         return self.decoder.estimator
+
+    def encoded(self, tokens: Sequence[int]) -> Tensor:
+        """What the flow is given of the ``tokens`` of a whole request, (1, bands, 2 · n); attention is that of
+        streaming."""
+        memory = Memory()
+        memory.closing = True
+        return self.encoder_proj(self.encoder(self.embed(tokens), None, 0, True, memory)).mT
 
     def embed(self, tokens: Sequence[int]) -> Tensor:
         """(n,) to (1, n, width)."""
@@ -102,8 +124,16 @@ class MelStream:
     that are not streamed.
     """
 
-    def __init__(self, model: TokenToMel, prompt: AcousticPrompt, chunked: bool = True, at_once: bool = False) -> None:
-        """Raises :class:`engine.errors.AudioError` when the parts of ``prompt`` do not belong together."""
+    def __init__(
+        self,
+        model: TokenToMel,
+        prompt: AcousticPrompt,
+        chunked: bool = True,
+        at_once: bool = False,
+        few: FewEvaluations | None = None,
+    ) -> None:
+        """``few``: in place of the model's own steps. Raises :class:`engine.errors.AudioError` when the parts of
+        ``prompt`` do not belong together."""
         prompt = prompt.to(model.noise.device)
         if prompt.mel.shape[1] != FRAMES_PER_TOKEN * prompt.tokens.shape[1]:
             raise AudioError(
@@ -116,11 +146,17 @@ class MelStream:
         self._done = 0
         """Tokens that have become frames."""
         self._memory = Memory()
-        self._step_memories = [Memory() for _ in range(model.config.steps)]
+        self._few = few
+        self._steps = model.config.steps if few is None else few.count
+        self._estimator = model.estimator if few is None else few.estimator
+        self._step_memories = [Memory() for _ in range(self._steps)]
         with torch.inference_mode():
             self._speaker = model.speaker(prompt.speaker)
             self.times, self._lengths = self._schedule()
-            self._time_table = model.estimator.time_table(self.times)
+            times = self.times
+            if few is not None:  # Each evaluation carries to the time of the next, the last one to speech.
+                times = torch.stack([times, torch.cat([times[1:], times.new_ones(1)])], dim=-1)
+            self._time_table = self._estimator.time_table(times)
 
     def push(self, tokens: Sequence[int]) -> Tensor:
         """Take more speech tokens; mel frames (1, bands, n) that are final by now, without those of the prompt."""
@@ -171,22 +207,26 @@ class MelStream:
         return mel[..., max(self._prompt.shape[-1] - FRAMES_PER_TOKEN * first, 0) :]
 
     def _solved(self, encoded: Tensor, first: int) -> Tensor:
-        """Frames that belong to ``encoded`` (1, bands, n), the ones after ``first``, by Euler's method with
-        guidance."""
+        """Frames that belong to ``encoded`` (1, bands, n), the ones after ``first``: by Euler's method with guidance,
+        or in few evaluations."""
         model, count = self._model, encoded.shape[-1]
         known = self._prompt[..., first : first + count]
         prompt = F.pad(known, (0, count - known.shape[-1]))
         given = conditions(encoded, self._speaker, prompt)
+        if self._few is not None:
+            given = given[:1]
         state = model.noise[..., first : first + count]
         guidance = model.config.guidance
         for length, times, memory in zip(self._lengths, self._time_table, self._step_memories, strict=True):
-            velocity = model.estimator(state, given, times, first, self._chunked, memory)
-            state = state + length * ((1 + guidance) * velocity[:1] - guidance * velocity[1:])
+            velocity = self._estimator(state, given, times, first, self._chunked, memory)
+            if self._few is None:
+                velocity = (1 + guidance) * velocity[:1] - guidance * velocity[1:]
+            state = state + length * velocity
         return state
 
     def _schedule(self) -> tuple[Tensor, list[Tensor]]:
         """Start (steps,) and length of every step; starts are summed up, with upstream's rounding."""
-        ends = cosine_times(self._model.config.steps)
+        ends = cosine_times(self._steps)
         starts, lengths = [ends[0]], [ends[1] - ends[0]]
         for end in ends[2:]:
             starts.append(starts[-1] + lengths[-1])

@@ -7,8 +7,9 @@ A model derives from :class:`LanguageSpeech` and fills in what is its own:
 * :meth:`LanguageSpeech._token_sampler`: how its tokens are drawn;
 * :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
 * :meth:`LanguageSpeech._warm_up`: everything once;
-* where its own way differs: ``_fade_seconds`` (how passages are joined), ``_ready_voice`` (what of a voice is worth
-  preparing before the clock runs), ``_draft_prompt`` (how much of it a draft hears).
+* where its own way differs: ``_planned_decoder`` (a decoder that a plan changes), ``_fade_seconds`` (how passages are
+  joined), ``_ready_voice`` (what of a voice is worth preparing before the clock runs), ``_draft_prompt`` (how much of
+  it a draft hears).
 
 ``ops_ratio`` of its takes is backbone operations over those of plain decoding of the same tokens by the model itself.
 Counted are all matrix and attention products of the transformers and their heads, for the prompt and for every token
@@ -125,6 +126,10 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
         """A new decoder for the tokens of one passage."""
 
+    def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
+        """The same under ``plan``."""
+        return self._decoder(prompt, seed, plan.options)
+
     def _fade_seconds(self, options: Values) -> float:
         """Over how long passages fade into each other."""
         return float(options.get("cross_fade", 0.0))
@@ -211,7 +216,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
             *requests,
             self._sampler_of(script, passage),
             self._decoding(script, passage, requests, check),
-            lambda: self._decoder(script.prompt, script.seed, script.options),
+            lambda: self._planned_decoder(script.prompt, script.seed, script.plan),
             len(script.passages),
         )
 
@@ -248,7 +253,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self, script: _Script, number: int, before: Sequence[_Spoken], pace: Pace, observer: Observer
     ) -> Generator[Uttered, None, _Spoken]:
         passage, seed = script.passages[number], script.seed
-        decoder = self._decoder(script.prompt, seed, script.options)
+        decoder = self._planned_decoder(script.prompt, seed, script.plan)
         expected = tuple(one.expected for one in script.passages)
         tokens = sum(one.tokens for one in before)
         progress = TokenProgress(observer, expected, number, tokens, self._token_rate)

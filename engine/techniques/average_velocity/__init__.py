@@ -11,7 +11,7 @@ from dataclasses import replace
 from engine.errors import SettingError
 from engine.models.base import IntervalWeights, ModelInfo, TrainedWeights
 from engine.setting.knobs import Number, Values
-from engine.setting.plan import FlowPlan, NotPrepared
+from engine.setting.plan import FlowPlan, LanguagePlan, NotPrepared
 from engine.setting.setting import UsedTechnique
 from engine.techniques.average_velocity.requests import MOST_EVALUATIONS
 from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
@@ -21,9 +21,11 @@ UNEQUAL_GUIDANCE = 0.1
 """Strengths that differ by no more are taken for equal."""
 
 
-def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
+def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> FlowPlan | LanguagePlan:
     """Other weights run, on their own grid, which have their guidance in them."""
     evaluations = int(knobs["evaluations"])
+    if isinstance(plan, LanguagePlan):
+        return _of_tokens(context, evaluations, plan)
     _require_alone(context, evaluations)
     grid = {"steps": evaluations, "spacing": "uniform", "solver": "euler", "overshoot": 0.0}
     options = plan.options.replace(**{name: value for name, value in grid.items() if name in plan.options})
@@ -41,6 +43,25 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
         fingerprint=weights.fingerprint,
     )
     return plan.noted(*_remarks(weights, plan.reference))
+
+
+def _of_tokens(context: Context, evaluations: int, plan: LanguagePlan) -> LanguagePlan:
+    """The same for the flow that makes mel frames of a language model's tokens."""
+    if not context.info.mel_steps:
+        raise SettingError(
+            f"{context.info.title} makes audio of its tokens without a flow; {TECHNIQUE.title} has nothing to shorten."
+        )
+    if not context.loaded:
+        return plan
+    try:
+        weights = chosen(context.info, context.entry, evaluations)
+    except NotPrepared as error:
+        raise NotPrepared(str(error), plan) from None
+    return replace(plan, mel_weights=weights, mel_evaluations=evaluations)
+
+
+def _runs(plan: FlowPlan | LanguagePlan) -> TrainedWeights | None:
+    return plan.mel_weights if isinstance(plan, LanguagePlan) else plan.weights
 
 
 def describe(knobs: Values) -> str:
@@ -118,6 +139,7 @@ WEIGHTS = Weights(
     all_of=lambda info: info.interval_weights,
     fitting=lambda info, knobs: fitting(info, int(knobs["evaluations"])),
     knobs_of=_knobs_of,
+    of=_runs,
     required=True,
 )
 TECHNIQUE = Technique(
@@ -126,7 +148,7 @@ TECHNIQUE = Technique(
     summary="Uses weights trained to go the way of many guided steps in one to four evaluations.",
     benefit="One to four evaluations instead of many",
     paper=Paper("IntMeanFlow: Few-step Speech Generation with Integral Velocity Distillation", "arXiv 2510.07979"),
-    families=("flow",),
+    families=("flow", "language"),
     slot="weights",
     place=25,
     exports="engine.techniques.average_velocity.exports",

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.models.f5.dit import DiT
 from engine.models.files.interval_weights import PREFIX
+from engine.models.networks.interval import add_interval
 from engine.sampling.guidance import is_guided
 from engine.setting.knobs import Values
 from engine.techniques.average_velocity.subjects import Subject
@@ -72,6 +73,9 @@ class F5Subject(Subject[DiT, F5Problem]):
         queue = BatchQueue(examples.training, frames, JOINED if self._joins else 0.0, seed, prompt)
         super().__init__(model, queue, seed)
         self.speech = f"{len(examples.training)} recordings, {examples.seconds / 3600:.2f} h"
+
+    def add_interval(self, model: DiT) -> None:
+        add_interval(model)
 
     def drawn(self, items: list[list[int]], device: torch.device) -> F5Problem:
         share = float(torch.rand((), generator=self.generator))

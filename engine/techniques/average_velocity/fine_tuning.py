@@ -10,6 +10,7 @@ from torch import Tensor
 
 from engine.errors import TrainingError
 from engine.models.catalogue import F5, CatalogueEntry, entry
+from engine.models.cosyvoice2.acoustic_config import FlowConfig
 from engine.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
 from engine.models.files.interval_weights import described, plain_names, user_folder
 from engine.setting.knobs import Values, checked
@@ -30,6 +31,8 @@ from engine.training.session import Intervals, TrainingSession
 SMALL_RATES, USUAL_RATES = Rates(0.006, 4e-4), Rates(None, 1e-5)
 """Learning rates: measured on the bundled model; the official one for fine-tuning the released ones."""
 INTERVALS = Intervals(log_steps=10, validation_steps=200, validates_first=True)
+MEL_SWAY = -1.0
+"""Of the official grid of CosyVoice 2's flow, 1 − cos(π/2·t)."""
 GUIDANCE = ("guidance", "intelligibility", "similarity")
 """Options that are guidance, of all models."""
 
@@ -73,23 +76,31 @@ def initial_weights(path: Path, base: str) -> Mapping[str, Tensor]:
 
 def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> AverageVelocityOptions:
     """Training options of ``request`` for a model. Raises :class:`SettingError`."""
-    known = checked(chosen.options, chosen.default_options, chosen.title)
-    guidance = {name: known[name] for name in GUIDANCE if name in known}
-    unknown = [name for name in request.guidance if name not in guidance]
+    usual, sway = _usual(chosen)
+    unknown = [name for name in request.guidance if name not in usual]
     if unknown:
         raise TrainingError(
-            f"{chosen.title} is not guided by {unknown[0]}; its guidance is {' and '.join(sorted(guidance))}."
+            f"{chosen.title} is not guided by {unknown[0]}; its guidance is {' and '.join(sorted(usual))}."
         )
-    values = checked(chosen.options, {**known, **guidance, **request.guidance}, chosen.title)
+    known = [one for one in chosen.options if one.name in usual]
+    values = checked(known, {**usual, **request.guidance}, chosen.title) if known else {**usual, **request.guidance}
     return AverageVelocityOptions(
-        Values({name: float(values[name]) for name in guidance}),
+        Values({name: float(values[name]) for name in usual}),
         request.method,
-        sway=float(known["sway"]),
+        sway=sway,
         teacher_steps=request.teacher_steps,
         seed=request.seed,
         half_precision=request.half_precision,
         rate_scale=request.rate_scale,
     )
+
+
+def _usual(chosen: CatalogueEntry) -> tuple[dict[str, float], float]:
+    """Its guidance, and the sway of its grid."""
+    if chosen.mel_steps:  # Those of the flow after the tokens are no options of the model.
+        return {"guidance": FlowConfig().guidance}, MEL_SWAY
+    known = checked(chosen.options, chosen.default_options, chosen.title)
+    return {name: float(known[name]) for name in GUIDANCE if name in known}, float(known["sway"])
 
 
 def _subject(
@@ -102,6 +113,10 @@ def _subject(
 ) -> tuple[Subject, str]:
     """The model with its speech, and the fingerprint of its checkpoint."""
     seed = request.seed + 1_000_003 * processes.number  # Every process draws for itself.
+    if chosen.mel_steps:
+        from engine.techniques.average_velocity.cosyvoice2_speech import cosyvoice2_subject
+
+        return cosyvoice2_subject(request, chosen, processes, follower, seed)
     if chosen.kind != F5:
         from engine.techniques.average_velocity.megatts3_speech import megatts3_subject
 

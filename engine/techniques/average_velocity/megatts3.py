@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.models.megatts3.dit import MegaDiT
+from engine.models.networks.interval import add_interval
 from engine.sampling.guidance import branch_weights
 from engine.setting.knobs import Values
 from engine.techniques.average_velocity.subjects import Subject
@@ -41,6 +42,9 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
         self._joins = all(one.voice and not one.prompt for one in clips)
         super().__init__(model, BatchQueue(clips, frames, JOINED if self._joins else 0.0, seed), seed)
         self.speech = f"{len(clips)} clips"
+
+    def add_interval(self, model: MegaDiT) -> None:
+        add_interval(model)
 
     def drawn(self, items: list[list[int]], device: torch.device) -> LatentProblem:
         batch = collate_latents([[self._clips[one] for one in item] for item in items])

@@ -22,13 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.errors import SettingError, TrainingError
 from engine.models.base import IntervalWeights
 from engine.models.files.interval_weights import metadata, save_interval_weights
-from engine.models.networks.diffusion import DiffusionTransformer
-from engine.models.networks.interval import add_interval
 from engine.sampling.flow import sampling_grid
 from engine.setting.knobs import Values
 from engine.techniques.average_velocity.requests import (
@@ -93,7 +91,7 @@ class AverageVelocityOptions(Rated):
             raise SettingError(f"The model must take {FEWEST_STEPS} steps or more, not {self.teacher_steps}.")
 
 
-class AverageVelocity(LearningRecipe[AverageVelocityOptions, DiffusionTransformer]):
+class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
     """Fine-tunes a model; see :class:`engine.training.recipe.Recipe`."""
 
     def __init__(
@@ -111,7 +109,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, DiffusionTransforme
         torch.manual_seed(options.seed)
         self._teacher = subject.model.to(processes.device).eval().requires_grad_(False)
         student = copy.deepcopy(self._teacher).train()
-        add_interval(student)
+        subject.add_interval(student)
         if initial is not None:
             student.load_state_dict(initial)
         learner = JoinedLearner(
@@ -197,9 +195,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, DiffusionTransforme
         errors = ((predicted - target).square().mean(-1) * problem.span).sum(1) / problem.span.sum(1)
         return (errors / (errors.detach() + MEAN_FLOW_CONSTANT)).mean()
 
-    def _predicted(
-        self, model: DiffusionTransformer, problem: Problem, state: Tensor, intervals: Tensor, *along: Tensor
-    ) -> Any:
+    def _predicted(self, model: nn.Module, problem: Problem, state: Tensor, intervals: Tensor, *along: Tensor) -> Any:
         """Average velocities of ``model``; with a velocity ``along``, MeanFlow's prediction and target."""
         if not along:
             return self.subject.field(model, problem)(state, intervals)
@@ -233,7 +229,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, DiffusionTransforme
             shares.append(distance / plain)
         return found | {"left": sum(shares) / len(shares)}
 
-    def _distance(self, model: DiffusionTransformer, evaluations: int, trained: bool = True) -> float:
+    def _distance(self, model: nn.Module, evaluations: int, trained: bool = True) -> float:
         """Mean squared distance of the ends of ``model``, which takes intervals if it is ``trained``."""
         total = count = 0.0
         for problem, end in self._ends:

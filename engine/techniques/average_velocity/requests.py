@@ -31,6 +31,6 @@ class AverageVelocityRequest(FineTuningRequest):
 
 def why_not_trained(chosen: CatalogueEntry) -> str:
     """Why weights of a model of the catalogue cannot be trained, as a sentence, or ``""``."""
-    if chosen.kind == F5 or chosen.loader == "megatts3":
+    if chosen.kind == F5 or chosen.loader == "megatts3" or chosen.mel_steps:
         return ""
-    return f"{chosen.title} cannot be trained here, only F5-TTS and MegaTTS 3."
+    return f"{chosen.title} cannot be trained here, only F5-TTS, MegaTTS 3 and the flow of CosyVoice 2."

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from engine.models.networks.diffusion import DiffusionTransformer
 from engine.setting.knobs import Values
 from engine.techniques.average_velocity.targets import Field
 from engine.training.batch_queue import BatchQueue
@@ -41,7 +40,7 @@ def state_at(problem: Problem, times: Tensor) -> Tensor:
     return problem.noised + (times - problem.times)[:, None, None] * problem.target
 
 
-Model = TypeVar("Model", bound=DiffusionTransformer)
+Model = TypeVar("Model", bound=nn.Module)
 AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
@@ -62,6 +61,10 @@ class Subject(ABC, Generic[Model, AnyProblem]):
     def next(self, device: torch.device) -> AnyProblem:
         """The next problem."""
         return self.drawn(self._queue.next(), device)
+
+    @abstractmethod
+    def add_interval(self, model: Model) -> None:
+        """Let a copy of the model take intervals, without effect until it has learnt."""
 
     @abstractmethod
     def drawn(self, items: list[list[int]], device: torch.device) -> AnyProblem:

@@ -143,7 +143,7 @@ TECHNIQUE = Technique(
         "arXiv 2509.20802",
     ),
     families=("language",),
-    slot="weights",
+    slot="weights:language",
     place=170,
     exports="engine.techniques.spade.exports",
     study="engine.techniques.spade.studies.hooks",

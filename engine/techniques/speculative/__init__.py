@@ -48,8 +48,8 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     if draft.fingerprint == plan.fingerprint:
         raise Conflict(
             "The student cannot propose tokens for itself; choose the trained draft, or do without "
-            f"{context.title_in('weights')}.",
-            "weights",
+            f"{context.title_in('weights:language')}.",
+            "weights:language",
         )
     return draft
 

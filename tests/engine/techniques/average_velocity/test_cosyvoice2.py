@@ -1,0 +1,272 @@
+"""The flow of CosyVoice 2 in few evaluations: a small release in the official layout is trained, and speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import CheckpointError, SettingError, TrainingError
+from engine.files import wav
+from engine.models import load_model
+from engine.models.base import IntervalWeights, run_to_completion
+from engine.models.catalogue import entry, voice
+from engine.models.cosyvoice2.checkpoint import FLOW
+from engine.models.cosyvoice2.flow_estimator import Estimator, conditions
+from engine.models.cosyvoice2.intervals import add_interval, interval_estimator, official
+from engine.models.cosyvoice2.memory import Memory
+from engine.models.cosyvoice2.token_to_mel import FewEvaluations, MelStream, TokenToMel
+from engine.models.files.checkpoints import fingerprint, metadata_of, read_float_weights
+from engine.models.files.interval_weights import described, metadata, save_interval_weights
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques import average_velocity, foreseen, resolve
+from engine.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
+from engine.techniques.average_velocity.fine_tuning import fine_tune
+from engine.techniques.average_velocity.recipe import AverageVelocity, AverageVelocityOptions
+from engine.techniques.average_velocity.requests import METHODS, AverageVelocityRequest
+from engine.techniques.average_velocity.subjects import Subject, state_at
+from engine.training.processes import join_processes
+from engine.training.session import Intervals
+from tests.engine.models.cosyvoice2.small_acoustics import TOKENS, small_flow, small_prompt, small_speech
+from tests.engine.models.cosyvoice2.small_release import write_release
+from tests.engine.techniques.average_velocity.test_fine_tuning import Quiet
+from tests.packages import needs
+
+MODEL = "CosyVoice2-0.5B"
+CPU = torch.device("cpu")
+SPEECH = small_speech(34)
+WEIGHTS = IntervalWeights("", "", 4, -1.0, Values(guidance=0.7), METHODS[0])
+
+
+@pytest.fixture(scope="module")
+def flow() -> TokenToMel:
+    return small_flow()
+
+
+def with_interval(flow: TokenToMel, learnt: bool = False) -> Estimator:
+    estimator = small_flow().estimator
+    add_interval(estimator)
+    if learnt:
+        torch.manual_seed(3)
+        torch.nn.init.normal_(estimator.time_mlp.interval_mlp[2].weight, std=0.5)
+    return estimator.eval().requires_grad_(False)
+
+
+# --- Networks ---------------------------------------------------------------------------------------------------------
+def test_untrained_it_is_the_official_velocity_to_the_bit(flow: TokenToMel) -> None:
+    student, times = with_interval(flow), torch.tensor([0.1, 0.6])
+    state = torch.randn(1, 8, 12, generator=torch.Generator().manual_seed(2))
+    given = conditions(state + 1, torch.ones(1, 8), state * 0.5)
+    own = flow.estimator(state, given, flow.estimator.time_table(times)[1], 0, True, Memory())
+    assert own.abs().max() > 0.01 and own.shape == (2, 8, 12)
+    for ends in (times, torch.ones(2)):  # r = t, and, as nothing is learnt yet, any r.
+        table = student.time_table(torch.stack([times, ends], dim=-1))
+        assert student(state, given, table[1], 0, True, Memory()).equal(own)
+
+
+def test_untrained_few_evaluations_are_unguided_euler_steps(flow: TokenToMel) -> None:
+    plain = small_flow()
+    plain.config = replace(plain.config, steps=2, guidance=0.0)
+    euler = MelStream(plain, small_prompt()).whole(SPEECH)
+    few = MelStream(flow, small_prompt(), few=FewEvaluations(with_interval(flow), 2)).whole(SPEECH)
+    torch.testing.assert_close(few, euler, atol=1e-5, rtol=0)
+    learnt = MelStream(flow, small_prompt(), few=FewEvaluations(with_interval(flow, learnt=True), 2)).whole(SPEECH)
+    assert (learnt - few).abs().max() > 0.01, "it hears how far an evaluation goes"
+
+
+def test_few_evaluations_streamed_are_those_of_the_whole(flow: TokenToMel) -> None:
+    few = FewEvaluations(with_interval(flow, learnt=True), 3)
+    whole = MelStream(flow, small_prompt(), few=few).whole(SPEECH)
+    stream = MelStream(flow, small_prompt(), few=few)
+    parts = [stream.push([token]) for token in SPEECH]
+    assert sum(part.shape[-1] > 0 for part in parts) > 3
+    torch.testing.assert_close(torch.cat([*parts, stream.finish()], dim=-1), whole, atol=1e-4, rtol=0)
+
+
+def test_items_of_a_batch_are_what_they_are_alone(flow: TokenToMel) -> None:
+    generator = torch.Generator().manual_seed(5)
+    states, given = torch.randn(2, 8, 26, generator=generator), torch.randn(2, 24, 26, generator=generator)
+    times, lengths = torch.tensor([0.3, 0.8]), (26, 17)
+    within = torch.arange(26)[None] < torch.tensor(lengths)[:, None]
+    together = flow.estimator.at_once(states, given, flow.estimator.time_rows(times), within)
+    for row, length in enumerate(lengths):
+        table = flow.estimator.time_table(times[row : row + 1])[0]
+        alone = flow.estimator(
+            states[row : row + 1, :, :length], given[row : row + 1, :, :length], table, 0, True, Memory()
+        )
+        torch.testing.assert_close(together[row : row + 1, :, :length], alone, atol=1e-5, rtol=1e-4)
+
+
+# --- Training ---------------------------------------------------------------------------------------------------------
+def _clips(count: int, voices: Sequence[str] = "ab", prompt: int = 0) -> list[CosyClip]:
+    draw = np.random.default_rng(1)
+    clips = []
+    for number in range(count):
+        tokens = draw.integers(0, TOKENS, 8 + number % 3)
+        mel = draw.standard_normal((2 * len(tokens), 8)).astype(np.float16)
+        clips.append(CosyClip(voices[number % len(voices)], tokens, mel, np.ones(6, np.float32), prompt))
+    return clips
+
+
+def _subject(voices: Sequence[str] = "ab", prompt: int = 0) -> CosySubject:
+    return CosySubject(small_flow(), _clips(8, voices, prompt), _clips(4, voices, prompt), 80, 1)
+
+
+def test_problems_are_what_the_flow_is_given(flow: TokenToMel) -> None:
+    clips = _clips(8)
+    problem = _subject()._problem([clips[:1], clips[1:2]], torch.tensor([0.0, 1.0]), torch.Generator(), CPU)
+    first, second = (one.frames for one in clips[:2])
+    assert problem.span.sum(1).tolist() == [first, second]
+    np.testing.assert_allclose(problem.noised[1, :second], clips[1].mel, atol=1e-6)
+    torch.testing.assert_close(problem.conditions[0, :8, :first], flow.encoded(clips[0].tokens.tolist())[0])
+    prompted = _subject(prompt=3)._problem([_clips(1, prompt=3)], torch.zeros(1), torch.Generator(), CPU)
+    known = prompted.conditions[0, 16:]
+    np.testing.assert_allclose(known[:, :6].T, clips[0].mel[:6], atol=1e-6)
+    assert known[:, 6:].abs().max() == 0
+
+
+def test_clips_are_joined_only_where_they_may_be() -> None:
+    joined = _subject().next(CPU)
+    assert joined.span.shape[1] > 24, "two clips of one voice"
+    for apart in (_subject(voices=("", "")), _subject(prompt=3)):
+        assert apart.next(CPU).span.shape[1] <= 20
+
+
+def test_guidance_is_the_officials() -> None:
+    subject = _subject()
+    problem = subject.next(CPU)
+    state, times = state_at(problem, problem.times), problem.times
+    guided = subject.guided(subject.model, problem, Values(guidance=0.7))(state, times)
+    present = subject.field(subject.model, problem)(state, times)
+    absent = subject.field(subject.model, replace(problem, conditions=0 * problem.conditions))(state, times)
+    torch.testing.assert_close(guided, 1.7 * present - 0.7 * absent)
+    assert subject.guided(subject.model, problem, Values(guidance=0.0))(state, times).equal(present)
+
+
+@needs("accelerate")
+@pytest.mark.parametrize("method", METHODS)
+def test_training_brings_the_ends_nearer(method: str) -> None:
+    subject: Subject = _subject()
+    options = AverageVelocityOptions(
+        Values(guidance=0.7), method, teacher_steps=4, warm_up=2, validation_items=4, average_decay=0.9
+    )
+    recipe = AverageVelocity(subject, "base", join_processes("cpu", False), options)
+    before = recipe.validate()
+    assert before["left"] == pytest.approx(1, abs=1e-3)
+    for step in range(1, 31):
+        losses = recipe.step(step, step / 30)
+        assert all(np.isfinite(float(one)) for one in losses.values())
+    if method == METHODS[0]:
+        assert recipe.validate()["left"] < 0.95
+
+
+# --- From release to speech -------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("models") / MODEL
+    root.mkdir()
+    write_release(root)
+    return root
+
+
+def _request(release: Path, place: Path, **changes: object) -> AverageVelocityRequest:
+    given = {
+        "model": MODEL,
+        "folder": str(release),
+        "work": str(place / "work"),
+        "export": str(release / "intervals"),
+        "steps": 2,
+        "frames": 1_200,
+        "teacher_steps": 2,
+        "device": "cpu",
+    }
+    return AverageVelocityRequest(**given | changes)
+
+
+def _setting(weights: str = "", evaluations: int = 2) -> Setting:
+    used = UsedTechnique(average_velocity.NAME, Values(evaluations=evaluations), weights)
+    return Setting(MODEL, entry(MODEL).options_with(), (used,) if weights else (), seed=3)
+
+
+def _mel(release: Path, setting: Setting) -> np.ndarray:
+    model = load_model(MODEL, folder=str(release), device="cpu")
+    model.make_ready(setting, SilentObserver())
+    return run_to_completion(model.synthesise("Hello there.", voice(), setting, (), SilentObserver())).trace.drawn_mel
+
+
+@needs("accelerate")
+def test_it_learns_from_what_it_says_itself_and_speaks_in_few_evaluations(release: Path, tmp_path: Path) -> None:
+    request = _request(release, tmp_path, sentences=1, texts=("Hello there.", "They went home."))
+    path = Path(fine_tune(request, Quiet(), Intervals()).checkpoint)
+    assert path == release / "intervals" / "guidance-0.7.safetensors"
+    assert metadata_of(path)["base"] == fingerprint(release / FLOW)
+    inner = {name.removeprefix("decoder.estimator.") for name in read_float_weights(path)}
+    own = torch.load(release / FLOW, weights_only=True)
+    extra = {f"time_mlp.interval_mlp.{layer}.{kind}" for layer in (0, 2) for kind in ("weight", "bias")}
+    assert inner == {name.removeprefix("decoder.estimator.") for name in own if "estimator" in name} | extra
+    found = load_model(MODEL, folder=str(release), device="cpu").look_for_weights().interval_weights
+    assert [(one.fingerprint, dict(one.guidance)) for one in found] == [(fingerprint(path), {"guidance": 0.7})]
+    whole, *few = (
+        _mel(release, one) for one in (_setting(), _setting(fingerprint(path), 1), _setting(fingerprint(path), 2))
+    )
+    assert len(whole) == len(few[0]) == len(few[1]), "the tokens are the same"
+    assert np.abs(few[0] - few[1]).max() > 1e-3 < np.abs(few[1] - whole).max()
+
+
+@needs("accelerate")
+def test_recordings_are_heard_by_its_own_models(release: Path, tmp_path: Path) -> None:
+    lines = ["audio,text,voice"]
+    for number in range(4):
+        noise = np.random.default_rng(number).standard_normal(16_000 + 800 * number) * 0.1
+        (tmp_path / f"{number}.wav").write_bytes(wav(noise.astype(np.float32), 16_000))
+        lines.append(f"{number}.wav,Hello.,{'ab'[number % 2]}")
+    (tmp_path / "manifest.csv").write_text("\n".join(lines), encoding="utf-8")
+    request = _request(release, tmp_path, manifest=str(tmp_path / "manifest.csv"), export=str(tmp_path / "result"))
+    trained = fine_tune(request, Quiet(), Intervals())
+    assert trained.steps == 2 and trained.validation["distance 1"] > 0
+
+
+def test_weights_of_another_flow_are_not_offered_and_others_are_refused(release: Path, tmp_path: Path) -> None:
+    flow = load_model(MODEL, folder=str(release), device="cpu")._flow  # type: ignore[attr-defined]
+    base, folder = fingerprint(release / FLOW), release / "intervals"
+    folder.mkdir(exist_ok=True)
+    weights = official(flow.estimator.state_dict())
+    save_interval_weights(folder / "lacking.safetensors", weights, metadata(WEIGHTS, base, 1))
+    save_interval_weights(folder / "other.safetensors", weights, metadata(WEIGHTS, "e" * 64, 1))
+    names = {Path(one.path).stem for one in load_model(MODEL, folder=str(release)).info.interval_weights}
+    assert "lacking" in names and "other" not in names
+    told = described(metadata_of(folder / "lacking.safetensors"), str(folder / "lacking.safetensors"), "1" * 64)
+    assert told is not None
+    with pytest.raises(CheckpointError, match="interval_mlp"):
+        interval_estimator(flow, told)
+    (folder / "lacking.safetensors").unlink()
+
+
+def test_what_it_cannot_be_asked_is_said(release: Path, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="is not guided by similarity; its guidance is guidance"):
+        fine_tune(_request(release, tmp_path, guidance=Values(similarity=2.0)), Quiet(), Intervals())
+    with pytest.raises(TrainingError, match="needs speech to learn from"):
+        fine_tune(_request(release, tmp_path), Quiet(), Intervals())
+    used = UsedTechnique(average_velocity.NAME, Values(evaluations=2))
+    for name in ("lm-mini", "Llasa-1B"):
+        with pytest.raises(SettingError, match="makes audio of its tokens without a flow"):
+            foreseen(Setting(name, entry(name).options_with(), (used,)))
+    model = load_model(MODEL, folder=str(release), device="cpu")
+    model.info = replace(model.info, interval_weights=())
+    with pytest.raises(SettingError, match="no average-velocity weights for 2 evaluations yet; train some first"):
+        resolve(model.info, replace(_setting(), techniques=(used,)))
+
+
+def test_it_goes_with_fewer_layers_and_a_draft(release: Path) -> None:
+    info = load_model(MODEL, folder=str(release), device="cpu").info
+    info = replace(info, interval_weights=(replace(WEIGHTS, path="w", fingerprint="a" * 64),))
+    layers = UsedTechnique("spade", Values(layers="0,2", recovery="none"))
+    few = UsedTechnique(average_velocity.NAME, Values(evaluations=1))
+    plan = resolve(info, Setting(MODEL, entry(MODEL).options_with(), (layers, few)))
+    assert (plan.layers, plan.mel_weights, plan.mel_evaluations) == ((0, 2), info.interval_weights[0], 1)
