@@ -163,7 +163,7 @@ class Selection(QObject):
     @property
     def techniques(self) -> tuple[Technique, ...]:
         """The techniques that apply to the chosen model."""
-        return applying_to(self.entry.family, self.sampler_knobs)
+        return applying_to(self.entry.family, self.sampler_knobs, self.entry.mel_steps)
 
     def _options_like(self, options: Mapping[str, object]) -> Values:
         """The chosen model's options, with those of ``options`` that it knows and permits."""

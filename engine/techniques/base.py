@@ -211,6 +211,8 @@ class Technique:
     ``slot`` and excludes only its like; ``""`` excludes none."""
     options: tuple[str, ...] = ()
     """The sampler options that a model must have for it."""
+    needs_mel_flow: bool = False
+    """Whether language models must have a flow that makes mel frames of their tokens for it (``mel_steps``)."""
     describe: Callable[[Values], str] = lambda knobs: ""
     """Meaning of the knobs' values, in a few words."""
     benefit: str = ""

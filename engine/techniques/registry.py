@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from engine.errors import SettingError
+from engine.models.base import LANGUAGE
 from engine.setting.knobs import Knob
 from engine.techniques.base import Technique
 
@@ -84,10 +85,16 @@ def technique(name: str) -> Technique:
     return found
 
 
-def applying_to(family: str, options: Iterable[Knob]) -> tuple[Technique, ...]:
-    """The techniques for a model of ``family`` that has these ``options``."""
+def applying_to(family: str, options: Iterable[Knob], mel_steps: int = 0) -> tuple[Technique, ...]:
+    """The techniques for a model of ``family`` that has these ``options``; ``mel_steps`` are those of the flow after a
+    language model, if there is one."""
     names = {knob.name for knob in options}
-    return tuple(one for one in techniques() if family in one.families and names.issuperset(one.options))
+    missing = family == LANGUAGE and not mel_steps
+    return tuple(
+        one
+        for one in techniques()
+        if family in one.families and names.issuperset(one.options) and not (missing and one.needs_mel_flow)
+    )
 
 
 def lacking(family: str, device: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

@@ -64,7 +64,7 @@ class _Line(QWidget):
         entry = catalogue.entry(model)
         with QSignalBlocker(self.owner):
             self.owner.clear()
-            for one in applying_to(entry.family, entry.options):
+            for one in applying_to(entry.family, entry.options, entry.mel_steps):
                 self.owner.addItem(one.title, one.name)
             self.owner.addItem(f"{entry.title} (model)", _MODEL)
             self.owner.setCurrentIndex(max(0, self.owner.findData(chosen[0])))

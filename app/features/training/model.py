@@ -12,10 +12,11 @@ from typing import Any
 
 from app.features.registry import FEATURES
 from app.numbers import counted, general
-from engine.models.base import ModelInfo
+from engine.models.base import LANGUAGE, ModelInfo
 from engine.models.catalogue import entry
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values
 from engine.setting.plan import imported
+from engine.techniques import technique
 from engine.training.requests import TrainingRequest
 
 LM_MINI_PARAMETERS = 10_100_000
@@ -104,6 +105,16 @@ class Training:
 def trainings() -> tuple[Training, ...]:
     """Those that features declare."""
     return tuple(imported(one.training) for one in FEATURES if one.training)
+
+
+def offered(family: str, mel_steps: int) -> list[Training]:
+    """Those for models of ``family``, the ones that are for it first; ``mel_steps`` as a model has them."""
+    found = [
+        one
+        for one in trainings()
+        if family in one.families and (family != LANGUAGE or mel_steps or not technique(one.name).needs_mel_flow)
+    ]
+    return sorted(found, key=lambda one: one.families.index(family))
 
 
 def training(name: str) -> Training:

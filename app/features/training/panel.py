@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.features.training.curves import TrainingCurves
-from app.features.training.model import Training, TrainingPlan, training, trainings
+from app.features.training.model import Training, TrainingPlan, offered, training, trainings
 from app.numbers import rough_duration
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, TIGHT
@@ -175,19 +175,18 @@ class TrainingPanel(QWidget):
         self.install.offer(reason)
         self._show()
 
-    def offer(self, family: str) -> None:
-        """Have the trainings in the list that models of ``family`` know, those that are for them first; those that were
-        there stay if there are none, and while one runs."""
-        offered = [one for one in trainings() if family in one.families]
-        offered.sort(key=lambda one: one.families.index(family))
+    def offer(self, family: str, mel_steps: int = 0) -> None:
+        """Have the trainings in the list that models of ``family`` know; those that were there stay if there are none,
+        and while one runs. ``mel_steps`` are those of the flow after a language model."""
+        known = offered(family, mel_steps)
         listed = [self.chooser.itemData(index) for index in range(self.chooser.count())]
-        if self._running or not offered or listed == [one.name for one in offered]:
+        if self._running or not known or listed == [one.name for one in known]:
             return
         with QSignalBlocker(self.chooser):
             self.chooser.clear()
-            for one in offered:
+            for one in known:
                 self.chooser.addItem(one.title, one.name)
-        self.chooser.setVisible(len(offered) > 1)
+        self.chooser.setVisible(len(known) > 1)
         self._choose()
 
     @property

@@ -48,7 +48,7 @@ class TrainingPresenter(Presenter):
             return
         info = self._state.selection.info
         if info is not None:
-            self.training.offer(info.family)
+            self.training.offer(info.family, info.mel_steps)
             self._suggest()
         self.training.set_reason(self.why_not() or self._state.jobs.why_wait)
 
@@ -101,7 +101,7 @@ class TrainingPresenter(Presenter):
         if self.training is not None:
             self._known = "", ""
             if self._state.selection.info is not None:
-                self.training.offer(self._state.selection.info.family)
+                self.training.offer(self._state.selection.info.family, self._state.selection.info.mel_steps)
                 self._fitted[technique] = self._state.selection.info.fingerprint
             self.training.choose(technique, **knobs)
             self._suggest()

@@ -149,6 +149,7 @@ TECHNIQUE = Technique(
     benefit="One to four evaluations instead of many",
     paper=Paper("IntMeanFlow: Few-step Speech Generation with Integral Velocity Distillation", "arXiv 2510.07979"),
     families=("flow", "language"),
+    needs_mel_flow=True,
     slot="weights",
     place=25,
     exports="engine.techniques.average_velocity.exports",

@@ -44,6 +44,8 @@ def test_lists_have_one_order_and_titles_are_unique() -> None:
 def test_a_model_is_offered_what_its_family_and_options_allow() -> None:
     flow = applying_to("flow", ())
     assert flow and all("flow" in one.families and not one.options for one in flow)
+    with_flow, without = applying_to("language", (), 10), applying_to("language", ())
+    assert {one.name for one in with_flow} - {one.name for one in without} == {"average_velocity"}
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:

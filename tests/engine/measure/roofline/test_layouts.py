@@ -136,7 +136,7 @@ REFUSED: dict[str, set[str]] = {
     "megatts3-mini": {"graphs", "separate_guidance", *UNPREPARED},
     "MegaTTS3": {"graphs", "separate_guidance", *UNPREPARED},
     "lm-mini": {"graphs"},
-    "CosyVoice2-0.5B": {"graphs", "speculative", "spade"},
+    "CosyVoice2-0.5B": {"graphs", "speculative", "spade", "average_velocity"},
     "Llasa-1B": {"graphs", "speculative", "spade"},
     "omni-mini": {"graphs"},
     "OmniVoice": {"graphs"},
@@ -167,7 +167,7 @@ def test_every_technique_of_a_layout_has_a_roofline(layout: str, tmp_path: Path)
     model, who, plain = LAYOUTS[layout](tmp_path)
     require_whole(measured(model, who, plain), layout)
     refused = set()
-    for one in applying_to(model.info.family, model.info.knobs):
+    for one in applying_to(model.info.family, model.info.knobs, model.info.mel_steps):
         if one.name == "compilation":  # It takes minutes.
             continue
         chosen, tables = with_technique(model, plain, one)
