@@ -12,6 +12,7 @@ from types import UnionType
 from typing import Any, TypeGuard, TypeVar, overload
 
 from engine.errors import PlainError
+from engine.reading import shortened, shown
 
 Kind = TypeVar("Kind")
 
@@ -59,16 +60,16 @@ def exact(
     """
     if not isinstance(data, dict):
         raise error(f"{where} must be an object, not {type(data).__name__}.")
-    unknown = sorted(set(data) - set(kinds))
+    unknown = sorted(set(data) - set(kinds), key=str)
     if unknown:
-        raise error(f"{where} has an unknown field {unknown[0]!r}.")
+        raise error(f"{where} has an unknown field {shown(unknown[0])}.")
     for name, kind in kinds.items():
         if name not in data:
             if name in optional:
                 continue
-            raise error(f"{where} lacks the field {name!r}.")
+            raise error(f"{where} lacks the field {shown(name)}.")
         if kind is not object and not is_of(data[name], kind):
-            raise error(f"{where}.{name} must be of type {named(kind)}, not {data[name]!r}.")
+            raise error(f"{where}.{name} must be of type {named(kind)}, not {shown(data[name])}.")
     return data
 
 
@@ -86,7 +87,7 @@ class Fields:
     def __init__(self, values: object, prefix: str, error: type[PlainError], what: str) -> None:
         """``what`` a table without a prefix is called."""
         if not isinstance(values, Mapping):
-            raise error(f"{prefix.rstrip('.') or what} must be a table of fields, not {values!r}.")
+            raise error(f"{prefix.rstrip('.') or what} must be a table of fields, not {shown(values)}.")
         self.values = dict(values)
         self._prefix, self._error = prefix, error
         self._asked: set[str] = set()
@@ -116,16 +117,16 @@ class Fields:
         """A number."""
         value = self.get(name, default)
         if value is not None and not is_of(value, int | float):
-            raise self._error(f"{self._prefix}{name} must be a number, not {value!r}.")
+            raise self._error(f"{self._prefix}{name} must be a number, not {shown(value)}.")
         return value
 
     def whole(self, name: str, default: int, minimum: int = 0, maximum: int | None = None) -> int:
         """A whole number from ``minimum``, up to ``maximum`` if there is one."""
         value: int = self._typed(name, int, "a whole number", default)
         if value < minimum:
-            raise self._error(f"{self._prefix}{name} must be at least {minimum}, not {value}.")
+            raise self._error(f"{self._prefix}{name} must be at least {minimum}, not {shown(value)}.")
         if maximum is not None and value > maximum:
-            raise self._error(f"{self._prefix}{name} must be at most {maximum}, not {value}.")
+            raise self._error(f"{self._prefix}{name} must be at most {maximum}, not {shown(value)}.")
         return value
 
     def list(self, name: str) -> list[object]:
@@ -153,17 +154,17 @@ class Fields:
         for name in self.values:
             if name not in self._asked:
                 known = ", ".join(sorted(self._asked))
-                raise self._error(f"{self._prefix}{name} is an unknown field; known ones: {known}.")
+                raise self._error(f"{self._prefix}{shortened(str(name))} is an unknown field; known ones: {known}.")
 
     def _typed(self, name: str, kind: type[Kind], words: str, default: Kind) -> Kind:
         value = self.get(name, default)
         if not is_of(value, kind):
-            raise self._error(f"{self._prefix}{name} must be {words}, not {value!r}.")
+            raise self._error(f"{self._prefix}{name} must be {words}, not {shown(value)}.")
         return value
 
     def _all(self, name: str, kind: type, words: str, default: Sequence) -> tuple:
         values = self._typed(name, list, f"a list of {words}", list(default))
         for value in values:
             if not is_of(value, kind):
-                raise self._error(f"{self._prefix}{name} must be a list of {words}; {value!r} is not.")
+                raise self._error(f"{self._prefix}{name} must be a list of {words}; {shown(value)} is not.")
         return tuple(values)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import AudioError
+from engine.reading import first_line, require_regular
 
 SHORTEST_SECONDS = 0.3
 LONGEST_SECONDS = 60.0
@@ -41,8 +42,12 @@ def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Record
     import soundfile  # loads a shared library: only when a file is read
 
     path = Path(path)
-    if not path.is_file():
-        raise AudioError(f"The recording {path} is missing; choose another file.")
+    try:
+        require_regular(path)
+    except FileNotFoundError:
+        raise AudioError(f"The recording {path} is missing; choose another file.") from None
+    except OSError as error:
+        raise AudioError(f"The recording {path} cannot be read: {first_line(error)}.") from None
     try:
         with soundfile.SoundFile(path) as file:
             rate, frames = file.samplerate, file.frames

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from engine.errors import PlainError, SettingError
 from engine.fields import Fields
 from engine.paths import resource
+from engine.reading import shown
 from engine.setting.knobs import Knob, Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import Technique, technique
@@ -92,13 +93,13 @@ class Read(Fields):
         for one in of.knobs:
             if one.name == name:
                 return one
-        raise SettingError(f"{self.prefix}knob: {of.title} has no knob {name!r}.")
+        raise SettingError(f"{self.prefix}knob: {of.title} has no knob {shown(name)}.")
 
     def choice(self, name: str, of: Collection[str]) -> str:
         """One of some texts."""
         value = self.text(name)
         if value not in of:
-            raise SettingError(f"{self.prefix}{name} must be one of {', '.join(of)}, not {value!r}.")
+            raise SettingError(f"{self.prefix}{name} must be one of {', '.join(of)}, not {shown(value)}.")
         return value
 
     def given(self, name: str) -> float:
@@ -132,7 +133,7 @@ class Read(Fields):
             if knob not in names or name not in known:
                 raise SettingError(
                     f"{self.prefix}computed.{knob} must be a knob of {of.title}, and its value one of "
-                    f"{', '.join(sorted(known)) or 'none'}, not {name!r}."
+                    f"{', '.join(sorted(known)) or 'none'}, not {shown(name)}."
                 )
         if not rest:
             self.require_known()
@@ -144,7 +145,7 @@ class Read(Fields):
         needs = tuple(self._declared(one, "needs").name for one in self.texts("needs"))
         for one in where:
             if one not in on:
-                raise SettingError(f"{self.prefix}on must be some of {', '.join(on) or 'none'}, not {one!r}.")
+                raise SettingError(f"{self.prefix}on must be some of {', '.join(on) or 'none'}, not {shown(one)}.")
         found = Addition(
             self.title(known),
             tuple(one.entry(known) for one in self.tables("techniques")),

@@ -17,11 +17,15 @@ from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
 from engine.models.own_voices import own_voice
 from engine.models.shipped_voices import shipped_names
+from engine.reading import read_text
 from engine.session.events import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
 from engine.setting.setting import LARGEST_SEED, Setting
 from engine.techniques import foreseen, techniques
+
+LARGEST_TEXT = 1 << 24
+"""Bytes of a file of texts to speak."""
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
@@ -271,7 +275,12 @@ def typed_lines(file: str) -> tuple[str, ...]:
 
 def _read(file: str) -> str:
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
+        if file != "-":
+            return read_text(file, "utf-8-sig", LARGEST_TEXT)
+        typed = sys.stdin.read(LARGEST_TEXT + 1)
+        if len(typed) > LARGEST_TEXT:
+            raise TextError("The text on standard input does not end; give at most 16 MiB of it.")
+        return typed
     except OSError as error:
         raise TextError(f"The text {file} could not be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

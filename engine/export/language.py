@@ -33,6 +33,7 @@ from engine.models.files.pruning import pruned, require_layers
 from engine.models.files.shards import Shards
 from engine.models.minis.folder import LAYOUT_FILE
 from engine.models.minis.lm_mini.checkpoint import TOKENIZER
+from engine.reading import parsed_json, read_bytes
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.setting import UsedTechnique
 from engine.techniques import Technique, knobs_of
@@ -248,14 +249,14 @@ def _checkpoint(
 
 def _read_config(path: Path) -> dict:
     try:
-        return json.loads(_read(path))
+        return parsed_json(_read(path))
     except ValueError as error:
         raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
 
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
 

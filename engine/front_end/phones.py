@@ -16,6 +16,7 @@ import numpy as np
 from engine.errors import CheckpointError
 from engine.front_end.natural.phones import EDGE
 from engine.front_end.natural.phones import PHONES as NATURAL_PHONES
+from engine.reading import first_line, read_text, shown
 
 VOWELS = frozenset("aa ae ah ao aw ax ay eh er ey ih iy ow oy uh uw".split())
 
@@ -59,7 +60,9 @@ class PhoneVocabulary:
             )
         unknown = sorted(set(phones) - set(NATURAL_PHONES))
         if unknown or EDGE not in phones or len(set(phones)) != len(phones):
-            what = f"{unknown[0]!r} is not a phone" if unknown else f"{EDGE!r} is missing or a phone is listed twice"
+            what = (
+                f"{shown(unknown[0])} is not a phone" if unknown else f"{EDGE!r} is missing or a phone is listed twice"
+            )
             raise CheckpointError(f"The model's list of phones cannot be used: {what}; restore the model folder.")
         return cls(phones)
 
@@ -67,10 +70,10 @@ class PhoneVocabulary:
     def load(cls, path: Path) -> PhoneVocabulary:
         """Read ``vocab.txt``. Raises :class:`CheckpointError` as :meth:`read` does, and when it is missing."""
         try:
-            listed = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            listed = read_text(path)
+        except (OSError, ValueError) as error:
             raise CheckpointError(
-                f"The phone list {path} cannot be read ({error}); restore the model folder."
+                f"The phone list {path} cannot be read ({first_line(error)}); restore the model folder."
             ) from error
         return cls.read(listed)
 
@@ -80,5 +83,5 @@ class PhoneVocabulary:
             return np.array([self.index[phone] for phone in phones], dtype=np.int64)
         except KeyError as error:
             raise CheckpointError(
-                f"The model's phone list lacks {error.args[0]!r}; use the vocab.txt that came with the model."
+                f"The model's phone list lacks {shown(error.args[0])}; use the vocab.txt that came with the model."
             ) from error

@@ -23,6 +23,7 @@ from engine.errors import PlainError
 from engine.fields import is_of
 from engine.models.own_voices import without_folder
 from engine.paths import data_folder
+from engine.reading import parsed_json, read_bytes
 
 SCHEMA = 1
 ABX, CCR, PREFERENCE, MUSHRA, STAIRCASE = "abx", "ccr", "preference", "mushra", "staircase"
@@ -186,7 +187,7 @@ def read(folder: Path | None = None) -> Records:
     problems: list[str] = []
     for path in paths:
         try:
-            content = path.read_bytes()
+            content = read_bytes(path)
         except OSError as error:
             problems.append(f"{path} could not be read: {files.reason(error)}.")
             continue
@@ -206,7 +207,7 @@ def _trials(content: bytes) -> tuple[list[TrialRecord], int, int]:
         if not line.strip():
             continue
         try:
-            data = json.loads(line)
+            data = parsed_json(line)
             if isinstance(data, dict) and isinstance(data.get("schema"), int) and data["schema"] > SCHEMA:
                 newer += 1
                 continue

@@ -17,6 +17,7 @@ from engine import device
 from engine.errors import SettingError
 from engine.measure.machine import describe
 from engine.models.base import ModelInfo, SpeechModel
+from engine.reading import shown
 from engine.session.commands import Command, LoadModel
 from engine.session.events import EngineReady, Event
 from engine.session.observers import JobObserver, Post, RunningJob
@@ -84,11 +85,11 @@ class Executor:
     def model_for(self, setting: Setting) -> SpeechModel:
         """The loaded model. Raises :class:`SettingError` if it is not that of ``setting``."""
         if self.model is None:
-            raise SettingError(f"No model is loaded; load {setting.model!r} first.")
+            raise SettingError(f"No model is loaded; load {shown(setting.model)} first.")
         if self.model.info.id != setting.model:
             raise SettingError(
-                f"The setting is for the model {setting.model!r}, but {self.model.info.id!r} is loaded; "
-                f"load {setting.model!r} first."
+                f"The setting is for the model {shown(setting.model)}, but {shown(self.model.info.id)} is loaded; "
+                f"load {shown(setting.model)} first."
             )
         return self.model
 

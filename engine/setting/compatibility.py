@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.errors import ProfileError
 from engine.fields import exact, is_of
+from engine.reading import shown
 from engine.setting.editions import checkpoint_text
 from engine.setting.knobs import Knob, Values
 
@@ -50,10 +51,10 @@ class Compatibility:
         different = self.fingerprint != other.fingerprint
         for name, (mine, theirs) in pairs.items():
             if name == "checkpoint" and different:
-                shown = checkpoint_text(self.fingerprint), checkpoint_text(other.fingerprint)
-                return f"it belongs to checkpoint {shown[0]}, but {shown[1]} is in use"
+                both = checkpoint_text(self.fingerprint), checkpoint_text(other.fingerprint)
+                return f"it belongs to checkpoint {both[0]}, but {both[1]} is in use"
             if mine != theirs:
-                return f"it belongs to {name} {mine!r}, but {theirs!r} is in use"
+                return f"it belongs to {name} {shown(mine)}, but {shown(theirs)} is in use"
         return None
 
     @property
@@ -80,10 +81,12 @@ class Compatibility:
             raise ProfileError(f"{where}.sampling lacks the field 'steps'.")
         for name, value in sampling.items():
             if not isinstance(value, bool | int | float | str):
-                raise ProfileError(f"{where}.sampling.{name} must be a number, a text or a truth value, not {value!r}.")
+                raise ProfileError(
+                    f"{where}.sampling.{name} must be a number, a text or a truth value, not {shown(value)}."
+                )
         steps = sampling["steps"]
         if not is_of(steps, int):
-            raise ProfileError(f"{where}.sampling.steps must be of type int, not {steps!r}.")
+            raise ProfileError(f"{where}.sampling.steps must be of type int, not {shown(steps)}.")
         if steps < 1:
             raise ProfileError(f"{where}.sampling.steps must be at least 1, not {steps}.")
         return cls(**{**found, "sampling": Values(sampling)})

@@ -9,6 +9,7 @@ from typing import Any
 from engine.errors import ProfileError
 from engine.fields import is_of
 from engine.models.own_voices import without_folder
+from engine.reading import shown
 from engine.setting.knobs import NO_VALUES, Values
 from engine.setting.profile_file import only, typed
 from engine.setting.setting import checked_seed
@@ -70,13 +71,13 @@ class Evidence:
         metrics: dict[str, Any] = typed(data, "evidence.", "metrics", dict)
         for name, value in metrics.items():
             if not is_of(value, int | float):
-                raise ProfileError(f"evidence.metrics.{name} must be a number, not {value!r}.")
+                raise ProfileError(f"evidence.metrics.{name} must be a number, not {shown(value)}.")
         date = typed(data, "evidence.", "date", str)
         try:
             if date:
                 datetime.fromisoformat(date)
         except ValueError:
-            raise ProfileError(f"evidence.date must be an ISO 8601 date, not {date!r}.") from None
+            raise ProfileError(f"evidence.date must be an ISO 8601 date, not {shown(date)}.") from None
         words = {name: typed(data, "evidence.", name, str) for name in ("machine", "text", "voice")}
         seed = checked_seed(data["seed"], "evidence.seed")
         words["voice"] = without_folder(words["voice"])

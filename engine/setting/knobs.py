@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from engine.errors import SettingError
+from engine.reading import shown
 
 
 class Effect(Enum):
@@ -62,7 +63,7 @@ class Switch(Knob):
 
     def check(self, value: object) -> bool:
         if not isinstance(value, bool):
-            raise SettingError(f"{self.title} must be true or false, not {value!r}.")
+            raise SettingError(f"{self.title} must be true or false, not {shown(value)}.")
         return value
 
 
@@ -78,9 +79,9 @@ class Number(Knob):
 
     def check(self, value: object) -> int | float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
-            raise SettingError(f"{self.title} must be a number, not {value!r:.40}.")
+            raise SettingError(f"{self.title} must be a number, not {shown(value)}.")
         if self.whole and value != int(value):
-            raise SettingError(f"{self.title} must be a whole number, not {value!r}.")
+            raise SettingError(f"{self.title} must be a whole number, not {shown(value)}.")
         if not self.minimum <= value <= self.maximum:
             raise SettingError(
                 f"{self.title} must lie between {self.minimum:g} and {self.maximum:g}{self._unit}, not at {value:g}."
@@ -109,7 +110,7 @@ class Choice(Knob):
 
     def check(self, value: object) -> str:
         if value not in self.values:
-            raise SettingError(f"{self.title} must be one of {', '.join(self.values)}, not {value!r}.")
+            raise SettingError(f"{self.title} must be one of {', '.join(self.values)}, not {shown(value)}.")
         return str(value)
 
 
@@ -121,7 +122,7 @@ class Text(Knob):
 
     def check(self, value: object) -> str:
         if not isinstance(value, str):
-            raise SettingError(f"{self.title} must be text, not {value!r}.")
+            raise SettingError(f"{self.title} must be text, not {shown(value)}.")
         words = " ".join(value.split())
         if len(words) > self.longest:
             raise SettingError(f"{self.title} has {len(words)} characters, but {self.longest} at most; shorten it.")
@@ -193,6 +194,6 @@ def checked(knobs: Iterable[Knob], values: Mapping[str, object], owner: str) -> 
     declared = {knob.name: knob for knob in knobs}
     unknown = sorted(set(values) - set(declared))
     if unknown:
-        raise SettingError(f"{owner} has no knob named {unknown[0]!r}; it has {', '.join(declared) or 'none'}.")
+        raise SettingError(f"{owner} has no knob named {shown(unknown[0])}; it has {', '.join(declared) or 'none'}.")
     found = {name: knob.check(values.get(name, knob.default)) for name, knob in declared.items()}
     return Values.complete(found, {knob.name: knob.default for knob in declared.values() if knob.later})

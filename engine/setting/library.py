@@ -18,6 +18,7 @@ from engine import files
 from engine.database import AUDIO, AUDIO_NAME, Database, json_text
 from engine.errors import LibraryError
 from engine.models.own_voices import without_folder
+from engine.reading import require_regular, shown
 from engine.setting.setting import Setting, setting_of
 from engine.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace
 
@@ -164,6 +165,7 @@ class Library(Database):
 
         path = self.audio_path(take)
         try:
+            require_regular(path)
             samples, _ = soundfile.read(path, dtype="float32")
         except (OSError, RuntimeError) as error:
             raise LibraryError(
@@ -187,7 +189,7 @@ class Library(Database):
         """Keep ``take``: either all of it or, when this raises, nothing."""
         path = self.audio_path(take.id)
         if not AUDIO_NAME.fullmatch(path.name):
-            raise LibraryError(f"The take's id must be 32 hexadecimal digits, not {take.id!r}.")
+            raise LibraryError(f"The take's id must be 32 hexadecimal digits, not {shown(take.id)}.")
         row = (
             take.id,
             take.created,
@@ -251,7 +253,7 @@ class Library(Database):
                 raise self._unknown(take)
 
     def _unknown(self, take: str) -> LibraryError:
-        return LibraryError(f"The take library in {self.folder} has no take {take!r}; it may have been deleted.")
+        return LibraryError(f"The take library in {self.folder} has no take {shown(take)}; it may have been deleted.")
 
 
 _TRACE = ("step_seconds", "chunk_texts", "chunk_seconds", "computed")

@@ -17,6 +17,7 @@ from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.own_voices import is_own, shown_name
 from engine.models.silent_observer import SilentObserver
+from engine.reading import shown
 from engine.setting import profile_file
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
@@ -60,7 +61,7 @@ class Profile:
             if declared.weights is not None and declared.weights.required and not _is_fingerprint(one.artefact):
                 raise ProfileError(
                     f"setting.techniques[{index}].artefact must be the SHA-256 of the {declared.title} weights, 64 "
-                    f"hexadecimal digits, not {one.artefact!r}."
+                    f"hexadecimal digits, not {shown(one.artefact)}."
                 )
         for owner, kind in _artefact_types():
             self._check_artefact(owner, kind)
@@ -80,7 +81,7 @@ class Profile:
         if used.artefact != found[0].fingerprint:
             raise ProfileError(
                 f"{kind.key} is another one than setting.techniques names: its fingerprint is "
-                f"{found[0].fingerprint!r}, not {used.artefact!r}."
+                f"{shown(found[0].fingerprint)}, not {shown(used.artefact)}."
             )
         # Without the owner, which would refuse some of what is compared here.
         without = foreseen(self.setting.without(owner.name), self._info)
@@ -120,7 +121,7 @@ class Profile:
         Raises :class:`ProfileError` when they do not belong together, :class:`SettingError` for values out of range.
         """
         if setting.model != info.id:
-            raise ProfileError(f"The setting is for the model {setting.model!r}, but {info.id!r} is loaded.")
+            raise ProfileError(f"The setting is for the model {shown(setting.model)}, but {shown(info.id)} is loaded.")
         entries = tuple(_written_out(one, info, setting, artefacts) for one in setting.techniques)
         options = checked(info.knobs, setting.options, info.title)
         whole = replace(setting, options=options, techniques=entries)
@@ -186,10 +187,10 @@ class Profile:
         if not name:
             return catalogue.voice("", self.setting.model, folder)
         if name not in shipped:
-            shown = f"the recording {shown_name(name)}" if is_own(name) else f"the voice {name!r}"
+            named = f"the recording {shown_name(name)}" if is_own(name) else f"the voice {shown(name)}"
             others = f", or one that the model comes with ({', '.join(shipped)})" if shipped else ""
             raise AudioError(
-                f"The profile was measured with {shown}, which is not part of it; give a voice: that recording and its "
+                f"The profile was measured with {named}, which is not part of it; give a voice: that recording and its "
                 f"transcript{others}."
             )
         return shipped[name]
@@ -221,7 +222,7 @@ class Profile:
             data = profile_file.decoded(content)
         except ProfileError as error:
             raise ProfileError(f"{path}: {error}") from None
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise ProfileError(f"{path} is not a profile: it is not JSON ({error}).") from error
         return cls.from_json(data, str(path))
 
@@ -328,11 +329,11 @@ def _all_checked(knobs: tuple[Knob, ...], values: Mapping[str, object], where: s
     version might change."""
     for knob in knobs:
         if knob.name not in values and not knob.later:
-            raise ProfileError(f"{where} lacks the field {knob.name!r}.")
+            raise ProfileError(f"{where} lacks the field {shown(knob.name)}.")
     known = {knob.name: knob for knob in knobs}
     for name, value in values.items():
         if name not in known:
-            raise ProfileError(f"{where} has an unknown field {name!r}.")
+            raise ProfileError(f"{where} has an unknown field {shown(name)}.")
         try:
             known[name].check(value)
         except SettingError as error:

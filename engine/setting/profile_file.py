@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from engine.errors import ProfileError
 from engine.fields import is_of, require_usual_numbers
+from engine.reading import parsed_json, shortened, shown
 
 _Kind = TypeVar("_Kind")
 _TYPES = {int: "a whole number", str: "text", dict: "an object"}
@@ -21,8 +22,8 @@ def encoded(data: Mapping[str, object]) -> bytes:
 
 def decoded(content: bytes) -> object:
     """The JSON values in a file. Raises :class:`ProfileError` for fields given twice and for numbers that no field
-    takes, :class:`ValueError` or :class:`RecursionError` for what is not JSON."""
-    data = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_constant)
+    takes, and :class:`ValueError` for what is not JSON."""
+    data = parsed_json(content, object_pairs_hook=_unique, parse_constant=_no_constant)
     require_usual_numbers(data, ProfileError)
     return data
 
@@ -31,7 +32,7 @@ def only(data: Mapping[str, object], prefix: str, names: tuple[str, ...]) -> Non
     """Raise :class:`ProfileError` unless ``data`` has exactly the fields ``names``."""
     for name in data:
         if name not in names:
-            raise ProfileError(f"{prefix}{name} is an unknown field.")
+            raise ProfileError(f"{prefix}{shortened(name)} is an unknown field.")
     for name in names:
         if name not in data:
             raise ProfileError(f"{prefix}{name} is missing.")
@@ -43,7 +44,7 @@ def typed(data: Mapping[str, object], prefix: str, name: str, kind: type[_Kind])
         raise ProfileError(f"{prefix}{name} is missing.")
     value = data[name]
     if not is_of(value, kind):
-        raise ProfileError(f"{prefix}{name} must be {_TYPES[kind]}, not {value!r}.")
+        raise ProfileError(f"{prefix}{name} must be {_TYPES[kind]}, not {shown(value)}.")
     return value
 
 
@@ -53,7 +54,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ProfileError(f"the field {twice!r} is given twice.")
+        raise ProfileError(f"the field {shown(twice)} is given twice.")
     return found
 
 

@@ -5,9 +5,7 @@ The format is described in ``resources/docs/studies.md``.
 
 from __future__ import annotations
 
-import json
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -20,6 +18,7 @@ from engine.measure.metrics import metric
 from engine.models import catalogue
 from engine.models.base import Utterance, Voice
 from engine.models.own_voices import own_voice
+from engine.reading import parsed_json, parsed_toml, read_bytes, read_text, shown
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.hooks import hooks
@@ -43,7 +42,7 @@ def read(path: str | Path) -> Study:
     the file and what is wrong in it."""
     path = Path(path)
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except FileNotFoundError:
         raise StudyError(f"There is no study {path}; check the path.") from None
     except OSError as error:
@@ -54,8 +53,8 @@ def read(path: str | Path) -> Study:
         )
     try:
         text = content.decode("utf-8-sig")
-        data = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        data = parsed_json(text, object_pairs_hook=_once) if path.suffix == ".json" else parsed_toml(text)
+    except ValueError as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         # What tomllib says of a name that is there twice, in its several words.
         hint = f" {_ONE_NAME}" if str(error).startswith("Cannot ") else ""
@@ -68,7 +67,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = next(name for name in made if sum(name == other for other, _ in pairs) > 1)
-        raise ValueError(f"Cannot have {twice!r} twice in one table")
+        raise ValueError(f"Cannot have {shown(twice)} twice in one table")
     return made
 
 
@@ -174,7 +173,7 @@ class _Reader:
         elif isinstance(given, str):
             path = self._path(given)
             try:
-                lines = path.read_text(encoding="utf-8-sig").splitlines()
+                lines = read_text(path, "utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 why = (isinstance(error, OSError) and error.strerror) or "it is not UTF-8 text"
                 raise StudyError(

@@ -20,7 +20,6 @@ from, saying the same sentence.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import PlainError, StudyError
 from engine.models import catalogue
 from engine.models.base import Voice
+from engine.reading import parsed_toml, read_text, shown
 from engine.studies import definition
 from engine.studies.results import Results, SettingResult
 from engine.studies.space import study_fields
@@ -111,7 +111,7 @@ def read(path: Path) -> SampleChoices:
     """What the TOML file at ``path`` asks for; every setting is checked. Raises :class:`StudyError` that names the file
     and what is wrong in it."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        data = parsed_toml(read_text(path, "utf-8-sig"))
     except FileNotFoundError:
         raise StudyError(f"There is no file {path}; check the path.") from None
     except (OSError, ValueError) as error:
@@ -143,7 +143,7 @@ def _parsed(data: Mapping[str, Any]) -> SampleChoices:
     names = [one.name for one in samples]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
-        raise StudyError(f"two samples are named {twice!r}.")
+        raise StudyError(f"two samples are named {shown(twice)}.")
     for model in choices.models:
         definition.parse(choices.study(model), catalogue.entry(model).title)
     return choices
@@ -160,7 +160,7 @@ def _sample(given: object, index: int) -> SampleChoice:
     )
     fields.require_known()
     if not one.name or not one.name.replace("-", "").isalnum() or not one.name.isascii():
-        raise StudyError(f"sample[{index}].name must be letters, digits and hyphens, not {one.name!r}.")
+        raise StudyError(f"sample[{index}].name must be letters, digits and hyphens, not {shown(one.name)}.")
     if not one.model and (one.options or one.techniques):
         raise StudyError(f"sample[{index}] has a setting, but no model.")
     return one

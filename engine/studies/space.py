@@ -15,6 +15,7 @@ from engine.errors import SettingError, StudyError
 from engine.fields import Fields
 from engine.measure.metrics import metric
 from engine.models.catalogue import CatalogueEntry
+from engine.reading import shown
 from engine.setting.knobs import Knob, Number
 from engine.techniques import technique
 
@@ -127,7 +128,7 @@ def axes_of(given: Mapping[str, object], entry: CatalogueEntry) -> tuple[VariedK
         raise StudyError("grid is empty; name at least one option or knob to vary.")
     for owner, name, values in _flat(given):
         if not isinstance(values, list) or not values:
-            raise StudyError(f"grid.{_joined(owner, name)} must be a list of values, not {values!r}.")
+            raise StudyError(f"grid.{_joined(owner, name)} must be a list of values, not {shown(values)}.")
         found.append(_axis(owner, name, values, entry, "grid"))
     return tuple(found)
 
@@ -141,10 +142,10 @@ def search_of(given: Mapping[str, object], entry: CatalogueEntry) -> Search:
     objectives = fields.texts("objectives") or ("real_time_factor",)
     for name in objectives:
         if metric(name).better == "neither":
-            raise StudyError(f"search.objectives names {name!r}, but neither end of it is better.")
+            raise StudyError(f"search.objectives names {shown(name)}, but neither end of it is better.")
     sampler = fields.text("sampler", "auto")
     if sampler not in SAMPLERS:
-        raise StudyError(f"search.sampler must be one of {', '.join(SAMPLERS)}, not {sampler!r}.")
+        raise StudyError(f"search.sampler must be one of {', '.join(SAMPLERS)}, not {shown(sampler)}.")
     constraints = tuple(
         _constraint(study_fields(one, f"search.constraint[{index}]."))
         for index, one in enumerate(fields.list("constraint"))
@@ -166,7 +167,7 @@ def _searched(owner: str, name: str, values: object, entry: CatalogueEntry) -> V
     if isinstance(values, list) and values:
         return _axis(owner, name, values, entry, "search.space")
     if not isinstance(values, Mapping):
-        raise StudyError(f"{where} must be a list of values, or low and high, not {values!r}.")
+        raise StudyError(f"{where} must be a list of values, or low and high, not {shown(values)}.")
     fields = study_fields(values, f"{where}.")
     knob = _knob(owner, name, entry, where)
     low, high, step = fields.number("low"), fields.number("high"), fields.number("step")
@@ -192,7 +193,7 @@ def _axis(owner: str, name: str, values: list[Any], entry: CatalogueEntry, where
     if used:
         technique(owner)
         if not set(values) <= {OFF, ON}:
-            raise StudyError(f"{place} must be a list of 'on' and 'off', not {values!r}.")
+            raise StudyError(f"{place} must be a list of 'on' and 'off', not {shown(values)}.")
         found: tuple[bool | int | float | str, ...] = tuple(values)
         name = ""
     else:
@@ -213,7 +214,7 @@ def _knob(owner: str, name: str, entry: CatalogueEntry, where: str) -> Knob:
         if knob.name == name:
             return knob
     raise StudyError(
-        f"{where}: {title} has no {'knob' if owner else 'option'} named {name!r}; it has "
+        f"{where}: {title} has no {'knob' if owner else 'option'} named {shown(name)}; it has "
         f"{', '.join(knob.name for knob in knobs)}."
     )
 

@@ -24,6 +24,7 @@ from engine.database import AUDIO, Database, json_text
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
 from engine.models.own_voices import without_folder
+from engine.reading import require_regular, shown
 from engine.setting.artefact import Artefact
 from engine.setting.editions import checkpoint_text
 from engine.setting.setting import setting_of
@@ -67,8 +68,8 @@ class Store(Database):
         known = self.about()
         if known and known["model"] != study.model:
             raise StudyError(
-                f"The study in {self.folder} is for the model {known['model']!r}, not {study.model!r}; choose "
-                "another folder for its results."
+                f"The study in {self.folder} is for the model {shown(known['model'])}, not {shown(study.model)}; "
+                "choose another folder for its results."
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._problems("written"), self._writing():
@@ -317,6 +318,7 @@ def read_audio(path: Path) -> tuple[np.ndarray, int]:
     import soundfile  # Imported here: it takes longer than a window may.
 
     try:
+        require_regular(path)
         return soundfile.read(path, dtype="float32")
     except (OSError, RuntimeError) as error:
         raise StudyError(f"The audio {path} of the study could not be read ({error}).") from error
@@ -371,5 +373,5 @@ def _kind(name: str) -> ArtefactType:
     """How files hold the artefact of the technique called ``name``."""
     kind = technique(name).artefact
     if kind is None:
-        raise ValueError(f"{name!r} has no artefact")
+        raise ValueError(f"{shown(name)} has no artefact")
     return kind

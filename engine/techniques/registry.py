@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from engine.errors import SettingError
 from engine.models.base import LANGUAGE
+from engine.reading import shown
 from engine.setting.knobs import Knob
 from engine.techniques.base import Technique
 
@@ -57,7 +58,7 @@ def registry() -> Registry:
         loaded = _loaded(point)
         if isinstance(loaded, Technique) and loaded.name in found:
             loaded = (
-                f"The plug-in {_called(point)} brings a technique named {loaded.name!r}, which is there already; "
+                f"The plug-in {_called(point)} brings a technique named {shown(loaded.name)}, which is there already; "
                 "it was left out."
             )
         if isinstance(loaded, Technique):
@@ -79,8 +80,8 @@ def technique(name: str) -> Technique:
         known = ", ".join(one.name for one in techniques())
         why = "".join(f" {one}" for one in problems())
         raise SettingError(
-            f"There is no technique named {name!r}; known techniques: {known}. If a plug-in brings it, install the "
-            f"plug-in.{why}"
+            f"There is no technique named {shown(name)}; known techniques: {known}. If a plug-in brings it, install "
+            f"the plug-in.{why}"
         )
     return found
 
@@ -132,4 +133,4 @@ def _loaded(point: EntryPoint) -> Technique | str:
 
 def _called(point: EntryPoint) -> str:
     """The plug-in, with the package that brings it."""
-    return f"{point.name!r} of {point.dist.name} {point.dist.version}" if point.dist else repr(point.name)
+    return f"{shown(point.name)} of {point.dist.name} {point.dist.version}" if point.dist else repr(point.name)

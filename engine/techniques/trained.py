@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.errors import SettingError
 from engine.models.base import ModelInfo, TrainedWeights
+from engine.reading import shown
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import UsedTechnique
 from engine.techniques.registry import technique
@@ -45,7 +46,7 @@ def named(info: ModelInfo, entry: UsedTechnique) -> UsedTechnique:
         several = "several weights" if found else "no weights"
         listed = ", ".join(f"{Path(one.path).stem} ({one.fingerprint[:SHOWN]})" for one in found or there)
         raise SettingError(
-            f"{info.title} has {several} named {entry.artefact!r} for {declared.title}; there are {listed}. Name "
+            f"{info.title} has {several} named {shown(entry.artefact)} for {declared.title}; there are {listed}. Name "
             "one by its file or the beginning of its fingerprint."
         )
     one, own = found[0], weights.knobs_of(found[0])

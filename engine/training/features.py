@@ -29,6 +29,7 @@ from engine.models.f5.checkpoint import NATURAL_PHONES, F5Checkpoint
 from engine.models.f5.config import HOP, MEL_BANDS, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel
 from engine.models.f5.text import Vocabulary, encode, require_speakable
+from engine.reading import shown
 from engine.training.manifest import ManifestRow, refuse
 
 _INDEX, _MELS, _IDS = "index.json", "mel.bin", "ids.bin"
@@ -92,7 +93,7 @@ class PhoneReader:
     def check(self, row: ManifestRow) -> None:
         unknown = [phone for phone, _, _ in row.phones if phone not in self._vocabulary.index]
         if unknown:
-            raise ValueError(f"the model has no phone {unknown[0]!r}")
+            raise ValueError(f"the model has no phone {shown(unknown[0])}")
         if not row.phones:
             try:
                 self._texts.text(row.text)

@@ -19,6 +19,7 @@ from typing import TextIO
 
 from engine.errors import TrainingError
 from engine.front_end.timed_phone import TimedPhone
+from engine.reading import is_regular, shown
 
 REQUIRED = ("audio", "text")
 OPTIONAL = ("phones", "voice", "set")
@@ -118,9 +119,9 @@ def _row(line: int, cells: dict[str, str], folder: Path) -> ManifestRow:
     if not values["text"]:
         raise ValueError("it has no text")
     if values["set"] not in ("", *SETS):
-        raise ValueError(f"the set is {values['set']!r}; known: {', '.join(SETS)}")
+        raise ValueError(f"the set is {shown(values['set'])}; known: {', '.join(SETS)}")
     audio = folder / values["audio"]
-    if not audio.is_file():
+    if not is_regular(audio):
         raise ValueError(f"there is no file {audio}")
     try:
         information = soundfile.info(audio)

@@ -20,6 +20,7 @@ from engine.training.recipes.natural_lm import SMALL_LM, LmOptions, NaturalLm
 from engine.training.recipes.natural_omni import SMALL_OMNI, NaturalOmni, OmniOptions
 from engine.training.recipes.natural_tokens import CODEC, TOKENIZER, NaturalCodec, NaturalTokenizer
 from engine.training.recipes.natural_voices import NamedVoice, export
+from tests.engine.awake import awake
 from tests.engine.training.toy_natural import Hummer, toy_natural_corpus
 
 CPU = torch.device("cpu")
@@ -35,6 +36,7 @@ def write_lm(root: Path) -> Path:
     with torch.random.fork_rng():
         _export(NaturalTokenizer(toy_natural_corpus(), CPU, architecture=sizes), root / "codec")
         run = NaturalLm(toy_natural_corpus(), root / "codec", root / "work", CPU, LmOptions(), small)
+    awake(run.average.module)
     run.export(root / "lm-mini")
     write_vocoder(root / entry("lm-mini").vocoder)
     return root / "lm-mini"
@@ -49,6 +51,7 @@ def write_omni(root: Path, layers: int = 5) -> Path:
         made.average.module.codec.quantiser.codebooks.normal_()
         _export(made, root / "codec")
         run = NaturalOmni(toy_natural_corpus(), root / "codec", root / "work", CPU, OmniOptions(), small)
+    awake(run.average.module)
     run.export(root / "omni-mini")
     write_vocoder(root / entry("omni-mini").vocoder)
     return root / "omni-mini"

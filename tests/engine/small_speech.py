@@ -139,13 +139,13 @@ def save_cfg_free(path: Path, weight: float, base: str = FINGERPRINT) -> None:
 
 
 def save_intervals(path: Path, base: str = FINGERPRINT, learnt: bool = False, guidance: float = 2.0) -> Path:
-    """Write the model's own weights with the embedding of intervals, which is zero, or has ``learnt``."""
+    """Write the model's own weights with the embedding of intervals, which is as good as zero, or has ``learnt``."""
     backbone = make_backbone(1)
     add_interval(backbone)
     embedding = backbone.time_embedding
     assert isinstance(embedding, IntervalEmbedding)
-    if learnt:
-        torch.nn.init.normal_(embedding.interval_mlp[2].weight, std=0.5)
+    # Zeros would be refused as no weights at all.
+    torch.nn.init.normal_(embedding.interval_mlp[2].weight, std=0.5 if learnt else 1e-6)
     described = IntervalWeights("", "", 4, -1.0, Values(guidance=guidance), "displacement")
     named = {PREFIX + name: value.half().float() for name, value in backbone.state_dict().items()}
     save_interval_weights(path, named, metadata(described, base, 7))

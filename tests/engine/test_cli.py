@@ -141,7 +141,7 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("speak", "--text", "a", "--out", "a.wav", "--model", "gpt"), 2, "There is no model named 'gpt'"),
         (("calibrate", "--text", "a"), 2, "No output: give"),
         (("calibrate", "--table", "t.json", "--transcript", "a"), 4, "more --transcript options than recordings"),
-        (("calibrate", "--table", "t.json", "--text-file", "/dev/null"), 3, "has no text"),
+        (("calibrate", "--table", "t.json", "--text-file", "/dev/null"), 3, "it is a device; choose a regular file"),
         (("transfer", "--table", "none.json"), 6, "none.json could not be read"),
         (("transfer", "--profile", "none.json"), 6, "There is no profile none.json"),
         (
@@ -152,7 +152,7 @@ def test_benches_are_listed(without_model: Callable[..., Outcome]) -> None:
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "0.2", ".1"), 2, "has a threshold twice"),
         (("calibrate", "--table", "t.json", "--thresholds", "0.1", "9"), 2, "Threshold must lie between"),
         (("calibrate", "--table", "no/t.json", "--thresholds", "0.1"), 1, "The folder no does not exist"),
-        (("compare", "steps=2", "steps=4", "--text-file", "/dev/null"), 3, "has no text"),
+        (("compare", "steps=2", "steps=4", "--text-file", "/dev/null"), 3, "it is a device; choose a regular file"),
         (("download", "gpt"), 2, "There is no model named 'gpt'"),
         (("download", "f5-mini"), 2, "F5 mini ships with Paretone"),
         (("download", "F5TTS_Base", "--accept-licence", "MIT"), 2, "is published under CC-BY-NC-4.0, not MIT"),

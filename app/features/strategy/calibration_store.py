@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.errors import PlainError, ProfileError
 from engine.files import reason, write_atomically
+from engine.reading import read_json
 from engine.sampling.actions import SkipAction
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
@@ -93,7 +94,7 @@ def write_record(record: CalibrationRecord, path: Path) -> None:
 def read_record(path: Path) -> CalibrationRecord:
     """Read what :func:`write_record` wrote. Raises :class:`ProfileError` that names the file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
         if data["schema"] != SCHEMA_VERSION:
             raise ProfileError(f"{path} has schema {data['schema']}; this version reads schema {SCHEMA_VERSION}.")
         return CalibrationRecord(

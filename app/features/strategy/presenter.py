@@ -19,6 +19,7 @@ from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Kind
 from engine.errors import PlainError
+from engine.reading import read_text
 from engine.sampling.actions import SkipAction
 from engine.session.events import Event, Prepared
 from engine.techniques.ditreducio import END, NAME
@@ -187,7 +188,7 @@ class StrategyPresenter(Presenter):
     def import_table(self, path: Path) -> None:
         """Use the official strategy table in ``path``. Raises :class:`PlainError` when it cannot be used."""
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise PlainError(f"{path} cannot be read ({error}).") from error
         self.state.import_table(text, path.name)

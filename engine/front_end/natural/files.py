@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -10,6 +9,7 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.paths import resource
+from engine.reading import parsed_json, require_regular
 
 
 def bundled(name: str) -> Path:
@@ -29,8 +29,9 @@ def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[
     """The weights in ``path`` as they are stored, and ``lists`` of symbols from its header. Raises
     :class:`CheckpointError`."""
     try:
+        require_regular(path)
         with safe_open(path, "pt") as stored:
-            symbols = [json.loads(stored.metadata()[name]) for name in lists]
+            symbols = [parsed_json(stored.metadata()[name]) for name in lists]
             return {name: stored.get_tensor(name) for name in stored.keys()}, symbols  # noqa: SIM118
     except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
         raise unreadable(path, error) from error

@@ -15,6 +15,7 @@ from pathlib import Path
 from engine.errors import StudyError
 from engine.models.base import Voice
 from engine.models.own_voices import own_voice
+from engine.reading import read_text, shown
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def read(path: Path, audio: Path | None = None) -> tuple[EvaluationRow, ...]:
     Raises :class:`StudyError` that names the line at fault, or the first recording that is not there.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except OSError as error:
         raise StudyError(f"The list {path} could not be read: {error.strerror or error}; check the path.") from error
     except UnicodeDecodeError as error:
@@ -71,7 +72,7 @@ def _librispeech(parts: list[str], path: Path, number: int, audio: Path | None) 
     def recording(name: str) -> str:
         pieces = name.split("-")
         if len(pieces) != 3:
-            raise StudyError(f"Line {number} of {path}: {name!r} is not speaker-chapter-number.")
+            raise StudyError(f"Line {number} of {path}: {shown(name)} is not speaker-chapter-number.")
         return str(audio / pieces[0] / pieces[1] / f"{name}.flac")
 
     return EvaluationRow(text.strip(), _voice(recording(prompt), transcript), recording(spoken))

@@ -8,6 +8,7 @@ import soundfile
 from engine.errors import PlainError
 from engine.models.base import Voice
 from engine.models.f5.config import SAMPLE_RATE
+from engine.reading import require_regular
 from engine.training.originals import original_speech
 
 
@@ -19,6 +20,7 @@ def reference_speech(text: str, voice: Voice, recording: str = "") -> tuple[np.n
     """
     if recording:
         try:
+            require_regular(recording)
             samples, rate = soundfile.read(recording, dtype="float32")
         except (OSError, RuntimeError) as error:
             raise PlainError(f"The reference recording {recording} could not be read ({error}).") from error

@@ -19,6 +19,7 @@ from engine.audio.resampling import resample
 from engine.errors import AudioError, CheckpointError, TextError
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
+from engine.reading import shown
 
 RATE = 16_000
 LONGEST_SECONDS = 30.0
@@ -67,7 +68,7 @@ class WhisperJudge:
         out."""
         words = normalised(text)
         if not words:
-            raise TextError(f"{text!r} has no words that could be judged.")
+            raise TextError(f"{shown(text)} has no words that could be judged.")
         if len(samples) > LONGEST_SECONDS * rate:
             raise AudioError(
                 f"The recording lasts {len(samples) / rate:.0f} s, and Whisper hears {LONGEST_SECONDS:.0f} s at once; "

@@ -117,10 +117,10 @@ class OfficialFolder:
 
     def _transformer(self) -> CausalConfig:
         path = self.root / CONFIG
-        content = ConfigFile.read(path).entries
-        if content.get("model_type") != "qwen2":
+        file = ConfigFile.read(path)
+        if file.text("model_type") != "qwen2":
             raise CheckpointError(f"{path} is not the configuration of a Qwen2; CosyVoice 2 is one. Download it again.")
-        return CausalConfig.read(content)
+        return CausalConfig.read(file)
 
 
 def flow_config(shapes: Mapping[str, tuple[int, ...]], where: str) -> FlowConfig:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.models.families.token_model import TokenModel
-from engine.models.files.checkpoints import check_shapes, require_numbers
+from engine.models.files.checkpoints import check_shapes, require_fractions, require_numbers
 from engine.models.networks.causal import CausalConfig, CausalTransformer
 from engine.models.networks.shapes import without_weights
 from engine.sampling.autoregressive import Request
@@ -71,16 +71,17 @@ class LanguageModel:
         weights = dict(weights)
         config = replace(config, layers=_layers(weights, where))
         rows, ids = (_rows(weights, name, where) for name in (SPEECH, TEXT))
+        with without_weights(weights, where):
+            transformer = CausalTransformer(config)
         expected = official_shapes(config, ids, rows)
         if tied and TEXT_HEAD not in weights:
             del expected[TEXT_HEAD]
         check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
         weights.pop(TEXT_HEAD, None)
+        require_fractions(weights, where)
         require_numbers(weights, where)
         text, marks, speech, head, bias = (weights.pop(name) for name in (TEXT, MARKS, SPEECH, HEAD, BIAS))
         layers = {name.removeprefix(TRANSFORMER): value for name, value in weights.items()}
-        with without_weights():
-            transformer = CausalTransformer(config)
         transformer.load_state_dict(layers, strict=True, assign=True)
         tokens = TokenModel(transformer, speech, head, bias, codes=rows - STOPS)
         return cls(text, marks, tokens.eval().requires_grad_(False))

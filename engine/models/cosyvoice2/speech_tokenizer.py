@@ -20,6 +20,7 @@ from engine.errors import CheckpointError
 from engine.models.cosyvoice2.config import INSTALL
 from engine.models.cosyvoice2.features import speaker_features, whisper_mel
 from engine.models.files.checkpoints import fingerprint
+from engine.reading import is_regular
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -65,7 +66,7 @@ class OnnxModel:
 
     def __init__(self, path: Path) -> None:
         """Raises :class:`CheckpointError` if the file is missing."""
-        if not path.is_file():
+        if not is_regular(path):
             raise CheckpointError(f"{path} is missing; download the official release again.")
         self.path = path
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import CheckpointError
 from engine.models.cosyvoice2.config import INSTALL
+from engine.reading import first_line, is_regular, read_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -66,14 +67,16 @@ class TextTokenizer:
             ) from None
         paths = folder / VOCABULARY, folder / MERGES
         for path in paths:
-            if not path.is_file():
+            if not is_regular(path):
                 raise CheckpointError(f"{path} is missing; download the official release again.")
         try:
+            read_json(paths[0])  # The package reads what is nested deeply until its stack is full.
             vocabulary, merges = models.BPE.read_file(*map(str, paths))
             tokenizer = Tokenizer(models.BPE(vocabulary, merges))
         except Exception as error:  # The package raises nothing more specific.
-            reason = str(error).strip().splitlines()[0].rstrip(".")
-            raise CheckpointError(f"The tokenizer in {folder} cannot be read ({reason}); download it again.") from None
+            raise CheckpointError(
+                f"The tokenizer in {folder} cannot be read ({first_line(error)}); download it again."
+            ) from None
         tokenizer.normalizer = normalizers.NFC()
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [

@@ -15,15 +15,16 @@ from torch import Tensor
 
 from engine.audio.mel import BIGVGAN, STYLES, VOCOS
 from engine.errors import CheckpointError
-from engine.fields import is_of
-from engine.models.f5.config import VARIANTS, BackboneConfig
+from engine.models.f5.config import MEL_BANDS, VARIANTS, BackboneConfig
 from engine.models.f5.dit import DiT
 from engine.models.f5.unett import UNetT
-from engine.models.files.checkpoints import check_shapes, loaded_strictly, read_checkpoint
+from engine.models.files.checkpoints import check_shapes, loaded_strictly, read_checkpoint, sound_tensors
 from engine.models.files.config_file import ConfigFile
 from engine.models.networks.shapes import without_weights
+from engine.reading import shortened, shown
 
 SIDECAR = "model.yaml"
+TOKENIZERS = "pinyin", "char", "byte", "custom"
 CHARACTERS, NATURAL_PHONES = "characters", "natural phones"
 """Text front ends, as ``model.yaml`` names them."""
 RELEASED_FOLDERS: Mapping[str, tuple[str, str]] = {
@@ -135,7 +136,7 @@ def read_f5_checkpoint(place: Path, variant: str = "", check: Callable[[], None]
                 f"put a {SIDECAR} that describes the architecture next to it."
             )
         raise VariantUnknown(path, candidates)
-    check_shapes(expected_shapes(description.config), shapes, f"{path} as {description.variant}")
+    check_shapes(expected_shapes(description.config, shapes, str(path)), shapes, f"{path} as {description.variant}")
     return F5Checkpoint(
         path,
         description.variant,
@@ -167,17 +168,20 @@ def backbone_weights(content: Mapping[str, object], where: str) -> dict[str, Ten
     }
     strange = [key for key in kept if key.removeprefix(_WEIGHTS_PREFIX) not in weights]
     if strange or not kept:
-        example = f", but for example {strange[0]!r}" if strange else ""
+        example = f", but for example {shown(strange[0])}" if strange else ""
         raise CheckpointError(
             f"{where} is not an F5-TTS or E2-TTS checkpoint: "
             f"it should hold weights named '{_WEIGHTS_PREFIX}…' only{example}."
         )
-    return weights
+    return sound_tensors(weights, where)
 
 
-def expected_shapes(config: BackboneConfig) -> dict[str, tuple[int, ...]]:
-    """Shapes of an architecture's weights by their names, without allocating them."""
-    with without_weights():
+def expected_shapes(
+    config: BackboneConfig, found: Mapping[str, tuple[int, ...]] | None = None, where: str = ""
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of an architecture's weights by their names, without allocating them; at most as many as ``found`` in
+    ``where`` can be, see :func:`engine.models.networks.shapes.without_weights`."""
+    with without_weights(found, where):
         backbone = _BACKBONES[config.backbone](config)
     return {name: tuple(value.shape) for name, value in backbone.state_dict().items()}
 
@@ -197,7 +201,7 @@ def _vocabulary_entries(shapes: Mapping[str, tuple[int, ...]], path: Path) -> in
 def _described(path: Path, variant: str, entries: int) -> _Description | None:
     if variant:
         if variant not in VARIANTS:
-            raise CheckpointError(f"There is no architecture {variant!r}; known: {', '.join(VARIANTS)}.")
+            raise CheckpointError(f"There is no architecture {shown(variant)}; known: {', '.join(VARIANTS)}.")
         style = RELEASED_FOLDERS.get(path.resolve().parent.name, (variant, VOCOS))[1]
         return _Description(variant, replace(VARIANTS[variant], text_num_embeds=entries), style)
     sidecar = path.parent / SIDECAR
@@ -212,46 +216,21 @@ def _described(path: Path, variant: str, entries: int) -> _Description | None:
 
 def _from_sidecar(sidecar: Path, entries: int) -> _Description:
     """An official configuration file, of which the part ``model`` is read."""
-    model = _part(ConfigFile.read(sidecar).entries, "model", str(sidecar))
-    arch = _part(model, "arch", f"{sidecar}: model")
-    for name, value in arch.items():
-        if name in (
-            "dim",
-            "depth",
-            "heads",
-            "dim_head",
-            "ff_mult",
-            "text_dim",
-            "mel_dim",
-        ) and (not is_of(value, int) or value < 1):
-            raise CheckpointError(f"{sidecar}: model.arch.{name} must be a positive whole number, not {value!r}.")
-    for name in ("dim", "depth", "heads"):
-        if name not in arch:
-            raise CheckpointError(f"{sidecar}: model.arch lacks {name!r}.")
-    mel = model.get("mel_spec") or {}
-    mel_style = mel.get("mel_spec_type", VOCOS) if isinstance(mel, dict) else None
-    if mel_style not in STYLES:
-        raise CheckpointError(f"{sidecar}: model.mel_spec.mel_spec_type must be one of {', '.join(STYLES)}.")
-    if "n_mel_channels" in mel:
-        arch = {"mel_dim": mel["n_mel_channels"]} | arch
-    arch = {"text_dim": arch.get("mel_dim", 100)} | arch
-    front_end = str(model.get("text_frontend", CHARACTERS))
+    model = ConfigFile.read(sidecar).part("model", needed=True)
+    arch, mel = model.part("arch", needed=True), model.part("mel_spec")
+    mel_style = mel.one_of("mel_spec_type", STYLES, VOCOS)
+    bands = arch.number("mel_dim", mel.number("n_mel_channels", MEL_BANDS))
+    sizes = {**arch.entries, "mel_dim": bands, "text_dim": arch.number("text_dim", bands)}
+    front_end = model.text("text_frontend", CHARACTERS)
     if front_end not in (CHARACTERS, NATURAL_PHONES):
         raise CheckpointError(
-            f"{sidecar}: Paretone has no text front end {front_end!r} (any more); models of earlier versions that read "
-            "such phones have to be trained again, or opened with that version."
+            f"{sidecar}: Paretone has no text front end {shown(front_end)} (any more); models of earlier versions that "
+            "read such phones have to be trained again, or opened with that version."
         )
     return _Description(
-        str(model.get("name", sidecar.parent.name)),
-        BackboneConfig.from_official(str(model.get("backbone")), arch, entries, str(sidecar)),
+        shortened(model.text("name", sidecar.parent.name), 80),
+        BackboneConfig.from_official(model.text("backbone"), ConfigFile(sizes, arch.where), entries),
         mel_style,
-        str(model.get("tokenizer", "pinyin")),
+        model.one_of("tokenizer", TOKENIZERS, TOKENIZERS[0]),
         front_end,
     )
-
-
-def _part(data: Mapping, name: str, where: str) -> dict:
-    part = data.get(name)
-    if not isinstance(part, dict):
-        raise CheckpointError(f"{where} lacks the part {name!r}; it should be an official configuration file.")
-    return part

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 from engine.errors import CheckpointError
+from engine.models.files.config_file import ConfigFile
+from engine.reading import shown
 from engine.sampling.options import CROSS_FADE, QUICK_START, SPACING, SPEED, STEPS, SWAY
 from engine.setting.knobs import Choice, Number
 
@@ -45,14 +46,16 @@ class BackboneConfig:
 
     @classmethod
     def from_official(
-        cls, backbone: str, arch: Mapping[str, object], text_num_embeds: int, where: str
+        cls, backbone: str, entries: ConfigFile | Mapping[str, object], text_num_embeds: int, where: str = ""
     ) -> BackboneConfig:
-        """From the ``arch`` part of an official configuration file.
+        """From the ``arch`` part of an official configuration file, or its entries, called ``where``.
 
         Raises :class:`CheckpointError` that names an entry which this implementation does not know.
         """
+        file = ConfigFile.of(entries, where)
+        where, arch = file.where, file.entries
         if backbone not in ("DiT", "UNetT"):
-            raise CheckpointError(f"{where} describes a {backbone!r} backbone; DiT and UNetT are supported.")
+            raise CheckpointError(f"{where} describes a {shown(backbone)} backbone; DiT and UNetT are supported.")
         known = {one.name for one in fields(cls)} - {"backbone", "text_num_embeds"}
         ignored = {
             "dropout",
@@ -62,18 +65,35 @@ class BackboneConfig:
         }
         unknown = sorted(set(arch) - known - ignored)
         if unknown:
-            raise CheckpointError(f"{where} has an architecture entry {unknown[0]!r} that is not supported.")
-        if arch.get("attn_mask_enabled"):
+            raise CheckpointError(f"{where} has an architecture entry {shown(unknown[0])} that is not supported.")
+        if file.flag("attn_mask_enabled", False):
             raise CheckpointError(
                 f"{where} enables attn_mask_enabled, which no released model uses and is not supported."
             )
         if arch.get("qk_norm") not in (None, "rms_norm"):
-            raise CheckpointError(f"{where} has qk_norm {arch['qk_norm']!r}; null and rms_norm are supported.")
-        if arch.get("text_embedding_average_upsampling") and not arch.get("text_mask_padding", True):
+            raise CheckpointError(f"{where} has qk_norm {shown(arch['qk_norm'])}; null and rms_norm are supported.")
+        averaged, padded = file.flag("text_embedding_average_upsampling", False), file.flag("text_mask_padding", True)
+        if averaged and not padded:
             raise CheckpointError(f"{where}: text_embedding_average_upsampling needs text_mask_padding.")
-        defaults: dict[str, Any] = {"ff_mult": 4, "text_mask_padding": True}
-        values = {name: arch[name] for name in known & set(arch) if arch[name] is not None or name == "pe_attn_head"}
-        return cls(backbone=backbone, text_num_embeds=text_num_embeds, **(defaults | values))
+        bands, heads = file.number("mel_dim", MEL_BANDS), file.number("heads")
+        rotated = file.number("pe_attn_head", most=heads) if file.has("pe_attn_head") else None
+        return cls(
+            backbone=backbone,
+            dim=file.number("dim"),
+            depth=file.number("depth"),
+            heads=heads,
+            dim_head=file.number("dim_head", HEAD_WIDTH),
+            ff_mult=file.number("ff_mult", 4),
+            text_dim=file.number("text_dim", bands),
+            conv_layers=file.number("conv_layers", 0, least=0),
+            text_mask_padding=padded,
+            pe_attn_head=rotated,
+            qk_norm=file.text("qk_norm") if file.has("qk_norm") else None,
+            long_skip_connection=file.flag("long_skip_connection", False),
+            text_embedding_average_upsampling=averaged,
+            mel_dim=bands,
+            text_num_embeds=text_num_embeds,
+        )
 
 
 def _f5(dim: int, depth: int, heads: int, first_version: bool) -> BackboneConfig:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CheckpointError, TextError
+from engine.reading import first_line, read_text
 
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
 _NO_SPACE_AFTER = " :'\""
@@ -145,11 +146,11 @@ class Vocabulary:
         Raises :class:`CheckpointError`.
         """
         try:
-            text = path.read_text(encoding="utf-8")
+            text = read_text(path)
         except FileNotFoundError:
             raise CheckpointError(f"The vocabulary {path} is missing; it belongs next to the checkpoint.") from None
         except (OSError, UnicodeDecodeError) as error:
-            raise CheckpointError(f"The vocabulary {path} cannot be read as UTF-8 text: {error}.") from None
+            raise CheckpointError(f"The vocabulary {path} cannot be read as UTF-8 text: {first_line(error)}.") from None
         lines = text.removesuffix("\n").split("\n")
         if lines == [""]:
             raise CheckpointError(f"The vocabulary {path} is empty; download it again.")

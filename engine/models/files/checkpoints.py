@@ -5,15 +5,17 @@ No file is ever unpickled with code in it, and no weight is silently left over o
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
-import json
+import math
 import pickle
 import pickletools
 import re
 import struct
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,11 +25,20 @@ from torch import Tensor, nn
 
 from engine.errors import CheckpointError
 from engine.models.networks.shapes import uninitialised
+from engine.reading import first_line, named_first, require_regular, shown
 
 SUFFIXES = (".safetensors", ".pt", ".bin", ".pth", ".ckpt")
 DAMAGED = "is damaged or not complete; download it again"
 NAMES_SHOWN = 5
 """Maximum number of keys named in an error message."""
+LARGEST_WEIGHT = 1e8
+"""No weight of a released model has more than four digits."""
+SMALLEST_DEAD = 16
+"""Numbers of the smallest matrix that cannot have been trained to zeros."""
+_KINDS = (
+    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
+    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
+)
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 _BLOCK = 1 << 22
 
@@ -41,21 +52,45 @@ def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[s
     nested = [str(key) for key, value in content.items() if not isinstance(value, Tensor)]
     if nested:
         raise CheckpointError(f"{path} is not a plain list of weights: {_shown(nested)} is not a tensor.")
-    return content
+    return sound_tensors(content, str(path))
 
 
 def read_float_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
     """The same in float32; what does not hold fractions stays as it is."""
     weights = read_weights(path, check)
+    return in_float32(weights)
+
+
+def in_float32(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """``weights`` in float32; what does not hold fractions stays as it is, so that it is not taken for them."""
     return {name: value.float() if value.is_floating_point() else value for name, value in weights.items()}
 
 
-def read_description(path: Path) -> Any:
-    """Contents of the JSON file next to a bundled model's weights. Raises :class:`CheckpointError`."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from error
+def sound_tensors(content: Mapping[Any, Tensor], where: str) -> dict[str, Tensor]:
+    """``content``, read from ``where``, if each tensor has a name and holds its own plain numbers. Raises
+    :class:`CheckpointError` that names the one that is sparse, quantised, without values, or of numbers that nothing
+    here computes with."""
+    for name, value in content.items():
+        kind = _unsound(value) if isinstance(name, str) else "under a number instead of a name"
+        if kind:
+            raise CheckpointError(
+                f"{where} has a tensor {shown(name)} that is {kind}; use the file of the model in float32, bfloat16 or "
+                "float16."
+            )
+    return dict(content)
+
+
+def _unsound(value: Tensor) -> str:
+    """What is wrong with a tensor of a file, or ``""``."""
+    if value.layout is not torch.strided or value.is_quantized:
+        return "sparse or quantised"
+    if value.device.type != "cpu":
+        return "without values"
+    if value.dtype not in _KINDS:
+        return f"of {str(value.dtype).removeprefix('torch.')} numbers"
+    if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+        return "larger than what is stored of it"
+    return ""
 
 
 def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dict:
@@ -65,12 +100,7 @@ def read_checkpoint(path: Path, check: Callable[[], None] = lambda: None) -> dic
 
     Raises :class:`CheckpointError`.
     """
-    if not path.is_file():
-        raise CheckpointError(f"The checkpoint {path} is missing; choose another file or download the model.")
-    if path.suffix not in SUFFIXES:
-        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {', '.join(SUFFIXES)}.")
-    if path.stat().st_size == 0:
-        raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
+    _require_file(path)
     content = _safetensors(path, check) if path.suffix == ".safetensors" else _torch_file(path)
     if not isinstance(content, dict):
         raise CheckpointError(f"{path} holds a {type(content).__name__}, not the weights of a model.")
@@ -83,25 +113,65 @@ def metadata_of(path: Path) -> dict[str, str]:
     if path.suffix != ".safetensors":
         return {}
     try:
-        with safe_open(path, framework="pt") as file:
+        with opened(path) as file:
             return dict(file.metadata() or {})
-    except (SafetensorError, OSError):
+    except CheckpointError:
         return {}
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A safetensors file, open. Raises :class:`CheckpointError`, also for what is read from it within."""
+    _require_file(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    # Tensors of a kind that this torch does not have end in a key or an attribute that is not there.
+    except (SafetensorError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
+
+
+def _require_file(path: Path) -> None:
+    """Raise :class:`CheckpointError` unless ``path`` is a regular file that is not empty and is called a checkpoint."""
+    try:
+        size = require_regular(path).st_size
+    except FileNotFoundError:
+        raise CheckpointError(f"The checkpoint {path} is missing; choose another file or download the model.") from None
+    except OSError as error:
+        raise CheckpointError(f"The checkpoint {path} cannot be read: {first_line(error)}.") from None
+    if path.suffix not in SUFFIXES:
+        raise CheckpointError(f"{path} is not a checkpoint; expected a file ending in {', '.join(SUFFIXES)}.")
+    if size == 0:
+        raise CheckpointError(f"The checkpoint {path} is empty; download it again.")
 
 
 def _safetensors(path: Path, check: Callable[[], None]) -> dict[str, Tensor]:
     weights = {}
-    try:
-        with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 (not a mapping)
-                check()
-                weights[name] = file.get_tensor(name)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({_first_line(error)}).") from None
+    with opened(path) as file:
+        for name in file.keys():  # noqa: SIM118 (not a mapping)
+            check()
+            weights[name] = file.get_tensor(name)
     return weights
 
 
+def _require_packed(path: Path) -> None:
+    """Raise :class:`CheckpointError` if a ``.pt``, which is a zip, unpacks to more than it holds: torch compresses
+    nothing, so that only a file made to fill memory does. Whatever is no zip is left to torch."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            unpacked = sum(one.file_size for one in packed.infolist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, struct.error):
+        return
+    size = path.stat().st_size
+    if unpacked > size:
+        raise CheckpointError(
+            f"The checkpoint {path} was refused: its {size:,} bytes would unpack to {unpacked:,}, which no checkpoint "
+            "does. Use the .safetensors file of this model."
+        )
+
+
 def _torch_file(path: Path) -> object:
+    _require_packed(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols of files that are refused anyway
@@ -116,13 +186,14 @@ def _torch_file(path: Path) -> object:
             "Use the .safetensors file of this model."
         ) from None
     except (RuntimeError, EOFError, OSError) as error:
-        raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({_first_line(error)}).") from None
+        raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
     except (
         LookupError,
         ValueError,
         TypeError,
         AttributeError,
         AssertionError,
+        OverflowError,
         struct.error,
     ):  # what no pickle is
         raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
@@ -151,28 +222,60 @@ def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, 
 
     Raises :class:`CheckpointError` that names the keys at fault and ``where`` they come from.
     """
-    expected = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    own = module.state_dict()
+    expected = {name: tuple(value.shape) for name, value in own.items()}
     check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+    wrong = [name for name, value in weights.items() if _kind(value) != _kind(own[name])]
+    if wrong:
+        found = [f"{name} holds {_kind(weights[name])} instead of {_kind(own[name])}" for name in wrong]
+        raise CheckpointError(f"{where} is damaged: {_shown(found)}; download it again.")
     require_numbers(weights, where)
     module.load_state_dict(weights, strict=True, assign=assign)
 
 
 def loaded_strictly(make: Callable[[], AnyModule], weights: Mapping[str, Tensor], where: str) -> AnyModule:
     """The module that ``make`` makes, with ``weights`` in it, see :func:`load_strictly`; no initial ones are drawn."""
-    with uninitialised():
+    with uninitialised(weights, where):
         module = make()
     load_strictly(module, weights, where)
     return module
 
 
 def require_numbers(weights: Mapping[str, Tensor], where: str) -> None:
-    """Raise :class:`CheckpointError` that names the tensors of ``weights`` that hold anything but finite numbers."""
-    # A sum is finite only where all of its terms are, and takes a tenth of the time of looking at each.
-    floats = {name: value for name, value in weights.items() if value.is_floating_point()}
-    doubtful = [name for name, value in floats.items() if not value.sum().isfinite()]
-    not_finite = [name for name in doubtful if not floats[name].isfinite().all()]
-    if not_finite:
-        raise CheckpointError(f"{where} holds values that are not numbers in {_shown(not_finite)}; download it again.")
+    """Raise :class:`CheckpointError` that names the tensors of ``weights`` whose values no training ends with: what is
+    not finite or larger than :data:`LARGEST_WEIGHT`, and matrices of zeros."""
+    not_finite, absurd, dead = [], [], []
+    for name, value in weights.items():
+        if not value.is_floating_point() or not value.numel():
+            continue
+        # One pass over the numbers, as fast as a sum; a value that is not a number is the result.
+        lowest, highest = (float(end) for end in torch.aminmax(value))
+        largest = max(-lowest, highest)
+        if not (math.isfinite(lowest) and math.isfinite(highest)):
+            not_finite.append(name)
+        elif largest > LARGEST_WEIGHT:
+            absurd.append(name)
+        elif largest == 0 and value.numel() >= SMALLEST_DEAD and (is_matrix(value) or name.endswith(".weight")):
+            dead.append(name)
+    for names, what in (
+        (not_finite, "values that are not numbers"),
+        (absurd, "absurdly large values"),
+        (dead, "only zeros"),
+    ):
+        if names:
+            raise CheckpointError(f"{where} holds {what} in {_shown(names)}; download it again.")
+
+
+def is_matrix(value: Tensor) -> bool:
+    """Whether ``value`` has more than one axis along which it has several numbers."""
+    return sum(size > 1 for size in value.shape) > 1
+
+
+def require_fractions(weights: Mapping[str, Tensor], where: str) -> None:
+    """Raise :class:`CheckpointError` that names the tensors of ``weights`` that are stored as whole numbers."""
+    wrong = [f"{name} holds {_kind(value)}" for name, value in weights.items() if not value.is_floating_point()]
+    if wrong:
+        raise CheckpointError(f"{where} is damaged: {_shown(wrong)} instead of fractions; download it again.")
 
 
 def check_shapes(
@@ -239,8 +342,10 @@ def _fingerprint(path: str, size: int, changed: int, check: Callable[[], None]) 
     return digest.hexdigest()
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else type(error).__name__
+def _kind(value: Tensor) -> str:
+    if value.is_floating_point():
+        return "fractions"
+    return "truth values" if value.dtype is torch.bool else "whole numbers"
 
 
 def _counted(names: list[str], noun: str) -> str:
@@ -252,5 +357,4 @@ def _shape(shape: Iterable[int]) -> str:
 
 
 def _shown(names: list[str]) -> str:
-    shown = ", ".join(names[:NAMES_SHOWN])
-    return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN} more"
+    return named_first(names, NAMES_SHOWN)

@@ -25,6 +25,7 @@ from engine.models.files.checkpoints import fingerprint, loaded_strictly, metada
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.models.networks.interval import add_interval
 from engine.paths import own_place
+from engine.reading import parsed_json
 from engine.setting.knobs import Values
 
 FOLDER = "intervals"
@@ -64,8 +65,8 @@ def described(found: Mapping[str, str], path: str, digest: str) -> IntervalWeigh
     if found.get("interval") != "true":
         return None
     try:
-        evaluations, sway = int(found["evaluations"]), float(found["sway"])
-        guidance = {str(name): float(value) for name, value in json.loads(found["guidance"]).items()}
+        evaluations, sway = int(found["evaluations"][:9]), float(found["sway"])
+        guidance = {str(name): float(value) for name, value in parsed_json(found["guidance"]).items()}
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
     if evaluations < 1 or not all(map(math.isfinite, (sway, *guidance.values()))):

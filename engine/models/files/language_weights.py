@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from engine.models.base import RECOVERED, DraftWeights, ModelInfo, StudentWeight
 from engine.models.files.checkpoints import fingerprint, metadata_of
 from engine.models.files.layer_importance import read_record
 from engine.paths import own_place
+from engine.reading import parsed_json
 
 DRAFTS, STUDENTS = "drafts", "students"
 """Folders of them, next to the model (bundled) and in the user's own place for it."""
@@ -113,7 +113,7 @@ def _student(path: Path, metadata: Mapping[str, str], check: Callable[[], None])
 def _layers(text: str) -> tuple[int, ...] | None:
     """Ascending layer numbers from JSON, or ``None`` if it is something else."""
     try:
-        layers = json.loads(text)
+        layers = parsed_json(text)
     except ValueError:
         return None
     if not isinstance(layers, list) or not all(isinstance(one, int) and one >= 0 for one in layers):

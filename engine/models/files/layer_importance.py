@@ -15,6 +15,7 @@ from typing import Any
 
 from engine import files
 from engine.errors import CheckpointError, PlainError, SettingError
+from engine.reading import first_line, parsed_json, read_text
 
 FILE = "layers.json"
 WORD_ERROR, DIVERGENCE, COSINE = "word_error", "divergence", "cosine"
@@ -119,7 +120,7 @@ class ImportanceRecord:
     def from_json(cls, text: str, place: str) -> ImportanceRecord:
         """Read what :meth:`to_json` wrote. Raises :class:`CheckpointError` that names ``place``."""
         try:
-            data = json.loads(text)
+            data = parsed_json(text)
             measures = tuple(_measure(one) for one in data.pop("measures"))
             record = cls(**{**data, "notes": tuple(data.get("notes", ())), "measures": measures})
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -168,6 +169,10 @@ def read_record(folders: Sequence[Path], checkpoint: str) -> ImportanceRecord | 
     for folder in folders:
         path = folder / FILE
         if path.is_file():
-            record = ImportanceRecord.from_json(path.read_text(encoding="utf-8"), str(path))
+            try:
+                text = read_text(path)
+            except (OSError, ValueError) as error:
+                raise CheckpointError(f"{path} cannot be read ({first_line(error)}); measure again.") from error
+            record = ImportanceRecord.from_json(text, str(path))
             found = record if record.checkpoint == checkpoint else found
     return found

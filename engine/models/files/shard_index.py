@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+from engine.reading import parsed_json
 
 INDEX = "model.safetensors.index.json"
 
@@ -11,7 +12,7 @@ INDEX = "model.safetensors.index.json"
 def shard_of_each(content: bytes) -> dict[str, str]:
     """The file of each weight, from the contents of an :data:`INDEX`. Raises :class:`ValueError` for anything else."""
     try:
-        listed = dict(json.loads(content)["weight_map"])
+        listed = dict(parsed_json(content)["weight_map"])
         # A shard lies next to its index: a name with a folder in it would lead elsewhere.
         sound = bool(listed) and all(Path(name).name == name for name in listed.values())
     except (KeyError, TypeError, AttributeError) as error:

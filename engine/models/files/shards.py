@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.models.files.checkpoints import DAMAGED, fingerprint
+from engine.models.files.checkpoints import fingerprint, opened, sound_tensors
 from engine.models.files.shard_index import INDEX, shard_of_each
+from engine.reading import read_bytes
 
 WEIGHTS = "model.safetensors"
 
@@ -62,24 +62,29 @@ class Shards:
         """
         weights, others = {}, []
         for path in self.paths:
-            try:
-                with safe_open(path, framework="pt") as file:
-                    for name in file.keys():  # noqa: SIM118 (not a mapping)
-                        check()
-                        if self.listed and self.listed.get(name) != path.name:
-                            raise CheckpointError(f"{path} holds {name}, which is not in {INDEX}; download it again.")
-                        if wanted(name):
-                            weights[name] = file.get_tensor(name)
-                        else:
-                            others.append(name)
-            except (SafetensorError, OSError, ValueError):
-                raise CheckpointError(f"The checkpoint {path} {DAMAGED}.") from None
-        return weights, others
+            with opened(path) as file:
+                for name in file.keys():  # noqa: SIM118 (not a mapping)
+                    check()
+                    if self.listed and self.listed.get(name) != path.name:
+                        raise CheckpointError(f"{path} holds {name}, which is not in {INDEX}; download it again.")
+                    if wanted(name):
+                        weights[name] = file.get_tensor(name)
+                    else:
+                        others.append(name)
+        return sound_tensors(weights, self.where), others
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of all weights, which are not read. Raises :class:`CheckpointError` for files that are damaged."""
+        found: dict[str, tuple[int, ...]] = {}
+        for path in self.paths:
+            with opened(path) as file:
+                found |= {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        return found
 
 
 def _listed(index: Path) -> dict[str, str]:
     """The shard of each weight."""
     try:
-        return shard_of_each(index.read_bytes())
+        return shard_of_each(read_bytes(index))
     except (OSError, ValueError):
         raise CheckpointError(f"{index} is not a list of shards; download it again.") from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import CheckpointError
+from engine.reading import first_line, is_regular, read_json
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -24,12 +25,15 @@ def read_tokenizer(folder: Path, title: str, install: str, marks: Sequence[str])
             f"{title} reads text with the package tokenizers, which is not installed; {install}"
         ) from None
     path = folder / FILE
-    if not path.is_file():
+    if not is_regular(path):
         raise CheckpointError(f"{path} is missing; it belongs in the folder of {title}'s weights.")
     try:
+        read_json(path)  # The package reads what is nested deeply until its stack is full.
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # The package raises nothing more special.
-        raise CheckpointError(f"{path} cannot be read as a tokenizer ({error}); download it again.") from None
+        raise CheckpointError(
+            f"{path} cannot be read as a tokenizer ({first_line(error)}); download it again."
+        ) from None
     missing = [mark for mark in marks if tokenizer.token_to_id(mark) is None]
     if missing:
         raise CheckpointError(f"{path} lacks {', '.join(missing)}; it is not the tokenizer of {title}.")

@@ -18,7 +18,13 @@ from engine.errors import CheckpointError
 from engine.models.base import DraftWeights, StudentWeights
 from engine.models.families.language_network import DraftTensors, LanguageNetwork
 from engine.models.families.token_model import TokenModel
-from engine.models.files.checkpoints import check_shapes, load_strictly, read_weights
+from engine.models.files.checkpoints import (
+    check_shapes,
+    load_strictly,
+    read_weights,
+    require_fractions,
+    require_numbers,
+)
 from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
 from engine.models.llasa.tokenizer import LlasaTokenizer
@@ -92,15 +98,17 @@ class LlasaFolder:
     ) -> LanguageNetwork:
         """From all tensors by their official names."""
         weights = dict(weights)
-        with without_weights():
+        with without_weights(weights, where):
             transformer = CausalTransformer(config)
         expected = {f"{BODY}{name}": tuple(value.shape) for name, value in transformer.state_dict().items()}
         tables = (EMBEDDING,) if tied and HEAD not in weights else (EMBEDDING, HEAD)
         expected |= dict.fromkeys(tables, (self.rows, config.hidden))
         check_shapes(expected, {name: tuple(value.shape) for name, value in weights.items()}, where)
+        require_fractions(weights, where)
         for name in list(weights):  # One by one: not all of them are there twice.
             check()
             weights[name] = weights[name].to(self.device, self.dtype)
+        require_numbers({name: weights[name] for name in tables}, where)
         embedding, head = weights.pop(EMBEDDING), weights.pop(HEAD, None)
         inner = {name.removeprefix(BODY): value for name, value in weights.items()}
         load_strictly(transformer, inner, where, assign=True)
@@ -136,8 +144,7 @@ def parameters(network: LanguageNetwork) -> int:
 
 def _configuration(path: Path) -> tuple[CausalConfig, int, bool]:
     """The transformer's sizes, the rows of its tables, and whether they are one."""
-    content = ConfigFile.read(path).entries
-    rows = content.get("vocab_size")
-    if not isinstance(rows, int) or content.get("model_type") != "llama":
+    file = ConfigFile.read(path)
+    if file.text("model_type") != "llama":
         raise CheckpointError(f"{path} is not the configuration of a Llama; LLaSA is one.")
-    return CausalConfig.read(content), rows, bool(content.get("tie_word_embeddings", False))
+    return CausalConfig.read(file), file.number("vocab_size"), file.flag("tie_word_embeddings", False)

@@ -14,10 +14,12 @@ import torch
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.models.files.checkpoints import NAMES_SHOWN, load_strictly
+from engine.models.files.checkpoints import NAMES_SHOWN, in_float32, load_strictly
 from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
 from engine.models.llasa.xcodec2 import XCodec2Config, XCodec2Decoder
+from engine.models.networks.shapes import uninitialised
+from engine.reading import named_first
 
 CONFIG = "config.json"
 ORIGINAL_ENCODER = (
@@ -64,16 +66,16 @@ def load_decoder(
     converted = any(name.startswith(_CONVERTED) for name in weights)
     strange = [name for name in others if not name.startswith(CONVERTED_ENCODER if converted else ORIGINAL_ENCODER)]
     if strange:
-        more = f" and {len(strange) - NAMES_SHOWN} more" if len(strange) > NAMES_SHOWN else ""
-        raise CheckpointError(f"{shards.where} is not XCodec2: it holds {', '.join(strange[:NAMES_SHOWN])}{more}.")
+        raise CheckpointError(f"{shards.where} is not XCodec2: it holds {named_first(strange, NAMES_SHOWN)}.")
     if converted:
         weights = original_names(weights, shards.where)
     shapes = {name: tuple(value.shape) for name, value in weights.items()}
     config = XCodec2Config.from_shapes(shapes, shards.where, _heads(folder / CONFIG) if converted else None)
     if converted:
         weights[_WINDOW] = torch.hann_window(config.window)  # The converted release does not store it.
-    decoder = XCodec2Decoder(config)
-    load_strictly(decoder, {name: value.float() for name, value in weights.items()}, shards.where)
+    with uninitialised(weights, shards.where):
+        decoder = XCodec2Decoder(config)
+    load_strictly(decoder, in_float32(weights), shards.where)
     return decoder.eval().requires_grad_(False).to(device)
 
 

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.models.files.checkpoints import loaded_strictly, read_checkpoint
+from engine.models.files.checkpoints import loaded_strictly, read_checkpoint, sound_tensors
 from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.aligner import Aligner
 from engine.models.megatts3.config import DiTConfig
@@ -120,7 +120,7 @@ def read_part(path: Path, name: str, check: Callable[[], None] = lambda: None) -
         raise CheckpointError(
             f"{path} holds no weights under state_dict/{name}; it is not a file of the MegaTTS 3 release."
         )
-    return {_plain(str(key)): value for key, value in part.items()}
+    return {_plain(key): value for key, value in sound_tensors(part, str(path)).items()}
 
 
 def _plain(name: str) -> str:

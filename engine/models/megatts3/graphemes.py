@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from engine.errors import CheckpointError, TextError
 from engine.models.files.checkpoints import require_all_loaded
 from engine.models.megatts3.phone_table import SILENCE, UNKNOWN, separated
+from engine.reading import shown
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -132,7 +133,7 @@ class GraphemeModel:
         tokens = [token - self._offset for token in (found[:-1] if finished else found)]
         pairs = [separated(token) for token in tokens]
         if not any(_is_spoken(phone) for phone, _ in pairs):
-            raise TextError(f"The model found no phones in {text!r}; rephrase it.")
+            raise TextError(f"The model found no phones in {shown(text)}; rephrase it.")
         phones, tones = zip(*pairs, strict=True)
         return ReadPhones(phones, tones, finished)
 

@@ -23,6 +23,7 @@ from engine.models.megatts3 import aligner
 from engine.models.megatts3.config import LATENTS, no_latents
 from engine.models.megatts3.wavvae import WavVAE
 from engine.models.megatts3.wavvae_encoder import LATENT_CHANNELS
+from engine.reading import require_regular
 
 SAMPLE_RATE = 24000
 TAIL = 12000
@@ -111,6 +112,7 @@ def read_latents(path: Path, recording: PromptRecording, audio: Path) -> Tensor:
     """
     again = "download the file that was released with this recording again"
     try:
+        require_regular(path)
         # Mapped rather than read: a header that promises more than the file holds is found out first.
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except _UNREADABLE as error:

@@ -24,6 +24,7 @@ from engine.errors import CheckpointError
 from engine.models.files.config_file import ConfigFile
 from engine.models.megatts3.wavvae_encoder import LATENT_CHANNELS, Encoder, sampled_latents
 from engine.models.networks.modules import Modules
+from engine.models.networks.shapes import uninitialised
 from engine.models.networks.weight_norm import load_normalised
 
 LATENT_RATIO = 4
@@ -248,6 +249,7 @@ class WavVAE(nn.Module):
         Raises :class:`CheckpointError`.
         """
         config = WavVAEConfig.read(config_path, weights)
-        model = cls(config, Encoder.of_weights(weights, where))
+        with uninitialised(weights, where):
+            model = cls(config, Encoder.of_weights(weights, where))
         load_normalised(model, weights, where)
         return model.eval().requires_grad_(False)

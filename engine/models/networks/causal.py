@@ -21,8 +21,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.modules import Modules
 from engine.models.networks.shapes import without_weights
+from engine.reading import shown
 from engine.sampling.cache import KeyValueCache
 
 Probe = Callable[[int, str, Tensor], None]
@@ -77,58 +79,51 @@ class CausalConfig:
         return self.hidden * (2 * self.width + 2 * self.key_width + 3 * self.feed_forward)
 
     @classmethod
-    def read(cls, config: Mapping) -> Self:
+    def read(cls, config: ConfigFile | Mapping) -> Self:
         """The sizes in a Hugging Face ``config.json`` of one of :attr:`KINDS`.
 
         Raises :class:`CheckpointError` that names the field for what this transformer is not.
         """
-        try:
-            return cls._read(config)
-        except KeyError as error:
-            raise CheckpointError(
-                f"The model's config.json lacks {error.args[0]!r}; take the published file."
-            ) from error
-
-    @classmethod
-    def _read(cls, config: Mapping) -> Self:
-        kind = config["model_type"]
+        file = ConfigFile.of(config)
+        kind = file.text("model_type")
         if kind not in cls.KINDS:
             supported = " and ".join(cls.KINDS)
-            raise CheckpointError(f"The model's config.json is of type {kind!r}; only {supported} is supported.")
-        expected = {"hidden_act": "silu", "mlp_bias": False, "use_sliding_window": False}
-        for name, value in expected.items():
-            if config.get(name, value) != value:
-                raise CheckpointError(
-                    f"The model's config.json has {name} {config[name]!r}; only {value!r} is supported."
-                )
+            raise CheckpointError(f"{file.where} is of type {shown(kind)}; only {supported} is supported.")
+        for name, value in {"hidden_act": "silu", "mlp_bias": False, "use_sliding_window": False}.items():
+            file.require(name, value, value)
         # transformers 5 writes theta and scaling into one object.
-        rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-        theta = rope.get("rope_theta", config.get("rope_theta"))
-        if theta is None:
-            raise KeyError("rope_theta")
-        return cls(
-            hidden=config["hidden_size"],
-            layers=config["num_hidden_layers"],
-            heads=config["num_attention_heads"],
-            key_value_heads=config.get("num_key_value_heads") or config["num_attention_heads"],
-            head_width=config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"],
-            feed_forward=config["intermediate_size"],
-            epsilon=config["rms_norm_eps"],
-            rope_theta=float(theta),
+        rope = file.part("rope_parameters" if file.has("rope_parameters") else "rope_scaling")
+        hidden, heads = file.number("hidden_size"), file.number("num_attention_heads")
+        sizes = cls(
+            hidden=hidden,
+            layers=file.number("num_hidden_layers"),
+            heads=heads,
+            key_value_heads=file.number("num_key_value_heads", heads),
+            head_width=file.number("head_dim", max(hidden // heads, 1)),
+            feed_forward=file.number("intermediate_size"),
+            epsilon=file.real("rms_norm_eps", below=1.0),
+            rope_theta=(rope if rope.has("rope_theta") else file).real("rope_theta", above=1.0),
             rope_scaling=_scaling(rope),
-            biased=kind == "qwen2" or bool(config.get("attention_bias")),
+            biased=kind == "qwen2" or file.flag("attention_bias", False),
         )
+        if sizes.heads % sizes.key_value_heads or sizes.head_width % 2:
+            raise CheckpointError(
+                f"{file.where}: {sizes.heads} heads of width {sizes.head_width} cannot share {sizes.key_value_heads} "
+                "heads of keys, or their width is odd; take the published file."
+            )
+        return sizes
 
 
-def _scaling(rope: Mapping) -> Llama3Scaling | None:
-    kind = rope.get("rope_type", rope.get("type", "default"))
+def _scaling(rope: ConfigFile) -> Llama3Scaling | None:
+    kind = rope.text("rope_type", rope.text("type", "default"))
     if kind == "default":
         return None
     if kind != "llama3":
-        raise CheckpointError(f"The model's config.json scales positions by {kind!r}; only llama3 is supported.")
-    return Llama3Scaling(
-        rope["factor"], rope["low_freq_factor"], rope["high_freq_factor"], rope["original_max_position_embeddings"]
-    )
+        raise CheckpointError(f"{rope.where} scales positions by {shown(kind)}; only llama3 is supported.")
+    low, high = rope.real("low_freq_factor"), rope.real("high_freq_factor")
+    if low >= high:
+        raise CheckpointError(f"{rope.where}: low_freq_factor {low:g} should be below high_freq_factor {high:g}.")
+    return Llama3Scaling(rope.real("factor"), low, high, rope.number("original_max_position_embeddings"))
 
 
 def rotary_frequencies(config: CausalConfig) -> Tensor:

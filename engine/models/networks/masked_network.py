@@ -17,7 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.bidirectional import BidirectionalTransformer, Qwen3Config, operations
+from engine.reading import shown
 
 
 @dataclass(frozen=True)
@@ -37,29 +39,25 @@ class MaskedConfig:
         return self.entries - 1
 
     @classmethod
-    def read(cls, config: Mapping) -> MaskedConfig:
+    def read(cls, config: ConfigFile | Mapping) -> MaskedConfig:
         """The sizes in a ``config.json`` in OmniVoice's layout. Raises :class:`CheckpointError` that names the
         field."""
-        try:
-            if config["model_type"] != "omnivoice":
-                raise CheckpointError(
-                    f"The model's config.json is of type {config['model_type']!r}; only omnivoice is supported."
-                )
-            if config["audio_mask_id"] != config["audio_vocab_size"] - 1:
-                raise CheckpointError(
-                    f"The model's config.json has audio_mask_id {config['audio_mask_id']}; only the last of its "
-                    f"{config['audio_vocab_size']} codes is supported as the mask."
-                )
-            return cls(
-                transformer=Qwen3Config.read(config["llm_config"]),
-                text_vocabulary=config["llm_config"]["vocab_size"],
-                codebooks=config["num_audio_codebook"],
-                entries=config["audio_vocab_size"],
-            )
-        except KeyError as error:
+        file = ConfigFile.of(config)
+        kind = file.text("model_type")
+        if kind != "omnivoice":
+            raise CheckpointError(f"{file.where} is of type {shown(kind)}; only omnivoice is supported.")
+        entries, mask = file.number("audio_vocab_size", least=2), file.number("audio_mask_id")
+        if mask != entries - 1:
             raise CheckpointError(
-                f"The model's config.json lacks {error.args[0]!r}; take the published file."
-            ) from error
+                f"{file.where} has audio_mask_id {mask}; only the last of its {entries} codes is supported as the mask."
+            )
+        text = file.part("llm_config", needed=True)
+        return cls(
+            transformer=Qwen3Config.read(text),
+            text_vocabulary=text.number("vocab_size"),
+            codebooks=file.number("num_audio_codebook"),
+            entries=entries,
+        )
 
     @property
     def rows(self) -> int:

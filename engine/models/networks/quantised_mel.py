@@ -7,9 +7,7 @@ what is said, apart from who says it, have none, and it is zero.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -18,8 +16,10 @@ from torch import Tensor, nn
 
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import loaded_strictly, read_float_weights
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.mel_statistics import MelStatistics
 from engine.models.networks.vocos import ConvNeXtBlock
+from engine.reading import shown
 
 CONFIG_FILE, WEIGHT_FILE = "config.json", "model.safetensors"
 
@@ -39,12 +39,17 @@ class QuantisedMelConfig:
     decoder_frame_layers: int = 4
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Self:
-        """From the entries of a ``config.json``. Raises :class:`TypeError` for others."""
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+    def read(cls, file: ConfigFile) -> Self:
+        """From a ``config.json``, in which each size must be there. Raises :class:`CheckpointError` that names the
+        field."""
+        lists = {one.name for one in fields(cls) if isinstance(one.default, tuple)}
+        sizes: dict[str, Any] = {
+            one.name: file.numbers(one.name) if one.name in lists else file.number(one.name) for one in fields(cls)
         }
-        return cls(**values)
+        unknown = set(file.entries) - {one.name for one in fields(cls)}
+        if unknown:
+            raise CheckpointError(f"{file.where} has an unknown entry {shown(min(unknown))}; restore the model folder.")
+        return cls(**sizes)
 
     def as_dict(self) -> dict[str, Any]:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
@@ -159,18 +164,13 @@ Model = TypeVar("Model", bound=QuantisedMel)
 def read_quantised_mel(root: Path, kind: type[Model], device: torch.device | str = "cpu") -> Model:
     """The codec in the folder ``root`` in float32: ``config.json`` with its sizes, and the weights in float16. Raises
     :class:`CheckpointError`."""
-    sizes = _described(root / CONFIG_FILE, kind.sizes, kind.title)
+    sizes = kind.sizes.read(_described(root / CONFIG_FILE))
     path = root / WEIGHT_FILE
     model = loaded_strictly(lambda: kind(sizes), read_float_weights(path), str(path))
     return model.eval().requires_grad_(False).to(device)
 
 
-def _described(path: Path, config: type[Config], what: str) -> Config:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        data.pop("voices", None)  # Codecs that were told who speaks listed the voices that they knew.
-        return config.read(data)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CheckpointError(
-            f"{path} does not describe a {what} ({type(error).__name__}: {error}); restore the model folder."
-        ) from error
+def _described(path: Path) -> ConfigFile:
+    file = ConfigFile.read(path)
+    # Codecs that were told who speaks listed the voices that they knew.
+    return ConfigFile({name: value for name, value in file.entries.items() if name != "voices"}, file.where)

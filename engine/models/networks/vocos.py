@@ -6,20 +6,22 @@ Siuzdak, "Vocos: Closing the gap between time-domain and Fourier-based neural vo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-import yaml
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import CheckpointError
 from engine.models.files.checkpoints import load_strictly, read_weights
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.modules import Modules
 from engine.models.networks.shapes import uninitialised
 
+PARTS = "feature_extractor", "backbone", "head"
+"""Those of an official ``config.yaml``, each with its ``init_args``."""
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")
 LARGEST_MAGNITUDE = 100.0
 """Spectral magnitudes are clipped here, as in the official head."""
@@ -43,43 +45,36 @@ class VocosConfig:
 
         Raises :class:`CheckpointError` that names what is missing or unsupported.
         """
-        try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise CheckpointError(f"{path} is missing; a Vocos folder holds config.yaml and its weights.") from None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise CheckpointError(f"{path} cannot be read as a Vocos configuration: {error}.") from None
-        try:
-            parts = {name: data[name]["init_args"] for name in ("feature_extractor", "backbone", "head")}
-            return cls.from_parts(parts)
-        except (KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{path} is not a Vocos configuration: {error} is missing or of another kind."
-            ) from None
-        except CheckpointError as error:
-            raise CheckpointError(f"{path}: {error}") from None
+        file = ConfigFile.read(path)
+        return cls._of({name: file.part(name, needed=True).part("init_args", needed=True) for name in PARTS})
 
     @classmethod
-    def from_parts(cls, parts: dict[str, dict]) -> VocosConfig:
-        """From the arguments of ``feature_extractor``, ``backbone`` and ``head`` under their official names."""
-        features, backbone, head = (
-            parts["feature_extractor"],
-            parts["backbone"],
-            parts["head"],
+    def from_parts(cls, parts: Mapping[str, Mapping]) -> VocosConfig:
+        """From the arguments of :data:`PARTS` under their official names."""
+        return cls._of({name: ConfigFile(parts[name], name) for name in PARTS})
+
+    @classmethod
+    def _of(cls, parts: Mapping[str, ConfigFile]) -> VocosConfig:
+        features, backbone, head = (parts[name] for name in PARTS)
+        head.require("padding", "center", "center")
+        if backbone.entries.get("adanorm_num_embeddings"):
+            raise CheckpointError(
+                f"{backbone.where}: a Vocos for EnCodec tokens (adanorm_num_embeddings) decodes no mel spectrograms."
+            )
+        sizes = cls(
+            bands=backbone.number("input_channels"),
+            width=backbone.number("dim"),
+            inner_width=backbone.number("intermediate_dim"),
+            layers=backbone.number("num_layers"),
+            window=head.number("n_fft"),
+            hop=head.number("hop_length"),
+            sample_rate=features.number("sample_rate"),
         )
-        if head.get("padding", "center") != "center":
-            raise CheckpointError(f"padding {head['padding']!r} is not supported; only 'center' is.")
-        if backbone.get("adanorm_num_embeddings"):
-            raise CheckpointError("a Vocos for EnCodec tokens (adanorm_num_embeddings) decodes no mel spectrograms.")
-        return cls(
-            bands=int(backbone["input_channels"]),
-            width=int(backbone["dim"]),
-            inner_width=int(backbone["intermediate_dim"]),
-            layers=int(backbone["num_layers"]),
-            window=int(head["n_fft"]),
-            hop=int(head["hop_length"]),
-            sample_rate=int(features["sample_rate"]),
-        )
+        if sizes.window % 2 or sizes.hop > sizes.window:
+            raise CheckpointError(
+                f"{head.where}: n_fft {sizes.window} should be even and no less than hop_length {sizes.hop}."
+            )
+        return sizes
 
 
 class ConvNeXtBlock(nn.Module):
@@ -187,12 +182,13 @@ class Vocos(nn.Module):
         Raises :class:`CheckpointError` that names the file and what is wrong with it.
         """
         config = VocosConfig.read(folder / "config.yaml")
-        with uninitialised():
-            model = cls(config)
         path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
         if path is None:
             raise CheckpointError(f"{folder} holds no Vocos weights; put {WEIGHT_FILES[1]} there.")
         check()
-        model.load_official(read_weights(path), str(path))
+        weights = read_weights(path)
+        with uninitialised(weights, str(path)):
+            model = cls(config)
+        model.load_official(weights, str(path))
         check()
         return model.eval().requires_grad_(False).to(device)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
-from engine.models.files.checkpoints import load_strictly
+from engine.models.files.checkpoints import in_float32, load_strictly
 from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
 from engine.models.networks.masked_network import MaskedConfig, MaskedNetwork
@@ -22,6 +22,7 @@ from engine.models.omnivoice.config import INSTALL
 from engine.models.omnivoice.higgs import HiggsConfig, HiggsDecoder
 from engine.models.omnivoice.higgs_encoder import HiggsEncoder
 from engine.models.omnivoice.tokenizer import OmniVoiceTokenizer
+from engine.reading import named_first
 
 if TYPE_CHECKING:
     from transformers import HubertModel
@@ -49,7 +50,7 @@ class OmniVoiceFolder:
 
     def config(self) -> MaskedConfig:
         """The network's sizes."""
-        return MaskedConfig.read(ConfigFile.read(self.root / CONFIG).entries)
+        return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     @property
     def shards(self) -> Shards:
@@ -62,30 +63,30 @@ class OmniVoiceFolder:
 
     def codec_config(self) -> HiggsConfig:
         """The codec's sizes."""
-        return HiggsConfig.read(ConfigFile.read(self.root / CODEC / CONFIG).entries)
+        return HiggsConfig.read(ConfigFile.read(self.root / CODEC / CONFIG))
 
     def decoder(self, device: torch.device | str = "cpu") -> HiggsDecoder:
         """The codec's decoder."""
-        with without_weights():
-            decoder = HiggsDecoder(self.codec_config())
-        return self._codec_part(decoder, device)
+        config = self.codec_config()
+        return self._codec_part(lambda: HiggsDecoder(config), device)
 
     def encoder(self, device: torch.device | str = "cpu") -> HiggsEncoder:
         """The encoder of recordings, which needs the package ``transformers``."""
         config = self.codec_config()
-        with without_weights():
-            encoder = HiggsEncoder(config, hubert(config))
-        return self._codec_part(encoder, device)
+        return self._codec_part(lambda: HiggsEncoder(config, hubert(config)), device)
 
-    def _codec_part(self, module: _Part, device: torch.device | str) -> _Part:
-        """``module`` with its weights out of those of the codec, of which all must be known."""
-        wanted = module.state_dict()
+    def _codec_part(self, make: Callable[[], _Part], device: torch.device | str) -> _Part:
+        """The module that ``make`` makes with its weights out of those of the codec, of which all must be known."""
         shards = Shards.find(self.root / CODEC)
-        weights, others = shards.read(wanted.__contains__, self.check)
-        strange = [name for name in others if not self._is_known(name)]
+        shapes = shards.shapes()
+        strange = [name for name in shapes if not self._is_known(name)]
         if strange:
-            raise CheckpointError(f"{shards.where} is not the codec of OmniVoice: it holds {', '.join(strange[:5])}.")
-        load_strictly(module, {name: value.float() for name, value in weights.items()}, shards.where, assign=True)
+            raise CheckpointError(f"{shards.where} is not the codec of OmniVoice: it holds {named_first(strange, 5)}.")
+        with without_weights(shapes, shards.where):
+            module = make()
+        wanted = module.state_dict()
+        weights, _ = shards.read(wanted.__contains__, self.check)
+        load_strictly(module, in_float32(weights), shards.where, assign=True)
         return module.eval().requires_grad_(False).to(device)
 
     @staticmethod
@@ -103,7 +104,7 @@ def read_network(
 ) -> MaskedNetwork:
     """A network in OmniVoice's layout, float32, for inference. Raises :class:`CheckpointError`."""
     weights, _ = shards.read(check=check)
-    with without_weights():
+    with without_weights(weights, shards.where):
         network = MaskedNetwork(config)
     load_strictly(network, _floats(weights, device, check), shards.where, assign=True)
     return network.eval().requires_grad_(False)

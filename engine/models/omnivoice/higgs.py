@@ -19,9 +19,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.errors import CheckpointError
 from engine.models.families.grid_decoder import GridDecoder
 from engine.models.families.passages import Decoded
+from engine.models.files.config_file import ConfigFile
 from engine.models.networks.modules import Modules
 
 DILATIONS = (1, 3, 9)
@@ -60,33 +60,29 @@ class HiggsConfig:
     """Configuration of HuBERT."""
 
     @classmethod
-    def read(cls, config: Mapping) -> HiggsConfig:
+    def read(cls, config: ConfigFile | Mapping) -> HiggsConfig:
         """From the codec's ``config.json``. Raises :class:`CheckpointError` that names what is missing."""
-        try:
-            acoustic, semantic = config["acoustic_model_config"], config["semantic_model_config"]
-            return cls(
-                config["sample_rate"],
-                tuple(acoustic["upsampling_ratios"]),
-                tuple(acoustic["downsampling_ratios"]),
-                acoustic["hidden_size"],
-                acoustic["decoder_hidden_size"],
-                acoustic["encoder_hidden_size"],
-                semantic["hidden_size"],
-                config["codebook_size"],
-                config["codebook_dim"],
-                float(config["target_bandwidths"][-1]),
-                config["kernel_size"],
-                tuple(config["strides"]),
-                tuple(config["channel_ratios"]),
-                tuple(config["block_dilations"]),
-                config["unit_kernel_size"],
-                config["semantic_sample_rate"],
-                dict(semantic),
-            )
-        except KeyError as error:
-            raise CheckpointError(
-                f"The codec's config.json lacks {error.args[0]!r}; take the published file."
-            ) from error
+        file = ConfigFile.of(config, "The codec's config.json")
+        acoustic, semantic = (file.part(f"{name}_model_config", needed=True) for name in ("acoustic", "semantic"))
+        return cls(
+            file.number("sample_rate"),
+            acoustic.numbers("upsampling_ratios"),
+            acoustic.numbers("downsampling_ratios"),
+            acoustic.number("hidden_size"),
+            acoustic.number("decoder_hidden_size"),
+            acoustic.number("encoder_hidden_size"),
+            semantic.number("hidden_size"),
+            file.number("codebook_size", least=2),
+            file.number("codebook_dim"),
+            file.reals("target_bandwidths")[-1],
+            file.number("kernel_size"),
+            file.numbers("strides"),
+            file.reals("channel_ratios"),
+            file.numbers("block_dilations"),
+            file.number("unit_kernel_size"),
+            file.number("semantic_sample_rate"),
+            dict(semantic.entries),
+        )
 
     @property
     def hop(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.errors import ProfileError
+from engine.reading import shown
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.setting import UsedTechnique
@@ -14,12 +15,12 @@ def check(table: StrategyTable, entry: UsedTechnique, compatibility: Compatibili
     for name, own in (("branch_skip", table.branch_skip), ("temporal", table.temporal)):
         said = entry.knobs.get(name, own)
         if said != own:
-            raise ProfileError(f"table.{name} is {own!r}, but setting.techniques says {said!r}.")
+            raise ProfileError(f"table.{name} is {shown(own)}, but setting.techniques says {shown(said)}.")
     mine, theirs = compatibility.fields, table.compatibility.fields
     for name in sorted({*mine, *theirs}):
         if mine.get(name) != theirs.get(name):
             raise ProfileError(
-                f"table.belonging.{name} is {theirs.get(name)!r}, but this profile's is {mine.get(name)!r}."
+                f"table.belonging.{name} is {shown(theirs.get(name))}, but this profile's is {shown(mine.get(name))}."
             )
 
 

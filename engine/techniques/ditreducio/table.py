@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError
 from engine.fields import exact
+from engine.reading import shown
 from engine.sampling.actions import SkipAction
 from engine.sampling.operations import OperationCounts
 from engine.sampling.schedules import time_grid
@@ -47,11 +48,12 @@ class StrategyTable:
         if self.branch_skip not in BRANCH_SKIP_VARIANTS:
             raise ProfileError(
                 f"The strategy table's branch_skip must be one of {', '.join(BRANCH_SKIP_VARIANTS)}, "
-                f"not {self.branch_skip!r}."
+                f"not {shown(self.branch_skip)}."
             )
         if self.temporal not in TEMPORAL_VARIANTS:
             raise ProfileError(
-                f"The strategy table's temporal must be one of {', '.join(TEMPORAL_VARIANTS)}, not {self.temporal!r}."
+                f"The strategy table's temporal must be one of {', '.join(TEMPORAL_VARIANTS)}, not "
+                f"{shown(self.temporal)}."
             )
         if not self.actions:
             raise ProfileError("The strategy table has no layers.")
@@ -205,7 +207,7 @@ def read_actions(data: object, where: str) -> tuple[tuple[SkipAction, ...], ...]
     for layer, row in enumerate(data):
         for step, name in enumerate(row):
             if not isinstance(name, str) or name not in SkipAction.__members__:
-                raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {name!r}.")
+                raise ProfileError(f"{where}[{layer}][{step}] must be NONE, TS or BS, not {shown(name)}.")
     return tuple(tuple(SkipAction[name] for name in row) for row in data)
 
 

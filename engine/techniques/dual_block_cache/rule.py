@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.errors import SettingError
+from engine.reading import shown
 from engine.setting.knobs import Values
 
 DYNAMIC, STATIC = "dynamic", "static"
@@ -64,7 +65,7 @@ def read_mask(text: str) -> tuple[bool, ...]:
     if set(digits) - {"0", "1"}:
         raise SettingError(
             f"The steps computation mask has one digit per step, 1 (compute) or 0 (may reuse), such as 11101010; "
-            f"{text!r} has other characters."
+            f"{shown(text)} has other characters."
         )
     return tuple(one == "1" for one in digits)
 

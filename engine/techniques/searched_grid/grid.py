@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import ProfileError, SettingError
 from engine.fields import exact, is_of
+from engine.reading import shown
 from engine.sampling.grid_search import rounded
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
@@ -73,7 +74,7 @@ class PlacedGrid:
         found = exact(data, where, _FIELDS, ProfileError, optional=("origin",))
         times = found["times"]
         if not all(is_of(time, int | float) for time in times):
-            raise ProfileError(f"{where}.times must be a list of numbers, not {times!r}.")
+            raise ProfileError(f"{where}.times must be a list of numbers, not {shown(times)}.")
         compatibility = Compatibility.from_json(found["belonging"], f"{where}.belonging")
         return cls(compatibility, tuple(map(float, times)), found["solver"], found.get("origin", ""))
 
@@ -88,12 +89,14 @@ def check(grid: PlacedGrid, entry: UsedTechnique, compatibility: Compatibility) 
     """Raise :class:`ProfileError` if the grid, the knobs of ``entry`` and what the profile runs on disagree."""
     said = entry.knobs.get("evaluations", grid.steps)
     if said != grid.steps:
-        raise ProfileError(f"grid.times have {grid.steps} steps, but setting.techniques says {said!r} evaluations.")
+        raise ProfileError(
+            f"grid.times have {grid.steps} steps, but setting.techniques says {shown(said)} evaluations."
+        )
     mine, theirs = placed_for(compatibility, grid.steps).fields, grid.compatibility.fields
     for name in sorted({*mine, *theirs}):
         if mine.get(name) != theirs.get(name):
             raise ProfileError(
-                f"grid.belonging.{name} is {theirs.get(name)!r}, but this profile's is {mine.get(name)!r}."
+                f"grid.belonging.{name} is {shown(theirs.get(name))}, but this profile's is {shown(mine.get(name))}."
             )
 
 

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 from engine.paths import data_folder
+from engine.reading import parsed_json, read_text
 from engine.sampling.grid_search import Times, Value
 
 FOLDER = "grid-searches"
@@ -50,13 +51,13 @@ def search_name(*parts: object) -> str:
 
 def _read(path: Path) -> dict[Times, Value]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
     found = {}
     for line in lines:
         try:
-            times, value = json.loads(line)
+            times, value = parsed_json(line)
             found[tuple(map(float, times))] = tuple(map(float, value))
         except (ValueError, TypeError):
             continue  # The last line of an interrupted search may be a piece of one.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from engine.errors import SettingError
 from engine.models.base import ModelInfo, StudentWeights, TrainedWeights
+from engine.reading import shown
 from engine.setting.knobs import Choice, Knob, Number, Values
 from engine.setting.plan import LanguagePlan, NotPrepared
 from engine.setting.setting import UsedTechnique
@@ -31,7 +32,9 @@ class LayerList(Knob):
         except ValueError:
             layers = None
         if layers is None:
-            raise SettingError(f"{self.title} must be layer numbers separated by commas, such as 0,1,5, not {value!r}.")
+            raise SettingError(
+                f"{self.title} must be layer numbers separated by commas, such as 0,1,5, not {shown(value)}."
+            )
         return ",".join(map(str, layers))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.errors import ProfileError
+from engine.reading import shown
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
 from engine.setting.setting import UsedTechnique
@@ -17,7 +18,7 @@ def check(groups: Groups, entry: UsedTechnique, compatibility: Compatibility) ->
     for name in DECIDED:
         own = getattr(groups, name)
         if (said := entry.knobs.get(name, own)) != own:
-            raise ProfileError(f"groups.{name} is {own!r}, but setting.techniques says {said!r}.")
+            raise ProfileError(f"groups.{name} is {shown(own)}, but setting.techniques says {shown(said)}.")
     if reason := groups.mismatch(compatibility):
         raise ProfileError(f"groups cannot be used in this profile: {reason}.")
 

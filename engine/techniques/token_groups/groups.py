@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from engine.errors import ProfileError
 from engine.fields import exact, is_of
+from engine.reading import shown
 from engine.setting.compatibility import Compatibility
 from engine.setting.editions import checkpoint_text
 
@@ -52,7 +53,7 @@ class Groups:
 
     def __post_init__(self) -> None:
         if self.space not in SPACES:
-            raise ProfileError(f"The token groups' space must be one of {', '.join(SPACES)}, not {self.space!r}.")
+            raise ProfileError(f"The token groups' space must be one of {', '.join(SPACES)}, not {shown(self.space)}.")
         for number, group in enumerate(self.members):
             ascending = all(one < other for one, other in pairwise(group))
             if len(group) < 2 or not ascending or group[0] < 0 or group[-1] >= self.codes:
@@ -72,10 +73,10 @@ class Groups:
     def mismatch(self, compatibility: Compatibility) -> str:
         """Why they cannot be used under ``compatibility``, as the end of a sentence, or ``""``."""
         if self.model != compatibility.model:
-            return f"they belong to model {self.model!r}, but {compatibility.model!r} is in use"
+            return f"they belong to model {shown(self.model)}, but {shown(compatibility.model)} is in use"
         if self.checkpoint != compatibility.fingerprint:
-            shown = checkpoint_text(self.checkpoint), checkpoint_text(compatibility.fingerprint)
-            return f"they belong to checkpoint {shown[0]}, but {shown[1]} is in use"
+            both = checkpoint_text(self.checkpoint), checkpoint_text(compatibility.fingerprint)
+            return f"they belong to checkpoint {both[0]}, but {both[1]} is in use"
         return ""
 
     @property
@@ -131,7 +132,7 @@ class Groups:
         groups = found["groups"]
         for number, group in enumerate(groups):
             if not isinstance(group, list) or not all(is_of(one, int) for one in group):
-                raise ProfileError(f"{where}.groups[{number}] must be a list of ids, not {group!r}.")
+                raise ProfileError(f"{where}.groups[{number}] must be a list of ids, not {shown(group)}.")
         return cls(
             found["model"],
             found["checkpoint"],

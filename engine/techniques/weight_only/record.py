@@ -12,6 +12,7 @@ from engine.errors import PlainError
 from engine.fields import exact
 from engine.measure.machine import describe, hardware
 from engine.paths import own_place
+from engine.reading import read_json
 
 FILE = "weight-only.json"
 SCHEMA = 1
@@ -78,9 +79,7 @@ class Record:
         if not path.is_file():
             return cls(path)
         try:
-            data = exact(
-                json.loads(path.read_text(encoding="utf-8")), FILE, {"schema": int, "measured": list}, PlainError
-            )
+            data = exact(read_json(path), FILE, {"schema": int, "measured": list}, PlainError)
             if data["schema"] != SCHEMA:
                 raise PlainError(f"it has schema {data['schema']}; this version reads schema {SCHEMA}")
             found = [exact(one, f"{FILE}.measured", _FIELDS, PlainError) for one in data["measured"]]

@@ -16,6 +16,7 @@ from engine.training.manifest import ManifestRow
 from engine.training.recipes.f5_layout import export_layout
 from engine.training.recipes.f5_recipe import SMALL_F5, initialise
 from engine.training.said_tokens import VOCABULARY
+from tests.engine.awake import awake
 from tests.engine.training.manifests import write_manifest
 from tests.engine.training.toy_corpus import toy_corpus
 
@@ -30,6 +31,7 @@ def toy_model(folder: Path, metadata: dict[str, str] | None = None) -> Path:
     initialise(model, torch.zeros(100))
     with torch.no_grad():  # At zero the output would say the mean whatever the text.
         model.proj_out.weight.normal_(0, 0.05)
+    awake(model)
     export_layout(folder, "toy", model, VOCABULARY, 0)
     described = yaml.safe_load((folder / "model.yaml").read_text(encoding="utf-8"))
     described["model"]["arch"]["dim_head"] = SMALL.dim_head

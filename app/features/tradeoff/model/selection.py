@@ -14,6 +14,7 @@ from app.numbers import counted
 from engine import files
 from engine.errors import SettingError
 from engine.fields import exact
+from engine.reading import read_json
 from engine.setting.setting import Setting
 
 _VERSION = 1
@@ -74,10 +75,10 @@ def read(path: Path) -> Selection:
     try:
         if path.stat().st_size > _LARGEST:
             raise SettingError(f"{path} is too large for a selection; choose a file that Trade-off saved.")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
     except OSError as error:
         raise SettingError(f"{path} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise SettingError(f"{path} is not a selection; choose a file that Trade-off saved.") from None
     fields = exact(data, str(path), _FIELDS, SettingError)
     if fields["paretone_selection"] != _VERSION:

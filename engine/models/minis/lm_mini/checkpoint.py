@@ -26,10 +26,12 @@ from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import (
     check_shapes,
     loaded_strictly,
-    read_description,
     read_float_weights,
     read_weights,
+    require_fractions,
+    require_numbers,
 )
+from engine.models.files.config_file import ConfigFile
 from engine.models.files.pruning import layer_of
 from engine.models.minis.folder import CONFIG, LAYOUT_FILE, MiniFolder
 from engine.models.minis.lm_mini.layout import Layout
@@ -53,7 +55,7 @@ class LmMiniFolder(MiniFolder):
 
     def config(self) -> CausalConfig:
         """Sizes of the transformer."""
-        return CausalConfig.read(read_description(self.root / CONFIG))
+        return CausalConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self, device: torch.device) -> LanguageNetwork:
         """The model's own network, for inference."""
@@ -90,7 +92,9 @@ class LmMiniFolder(MiniFolder):
         layout, where = self.layout(), str(path)
         weights = read_float_weights(path, self.check)
         body = {name.removeprefix(BODY): value for name, value in weights.items() if name not in (EMBEDDING, HEAD)}
+        require_fractions(weights, where)
         _require_tables(weights, config, where)
+        require_numbers({name: weights[name] for name in (EMBEDDING, HEAD)}, where)
         transformer = loaded_strictly(lambda: CausalTransformer(config), body, where)
         embedding, head = (self._rows(weights[name], layout, where) for name in (EMBEDDING, HEAD))
         tokens = TokenModel(transformer.to(device), embedding.to(device), head.to(device), codes=layout.codes)

@@ -7,7 +7,7 @@ the alignment, and a plain Llama need not learn it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.front_end.phones import PhoneVocabulary
-from engine.models.minis.folder import read_layout
+from engine.models.files.config_file import ConfigFile
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,14 @@ class Layout:
     @classmethod
     def read(cls, path: Path) -> Layout:
         """Read a ``layout.json``. Raises :class:`CheckpointError`."""
-        layout = read_layout(path, cls._of, "the places of phones and speech tokens")
+        file = ConfigFile.read(path)
+        layout = cls(
+            PhoneVocabulary.read(file.text("phones")),
+            **{one.name: file.number(one.name, least=0) for one in fields(cls) if one.name != "vocabulary"},
+        )
         if layout.first_code < len(layout.vocabulary.phones) or layout.codes < 1:
             raise CheckpointError(f"{path} has ids that overlap; restore the model folder.")
         return layout
-
-    @classmethod
-    def _of(cls, data: dict) -> Layout:
-        phones = PhoneVocabulary.read(data.pop("phones"))
-        return cls(phones, **{name: int(value) for name, value in data.items()})
 
     @property
     def ids(self) -> int:

@@ -13,6 +13,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from engine.models.files.checkpoints import in_float32
 from engine.models.minis.natural.formants import moved_magnitudes, moved_phases
 from engine.models.minis.natural.layout import BINS, HIDDEN, WINDOW
 from engine.models.networks.modules import Modules
@@ -108,7 +109,7 @@ def half_turns(raw: Tensor) -> Tensor:
 def dequantised(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights of a file in float32: those in whole numbers times their scales."""
     return {
-        name: value * weights[name + SCALE] if value.dtype == torch.int8 else value.float()
-        for name, value in weights.items()
+        name: value * weights[name + SCALE] if name + SCALE in weights else value
+        for name, value in in_float32(weights).items()
         if not name.endswith(SCALE)
     }

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.models.files.checkpoints import load_strictly, read_description, read_float_weights
+from engine.models.files.checkpoints import load_strictly, read_float_weights
+from engine.models.files.config_file import ConfigFile
 from engine.models.minis.folder import CONFIG, LAYOUT_FILE, MiniFolder
 from engine.models.minis.omni_mini.codec import ResidualCodec
 from engine.models.minis.omni_mini.layout import Layout
@@ -34,13 +35,13 @@ class OmniMiniFolder(MiniFolder):
 
     def config(self) -> MaskedConfig:
         """Sizes of the network."""
-        return MaskedConfig.read(read_description(self.root / CONFIG))
+        return MaskedConfig.read(ConfigFile.read(self.root / CONFIG))
 
     def network(self) -> MaskedNetwork:
         """The network in float32, on the processor."""
-        with without_weights():
-            network = MaskedNetwork(self.config())
-        weights = read_float_weights(self.weights_path, self.check)
+        config, weights = self.config(), read_float_weights(self.weights_path, self.check)
+        with without_weights(weights, str(self.weights_path)):
+            network = MaskedNetwork(config)
         load_strictly(network, weights, str(self.weights_path), assign=True)
         return network.eval().requires_grad_(False)
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.errors import CheckpointError
 from engine.front_end.phones import PhoneVocabulary
-from engine.models.minis.folder import read_layout
+from engine.models.files.config_file import ConfigFile
 from engine.models.minis.frames import token_phones
 
 HALVES = 2
@@ -36,18 +36,15 @@ class Layout:
     @classmethod
     def read(cls, path: Path) -> Layout:
         """Read a ``layout.json``. Raises :class:`CheckpointError`."""
-        layout, declared, halves = read_layout(path, cls._of, "what text tokens mean")
+        file = ConfigFile.read(path)
+        layout = cls(PhoneVocabulary.read(file.text("phones")))
+        declared, halves = file.number("text_tokens"), file.number("phones_per_token")
         if halves != HALVES or declared != layout.tokens:
             raise CheckpointError(
                 f"{path} has {declared} text tokens of {halves} phones, where {len(layout.vocabulary.phones)} phones "
                 f"make {layout.tokens} of {HALVES}; restore the model folder."
             )
         return layout
-
-    @classmethod
-    def _of(cls, data: dict) -> tuple[Layout, object, object]:
-        """With the numbers of tokens and of phones per token that the file declares."""
-        return cls(PhoneVocabulary.read(data["phones"])), data["text_tokens"], data["phones_per_token"]
 
     @property
     def tokens(self) -> int:

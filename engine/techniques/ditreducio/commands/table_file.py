@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from engine.errors import ProfileError
 from engine.models.base import SpeechModel, flow_model
+from engine.reading import first_line, read_bytes
 from engine.setting import profile_file
 from engine.setting.knobs import checked
 from engine.setting.setting import Setting, UsedTechnique
@@ -47,10 +47,10 @@ def with_table(
 def read(path: str) -> object:
     """Content of a strategy table's file. Raises :class:`ProfileError`."""
     try:
-        return profile_file.decoded(Path(path).read_bytes())
+        return profile_file.decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The strategy table {path} could not be read: {error.strerror or error}.") from error
     except ProfileError as error:
         raise ProfileError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ProfileError(f"{path} is not a strategy table: it is not JSON ({error}).") from error
+    except ValueError as error:
+        raise ProfileError(f"{path} is not a strategy table: it is not JSON ({first_line(error)}).") from error

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from engine.errors import ProfileError
 from engine.files import reason
 from engine.models.base import SpeechModel
+from engine.reading import first_line, read_bytes
 from engine.setting import profile_file
 from engine.setting.knobs import checked
 from engine.setting.setting import Setting, UsedTechnique
@@ -34,11 +34,11 @@ def with_grid(
 def read(path: str) -> PlacedGrid:
     """The placed grid in a file. Raises :class:`ProfileError`."""
     try:
-        data = profile_file.decoded(Path(path).read_bytes())
+        data = profile_file.decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The placed grid {path} could not be read: {reason(error)}.") from error
     except ProfileError as error:
         raise ProfileError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ProfileError(f"{path} is not a placed grid: it is not JSON ({error}).") from error
+    except ValueError as error:
+        raise ProfileError(f"{path} is not a placed grid: it is not JSON ({first_line(error)}).") from error
     return PlacedGrid.from_json(data, path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.errors import ProfileError
 from engine.models.base import SpeechModel
+from engine.reading import first_line, read_bytes
 from engine.setting import profile_file
 from engine.setting.knobs import checked
 from engine.setting.setting import Setting, UsedTechnique
@@ -32,11 +33,11 @@ def with_groups(
 def read(path: str | Path) -> Groups:
     """The groups in a file. Raises :class:`ProfileError`."""
     try:
-        data = profile_file.decoded(Path(path).read_bytes())
+        data = profile_file.decoded(read_bytes(path))
     except OSError as error:
         raise ProfileError(f"The token groups {path} could not be read: {error.strerror or error}.") from error
     except ProfileError as error:
         raise ProfileError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise ProfileError(f"{path} does not hold token groups: it is not JSON ({error}).") from error
+    except ValueError as error:
+        raise ProfileError(f"{path} does not hold token groups: it is not JSON ({first_line(error)}).") from error
     return Groups.from_json(data, str(path))

@@ -147,13 +147,11 @@ def test_a_sidecar_describes_any_size(tmp_path: Path) -> None:
         ({"model": None}, "lacks the part 'model'"),
         ({"arch": None}, "lacks the part 'arch'"),
         ({"backbone": "MMDiT"}, "'MMDiT' backbone"),
-        ({"dim": "wide"}, "arch.dim must be a positive whole number, not 'wide'"),
-        ({"depth": 0}, "arch.depth must be a positive whole number, not 0"),
+        ({"dim": "wide"}, "arch: dim should be a positive whole number, not 'wide'"),
+        ({"depth": 0}, "arch: depth should be a positive whole number, not 0"),
         ({"surprise": 1}, "'surprise'"),
-        (
-            {"mel_spec": {"mel_spec_type": "wavenet"}},
-            "mel_spec_type must be one of vocos, bigvgan",
-        ),
+        ({"depth": 1_000_000_000}, "asks for more than its 54 weights"),
+        ({"mel_spec": {"mel_spec_type": "wavenet"}}, "mel_spec_type should be one of vocos, bigvgan"),
         ({"depth": 3}, r"11 weights missing|missing: transformer_blocks\.2"),
     ],
 )

@@ -19,6 +19,7 @@ from engine.models.f5.checkpoint import NATURAL_PHONES
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from engine.training.recipes.natural_f5 import ARCHITECTURE, NaturalF5, NaturalF5Options
+from tests.engine.awake import awake
 from tests.engine.training.toy_natural import toy_natural_corpus
 
 SMALL = replace(ARCHITECTURE, dim=64, depth=1, heads=1, dim_head=64, text_dim=32, conv_layers=1)
@@ -27,9 +28,11 @@ SETTING = Setting("f5-mini", entry("f5-mini").options_with(steps=1))
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
-    """A model as the recipe exports it, untrained."""
+    """A model as the recipe exports it."""
     folder = tmp_path_factory.mktemp("natural")
-    NaturalF5(toy_natural_corpus(), torch.device("cpu"), NaturalF5Options(), SMALL).export(folder)
+    run = NaturalF5(toy_natural_corpus(), torch.device("cpu"), NaturalF5Options(), SMALL)
+    awake(run.average.module)
+    run.export(folder)
     return load_model("f5-mini", folder=str(folder), device="cpu")
 
 

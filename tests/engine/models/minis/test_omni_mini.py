@@ -29,6 +29,7 @@ from engine.models.networks.quantised_mel import read_quantised_mel
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from engine.training.recipes.natural_tokens import CODEC as SHIPPED_CODEC
+from tests.engine.awake import awake
 from tests.engine.small_language import write_codec
 from tests.engine.small_omni_mini import CODEC, LAYOUT, write_model
 from tests.parity.fixtures import SHIPPED
@@ -110,7 +111,7 @@ def test_a_recording_of_ones_own_is_a_voice(model: OmniMiniSpeech, tmp_path: Pat
         ("layout.json", {"phones": "pau aa b", "text_tokens": 9}, "made with an earlier version of Paretone"),
         ("config.json", {"model_type": "qwen3"}, "only omnivoice is supported"),
         ("config.json", {"num_audio_codebook": 4}, "audio_embeddings"),
-        ("codec/config.json", {"strides": 4}, "does not describe a residual codec"),
+        ("codec/config.json", {"strides": 4}, "has an unknown entry 'strides'"),
         ("codec/config.json", {"bands": 100}, "codec/model.safetensors"),
     ],
 )
@@ -124,7 +125,7 @@ def test_a_folder_with_a_mistake_is_refused(tmp_path: Path, file: str, change: d
 
 def test_a_codec_of_another_model_is_refused(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "model")
-    write_codec(folder / "codec", ResidualCodec(replace(CODEC, codebooks=2)))
+    write_codec(folder / "codec", awake(ResidualCodec(replace(CODEC, codebooks=2))))
     with pytest.raises(CheckpointError, match="has 2 codebooks of 12 codes, but the model speaks 3 of 12"):
         load_model("omni-mini", folder=str(folder), device="cpu")
 
@@ -215,7 +216,7 @@ def test_codes_are_the_nearest_entries_one_residual_after_another(codec: Residua
 
 
 def test_a_codec_is_read_as_it_was_written(tmp_path: Path) -> None:
-    codec = ResidualCodec(CODEC)
+    codec = awake(ResidualCodec(CODEC))
     write_codec(tmp_path, codec)
     loaded = read_quantised_mel(tmp_path, ResidualCodec)
     assert loaded.config == CODEC

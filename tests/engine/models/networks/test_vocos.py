@@ -55,7 +55,7 @@ def test_an_unreadable_configuration_is_refused(tmp_path: Path, text: str) -> No
 
 def test_other_padding_is_refused(tmp_path: Path) -> None:
     write_vocos(tmp_path, padding="same")
-    with pytest.raises(CheckpointError, match="'same' is not supported"):
+    with pytest.raises(CheckpointError, match="padding 'same'; only 'center' is supported"):
         Vocos.load(tmp_path)
 
 

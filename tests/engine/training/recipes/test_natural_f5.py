@@ -18,6 +18,7 @@ from engine.paths import resource
 from engine.setting import editions
 from engine.training.natural_alignment import AlignmentOptions
 from engine.training.recipes.natural_f5 import ARCHITECTURE, VOCABULARY, NaturalF5, NaturalF5Options
+from tests.engine.awake import awake
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_corpus
@@ -77,6 +78,7 @@ def test_all_parameters_learn():
 def test_the_export_is_an_official_folder_laid_out_like_the_bundled_one(tmp_path: Path):
     run = recipe()
     run.step(1, 0.1)
+    awake(run.average.module)
     run.export(tmp_path)
     weights = read_weights(tmp_path / "model.safetensors")
     assert int(weights.pop("step")) == 1

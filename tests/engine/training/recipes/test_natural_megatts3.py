@@ -25,6 +25,7 @@ from engine.training.recipes.natural_megatts3 import (
     groups_of,
     latent_clip,
 )
+from tests.engine.awake import awake
 from tests.engine.training.learning import learning
 from tests.engine.training.resuming import same_weights, whole_and_resumed
 from tests.engine.training.toy_natural import toy_natural_clip, toy_natural_corpus
@@ -112,6 +113,7 @@ def test_the_bundled_model_is_that_of_the_recipe_and_its_log():
 def test_the_export_is_read_as_the_transformer_of_a_bundled_folder(tmp_path: Path):
     run = recipe()
     run.step(1, 0.1)
+    awake(run.average.module)
     run.export(tmp_path)
     assert (tmp_path / TRANSFORMER / WEIGHTS).is_file()
     assert MegaMiniFolder.is_at(tmp_path)

@@ -13,6 +13,7 @@ from engine.models.minis.megatts3_mini.checkpoint import VOCABULARY
 from engine.models.minis.megatts3_mini.front_end import DURATION_HOP
 from engine.models.minis.natural.grouped import GROUPED
 from engine.training.recipes.megatts3_layout import export_transformer
+from tests.engine.awake import awake
 
 LAYERS = 3
 SMALL_DIT = DiTConfig(
@@ -33,6 +34,6 @@ def write_bundled(root: Path) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(5)
         backbone = MegaDiT(SMALL_DIT)
-        torch.nn.init.normal_(backbone.postnet.weight, std=0.1)
+        awake(backbone)
     export_transformer(root, backbone, DURATION_HOP, LATENT_STRIDE)
     (root / VOCABULARY).write_text("".join(phone + "\n" for phone in PHONES), encoding="utf-8")

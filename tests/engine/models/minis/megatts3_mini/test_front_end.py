@@ -21,6 +21,7 @@ from engine.models.minis.natural.mel_reader import MelReader, MelReaderConfig
 from engine.models.silent_observer import SilentObserver
 from engine.setting.setting import Setting
 from engine.training.recipes.natural_megatts3 import ARCHITECTURE, NaturalMega, NaturalMegaOptions
+from tests.engine.awake import awake
 from tests.engine.small_vocos import write_vocos
 from tests.engine.training.toy_natural import toy_natural_corpus
 
@@ -42,9 +43,11 @@ SETTING = Setting(MODEL.id, MODEL.options_with(steps=1))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model as the recipe exports it, untrained, with a vocoder next to it."""
+    """A model as the recipe exports it, with a vocoder next to it."""
     root = tmp_path_factory.mktemp("natural")
-    NaturalMega(toy_natural_corpus(), torch.device("cpu"), NaturalMegaOptions(), SMALL).export(root / "model")
+    run = NaturalMega(toy_natural_corpus(), torch.device("cpu"), NaturalMegaOptions(), SMALL)
+    awake(run.average.module)
+    run.export(root / "model")
     vocoder = root / MODEL.vocoder
     vocoder.mkdir()
     (vocoder / "config.json").write_text(json.dumps({"mel_reader": asdict(READER)}), encoding="utf-8")

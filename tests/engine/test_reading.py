@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ProfileError
+from engine.fields import Fields, exact
+from engine.paths import resource
+from engine.reading import DEEPEST, LONGEST_SHOWN, parsed_json, parsed_yaml, read_bytes, read_text, shown
+
+ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 8)}]\n" for level in range(1, 12)
+)
+"""Under a kilobyte that stands for 8¹² values."""
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{level}: &a{level}\n  <<: [{', '.join([f'*a{level - 1}'] * 8)}]\n" for level in range(1, 12)
+)
+"""The same of tables, which are copied where they are merged."""
+
+
+def nested(levels: int) -> list:
+    found: list = []
+    for _ in range(levels):
+        found = [found] * 3
+    return found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [nested(30), "x" * 10**6, 10**400, 1 << 10**6, {str(key): nested(9) for key in range(99)}, 1e308, None],
+    ids=["lists", "text", "number", "long number", "table", "real", "none"],
+)
+def test_a_value_is_shown_in_a_line(value: object) -> None:
+    assert 0 < len(shown(value)) <= LONGEST_SHOWN
+
+
+def test_short_values_are_shown_as_they_are() -> None:
+    assert [shown(one) for one in (1, "a", [1, "b"], {"c": None}, True, -1.5)] == [
+        *("1", "'a'", "[1, 'b']", "{'c': None}", "True", "-1.5")
+    ]
+
+
+def test_a_field_of_a_file_is_echoed_in_a_line() -> None:
+    for check in (
+        lambda: exact({"a": nested(25)}, "it", {"a": int}, ProfileError),
+        lambda: exact({"b" * 9999: 1}, "it", {"a": int}, ProfileError),
+        lambda: Fields({"a": nested(25)}, "", ProfileError, "it").text("a"),
+        lambda: Fields({"a": 10**400}, "", ProfileError, "it").text("a"),
+        lambda: Fields({"a": -(10**400)}, "", ProfileError, "it").whole("a", 0),
+        lambda: Fields({"a" * 9999: 1}, "", ProfileError, "it").require_known(),
+    ):
+        with pytest.raises(ProfileError) as caught:
+            check()
+        assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[" * (DEEPEST + 2) + "]" * (DEEPEST + 2)])
+def test_deep_json_and_yaml_are_refused(text: str) -> None:
+    for parsed in (parsed_json, parsed_yaml):
+        with pytest.raises(ValueError, match=r"levels|expected"):
+            parsed(text)
+
+
+def test_as_deep_as_is_allowed() -> None:
+    text = "[" * DEEPEST + "]" * DEEPEST
+    assert parsed_json(text) == parsed_yaml(text)
+
+
+@pytest.mark.parametrize("text", [ALIASES, MERGES])
+def test_aliases_do_not_expand(text: str) -> None:
+    assert len(text) < 1000
+    with pytest.raises(ValueError, match="stands for more than"):
+        parsed_yaml(text)
+
+
+def test_an_alias_of_itself_is_refused_and_plain_ones_are_read() -> None:
+    with pytest.raises(ValueError, match="lies in"):
+        parsed_yaml("a: &a [*a]")
+    assert parsed_yaml("a: &a [1, 2]\nb: *a\nc: {<<: {d: 3}}") == {"a": [1, 2], "b": [1, 2], "c": {"d": 3}}
+    assert parsed_yaml("") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["!!timestamp x", "2001-99-99", "? [1]\n: 2", "!!python/object/apply:os.getcwd []", "a: b: c", "!!int x"]
+)
+def test_yaml_that_makes_no_values_is_a_value_error_of_one_line(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
+        parsed_yaml(text)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, reason in ((pipe, "a pipe"), (Path("/dev/zero"), "a device"), (tmp_path, "a folder")):
+        with pytest.raises(OSError, match=f"it is {reason}; choose a regular file"):
+            read_bytes(path)
+    with pytest.raises(OSError, match="no file can have such a name"):
+        read_bytes("a\0b")
+
+
+def test_no_more_is_read_than_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes("é\r\na\rb".encode())
+    assert read_text(path) == "é\na\nb"
+    with pytest.raises(OSError, match="larger than"):
+        read_text(path, largest=3)
+
+
+def test_a_sparse_file_of_a_terabyte_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(OSError, match="larger than"):
+        read_bytes(path)
+
+
+ROOMS = ("models", "setting", "studies", "techniques", "training", "measure", "front_end")
+"""Parts of the engine that read what others wrote."""
+OF_OUR_OWN = {
+    *("models/catalogue.py", "models/files/downloads.py", "models/families/voices.py"),
+    "models/minis/megatts3_mini/front_end.py",
+    *("studies/cluster.py", "studies/writing.py", "training/manifest.py", "training/recipes/bundled_training.py"),
+    *("techniques/ditreducio/calibration.py", "techniques/ditreducio/commands/table_file.py"),
+    *("techniques/spade/studies/layers.py", "techniques/guidance_free/recipe.py"),
+    "techniques/average_velocity/recipe.py",
+}
+"""Files that quote only names of ours, what is typed on a command line, and beginnings of fingerprints."""
+
+
+def test_no_sentence_of_an_error_quotes_a_value_at_full_length() -> None:
+    engine, found = resource("..", "engine").resolve(), set()
+    for path in (path for room in ROOMS for path in (engine / room).rglob("*.py")):
+        calls = [one for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(one, ast.Call)]
+        errors = [one for one in calls if str(getattr(one.func, "id", "")).endswith("Error")]
+        quoted = [one for error in errors for one in ast.walk(error) if isinstance(one, ast.FormattedValue)]
+        if any(one.conversion == ord("r") and not isinstance(one.value, ast.Subscript) for one in quoted):
+            found.add(path.relative_to(engine).as_posix())
+    assert not sorted(found - OF_OUR_OWN)
