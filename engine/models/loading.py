@@ -11,9 +11,11 @@ import torch
 
 from engine import device as devices
 from engine.errors import CheckpointError
-from engine.models.base import SpeechModel
+from engine.models.base import ModelInfo, SpeechModel, TrainedWeights
 from engine.models.catalogue import entry
+from engine.models.files.bundled import require_shipped, verified_meanwhile
 from engine.models.load_request import LoadRequest
+from engine.paths import resource
 from engine.setting.plan import imported
 from engine.techniques.registry import lacking
 
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
     from engine.models.families.language import LanguageSpeech
     from engine.models.families.masked import MaskedSpeech
 
+PARTS = "tokenizer", "codec"
+"""Folders of a bundled model's parts, which nothing hashes while loading."""
+DECODER = "models", "natural-decoder"
+"""Resource folder of what every model of natural speech is decoded by."""
 LOADERS: Mapping[str, str] = {
     "f5": "engine.models.f5.loading:load_f5",
     "megatts3": "engine.models.megatts3.loading:load_megatts3",
@@ -52,10 +58,23 @@ def load(
     devices.keep_freed_memory()
     status(f"Reading {chosen.title} …")
     on = devices.choose(device)
+    request = LoadRequest(chosen, place, variant, on, status, check)
+    require_parts_shipped = verified_meanwhile(
+        (*map(place.joinpath, PARTS), request.vocoder_folder, resource(*DECODER))
+    )
     load_chosen: Callable[[LoadRequest], FlowSpeech | LanguageSpeech | MaskedSpeech] = imported(LOADERS[chosen.loader])
-    speech = load_chosen(LoadRequest(chosen, place, variant, on, status, check))
+    speech = load_chosen(request)
+    for path, digest in _hashed(speech.info):
+        require_shipped(Path(path), digest)
     reasons = lacking(chosen.family, dict(devices.lacking(on)))
     speech.info = replace(speech.info, lacking=tuple(reasons.items()), device_type=on.type)
     status("Warming up …")
     speech.warm_up()
+    require_parts_shipped()
     return speech
+
+
+def _hashed(info: ModelInfo) -> tuple[tuple[str, str], ...]:
+    """Files whose SHA-256 was found while loading, with it."""
+    trained: tuple[TrainedWeights, ...] = (*info.weight_sets, *info.interval_weights, *info.drafts, *info.students)
+    return (info.checkpoint, info.fingerprint), *((one.path, one.fingerprint) for one in trained)
