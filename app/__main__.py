@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import faulthandler
 import os
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -28,8 +29,10 @@ from app import numbers
 from app.audio.device import PROBE_FLAG, answer
 from app.shell.icons import EMBLEM
 from engine import __version__
+from engine.errors import DeviceError
 from engine.paths import resource
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
+from engine.surroundings import cap_threads, leave_deleted_folder
 
 if TYPE_CHECKING:
     from app.shell.window import MainWindow
@@ -54,12 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.probe_sound:
         answer()
         return 0
+    cap_threads()
+    leave_deleted_folder()
     if sys.stderr is not None:
         faulthandler.enable(all_threads=True)
     if options.headless_tour:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     there = QApplication.instance()
-    application = there if isinstance(there, QApplication) else QApplication(sys.argv[:1])
+    if isinstance(there, QApplication):
+        application = there
+    else:
+        with told_of_no_display():
+            application = QApplication(sys.argv[:1])
     application.setApplicationName("paretone")
     application.setApplicationDisplayName("Paretone")
     application.setApplicationVersion(__version__)
@@ -69,6 +78,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     numbers.use_sign(QLocale().decimalPoint())
     with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
         return runner.run(_run(application, options))
+
+
+NO_DISPLAY = (
+    "Paretone cannot open its window: {reason}. Start it on a desktop, with DISPLAY set for a remote one (ssh -X), or "
+    "use the command line (paretone --help). On Linux the package libxcb-cursor0 has to be installed."
+)
+
+
+@contextlib.contextmanager
+def told_of_no_display() -> Iterator[None]:
+    """Where Qt would end the process because there is no display, say so in a sentence and end it with the exit code of
+    a missing device. Qt's own words are shown for anything else."""
+    said: list[str] = []
+
+    def hear(kind: QtMsgType, context: QMessageLogContext, message: str) -> None:
+        if kind is not QtMsgType.QtFatalMsg:
+            said.append(message)
+            return
+        reason = next((one for one in said if "could not connect" in one), said[-1] if said else message)
+        print(NO_DISPLAY.format(reason=reason.strip().rstrip(".")), file=sys.stderr, flush=True)
+        os._exit(DeviceError.exit_code)
+
+    before = qInstallMessageHandler(hear)
+    try:
+        yield
+    finally:
+        qInstallMessageHandler(before)
+        if sys.stderr is not None:
+            sys.stderr.writelines(f"Qt: {one}\n" for one in said)
 
 
 async def _run(application: QApplication, options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from engine import __version__, errors, failures
+from engine import __version__, errors, failures, surroundings
 from engine.commands import streams
 from engine.commands.parsing import ArgumentsError, Parser, asks_for_json
 from engine.commands.session import Session
@@ -27,8 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     as_json = asks_for_json(arguments)
+    surroundings.cap_threads()
     try:
         streams.prepare()
+        if not {"-h", "--help", "--version"} & set(arguments):
+            surroundings.require_working_folder()
         return _called(arguments)
     except ArgumentsError as error:
         sys.stderr.write(error.usage)

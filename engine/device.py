@@ -12,6 +12,7 @@ import torch
 
 from engine.errors import DeviceError
 from engine.measure.machine import usable_cores
+from engine.surroundings import wanted_threads
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """Device names; ``auto`` takes the first available one."""
@@ -81,10 +82,9 @@ def compiler() -> str | None:
 def thread_count() -> int:
     """Number of CPU threads per operation: all cores but one, which sound and window need.
 
-    ``OMP_NUM_THREADS`` overrides it.
+    ``OMP_NUM_THREADS`` overrides it, up to the number of cores.
     """
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else max(1, usable_cores() - 1)
+    return wanted_threads() or max(1, usable_cores() - 1)
 
 
 def keep_freed_memory() -> None:

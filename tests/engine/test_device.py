@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -30,6 +31,9 @@ def test_unknown_device_is_refused_with_the_known_ones() -> None:
         device.choose("tpu")
 
 
+MOST = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
 def test_title_of_the_cpu_counts_cores() -> None:
     assert device.title("cpu").startswith(f"CPU: {usable_cores()} core")
 
@@ -39,7 +43,9 @@ def test_threads_leave_one_core_free(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device.thread_count() == max(1, usable_cores() - 1)
 
 
-@pytest.mark.parametrize(("wanted", "count"), [("3", 3), ("0", None), ("many", None)])
+@pytest.mark.parametrize(
+    ("wanted", "count"), [("1", 1), ("0", None), ("many", None), ("9999", MOST), ("9" * 5000, MOST)]
+)
 def test_threads_can_be_set(monkeypatch: pytest.MonkeyPatch, wanted: str, count: int | None) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", wanted)
     assert device.thread_count() == (count or max(1, usable_cores() - 1))

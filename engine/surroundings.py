@@ -1,0 +1,49 @@
+"""What the process finds where it is started, put right before anything heavy is imported. Torch-free."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from engine.errors import PlainError
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+"""Variables by which the maths libraries are told a number of threads, when they are loaded."""
+
+
+def wanted_threads(name: str = THREADS[0]) -> int | None:
+    """The number of threads that the variable ``name`` asks for, at most as many as run at once: more of them wait for
+    each other, and thousands exhaust the system. ``None`` if it does not say."""
+    wanted = os.environ.get(name, "").strip()
+    if not wanted.isdecimal() or not wanted.strip("0"):
+        return None
+    # Logical cores: whoever sets the variable may want both threads of a core.
+    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return most if len(wanted) > 9 else min(int(wanted), most)
+
+
+def cap_threads() -> None:
+    """Let none of :data:`THREADS` ask for more threads than there are cores, also of processes that are started."""
+    for name in THREADS:
+        count = wanted_threads(name)
+        if count is not None:
+            os.environ[name] = str(count)
+
+
+def require_working_folder() -> None:
+    """Raise :class:`PlainError` if the folder in which the program was started has been deleted: the maths library
+    would end the process without a word of ours."""
+    try:
+        os.getcwd()
+    except OSError:
+        raise PlainError(
+            "The folder in which this was started does not exist any more; change to another one and start it there."
+        ) from None
+
+
+def leave_deleted_folder() -> None:
+    """Work in the user's home folder where the folder in which the program was started has been deleted."""
+    try:
+        require_working_folder()
+    except PlainError:
+        os.chdir(Path.home())

@@ -1,0 +1,69 @@
+"""What the process finds where it is started: in processes of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def started(code: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_thousands_of_threads_are_not_started(tmp_path: Path) -> None:
+    code = """
+import os
+from engine.surroundings import cap_threads
+cap_threads()
+import numpy, torch
+torch.set_num_threads(__import__("engine.device").device.thread_count())
+torch.randn(512, 512) @ torch.randn(512, 512)
+torch.randn(1 << 20).exp()
+numpy.ones((512, 512)) @ numpy.ones((512, 512))
+print(len(os.listdir("/proc/self/task")), os.environ["OMP_NUM_THREADS"], os.environ["OPENBLAS_NUM_THREADS"])
+"""
+    ended = started(code, tmp_path, OMP_NUM_THREADS="9999", OPENBLAS_NUM_THREADS="9999")
+    threads, wanted, of_numpy = map(int, ended.stdout.split())
+    assert wanted == of_numpy == LOGICAL
+    assert threads <= 4 * LOGICAL + 4, ended.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody works in")
+@pytest.mark.parametrize("arguments", [["speak", "--text", "Hello."], ["models"], ["bench"]])
+def test_a_deleted_working_folder_is_said(tmp_path: Path, arguments: list[str]) -> None:
+    code = f"""
+import os, sys
+os.mkdir("gone"); os.chdir("gone"); os.rmdir(os.getcwd())
+from engine.cli import main
+sys.exit(main({[*arguments, *(["--json"] if arguments != ["bench"] else [])]!r}))
+"""
+    ended = started(code, tmp_path)
+    assert ended.returncode == 1
+    assert "does not exist any more; change to another one" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    if arguments != ["bench"]:
+        assert json.loads(ended.stdout)["exit_code"] == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody works in")
+def test_the_window_goes_home_from_a_deleted_folder(tmp_path: Path) -> None:
+    code = """
+import os
+os.mkdir("gone"); os.chdir("gone"); os.rmdir(os.getcwd())
+from engine.surroundings import leave_deleted_folder
+leave_deleted_folder()
+print(os.getcwd())
+"""
+    assert started(code, tmp_path, HOME=str(tmp_path)).stdout.strip() == os.path.realpath(tmp_path)
