@@ -15,6 +15,7 @@ from engine import files
 from engine.errors import PlainError
 
 PIXELS_PER_UNIT = 2
+_NO_XML = bytes(code for code in range(0x20) if code not in b"\t\n\r")
 Paint = Callable[[QPainter], object]
 
 
@@ -30,7 +31,8 @@ def svg(size: QSize, paint: Paint, title: str, description: str) -> bytes:
     generator.setDescription(description)
     with QPainter(generator) as painter:
         paint(painter)
-    return bytes(content.data())
+    # Qt writes control characters of labels as they are, which XML cannot hold; in UTF-8 no other character has them.
+    return bytes(content.data()).translate(None, _NO_XML)
 
 
 def png(size: QSize, paint: Paint) -> bytes:
@@ -51,7 +53,7 @@ def comma_separated(table: str) -> bytes:
     """Tab-separated text as CSV."""
     content = io.StringIO(newline="")
     csv.writer(content).writerows(line.split("\t") for line in table.splitlines())
-    return content.getvalue().encode()
+    return content.getvalue().encode(errors="replace")
 
 
 def write(path: Path, kinds: Mapping[str, Callable[[], bytes]]) -> None:

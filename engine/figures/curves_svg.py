@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
 from engine.figures.curves import Curve, Curves, Level
 from engine.figures.scales import tick_text
-from engine.figures.svg_parts import LINE, label, mark
+from engine.figures.svg_parts import LINE, escape, label, mark
 from engine.measure.metrics import HIGHER, LOWER
 
 WIDTH, HEIGHT = 340, 230

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
 import numpy as np
 
 from engine.figures.scales import tick_text
 from engine.figures.scatter import Corners, Scatter
-from engine.figures.svg_parts import LINE, better, label, legend, mark
+from engine.figures.svg_parts import LINE, better, escape, label, legend, mark
 
 WIDTH, HEIGHT = 720, 430
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 56

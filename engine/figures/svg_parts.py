@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Sequence
-from html import escape
 
 from engine.figures.glyphs import FILLED, Glyph, corners, part
 from engine.figures.scatter import Dimension
 
+_NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+"""Source: W3C, Extensible Markup Language 1.0, production Char."""
 RADIUS = 5.0
 LINE = 18
 """Distance of lines of text."""
+
+
+def escape(words: str) -> str:
+    """``words`` for a text or an attribute; characters that XML cannot hold, such as control characters, are shown as
+    �."""
+    return html.escape(_NO_XML.sub("�", words))
 
 
 def label(x: float, y: float, words: str, anchor: str = "start", size: int = 12) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
+from engine.figures.svg_parts import escape
 from engine.measure.metrics import HIGHER, JUDGED, LOWER, NEITHER, Metric, metric
 from engine.studies.results import Results, SettingResult
 from engine.studies.wording import figure_text, setting_title

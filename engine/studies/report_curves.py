@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
-
 import numpy as np
 
 from engine.figures import curves_svg
 from engine.figures.curves import Curve, Curves, Level
 from engine.figures.glyphs import SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension
+from engine.figures.svg_parts import escape
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.studies.curves import KnobCurve, KnobCurves, curves

@@ -11,7 +11,6 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from engine.database import AUDIO
 from engine.figures import svg
 from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
+from engine.figures.svg_parts import escape
 from engine.measure.estimates import Estimate
 from engine.measure.metrics import JUDGED, metric
 from engine.setting.editions import checkpoint_text

@@ -46,6 +46,8 @@ MOST_ESTIMATORS = 2
 class CosySpeech(LanguageSpeech):
     """A loaded CosyVoice 2: language model, flow, vocoder, and what makes voices and texts ready."""
 
+    elements = frozenset({"strong", "laughter"})
+
     def __init__(
         self,
         info: ModelInfo,

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from engine.errors import PlainError
+from engine.front_end.markup import markup_notes
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.families.delivery import Delivery, Joiner
 from engine.models.families.pacing import Pace
@@ -51,6 +52,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     script: type[AnyScript]
     silent: ClassVar[str]
     """Sentence, after the model's title, for a synthesis without audible speech."""
+    elements: ClassVar[frozenset[str]] = frozenset()
+    """Names of elements such as ``<strong>`` that the model reads; all other markup is spoken as words."""
 
     def __init__(self, info: ModelInfo) -> None:
         self.info = info
@@ -157,7 +160,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         network = self._network(plan, voice, setting, check, status)
         self._graphs.status = status
         prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
-        notes = (*plan.notes, *prompt.notes, *prepared.notes)
+        notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
         return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
 
     @staticmethod

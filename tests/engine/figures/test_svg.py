@@ -106,3 +106,10 @@ def test_scales_have_round_ticks_and_nothing_negative_without_need() -> None:
     assert min(Scale.of(np.array([-1.0, 1.0])).ticks(6)) == -1.0
     two, three, four = Scale.of(np.array([2.0, 4.0])).share(np.array([2.0, 3.0, 4.0]))
     assert 0 < two < three < four < 1
+
+
+def test_control_characters_in_labels_leave_a_page_that_can_be_read() -> None:
+    name = "a\x00b\x1b[31m\x08\ufffe\ud800c"
+    drawn = svg.draw(of([(name,)], [(1.0, 2.0)], labels=(name,)))
+    texts = "".join(ElementTree.fromstring(drawn).itertext())
+    assert "a�b�[31m���c" in texts
