@@ -27,7 +27,7 @@ def packed_product(
 ) -> int:
     """Operations of the product with packed weights that the library MKL computes, which torch's counter leaves out: a
     sixth of F5 mini's, so that what is never skipped counts for more."""
-    return 2 * math.prod(x) * weight[0]
+    return 2 * math.prod(x_shape) * weight_shape[0]
 
 
 def counter() -> FlopCounterMode:
