@@ -9,7 +9,7 @@ from app.shell.places import EXPLORE, Place, Region
 FEATURE = Feature(
     "take_grid",
     "app.features.take_grid.presenter:TakeGridPresenter",
-    (Place("take_grid", "Take grid", Region.CENTRE, workspaces=(EXPLORE,)),),
+    (Place("take_grid", "Take grid", Region.BELOW, workspaces=(EXPLORE,)),),
     actions=(
         FeatureAction("grid_hear", "&Hear cell", "Play the cell of Take grid, or stop"),
         FeatureAction("grid_reference", "Make cell the &reference", "Compare all cells of Take grid with this one"),

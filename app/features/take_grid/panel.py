@@ -69,7 +69,7 @@ class TakeGridPanel(QWidget):
         self.make_button = build.button("Make empty cells…", self.make_all_wanted)
         first, second = HBoxLayout(), HBoxLayout()
         for title, combo, more in (
-            ("&Rows", self.rows, self.more_rows),
+            ("Ro&ws", self.rows, self.more_rows),
             ("Co&lumns", self.columns, self.more_columns),
         ):
             label = QLabel(title)
