@@ -63,6 +63,8 @@ class Jobs(QObject):
     """A :class:`Job` was submitted."""
     ended = Signal(object, object, str)
     """A :class:`Job`, its :class:`Outcome`, and the sentence that says why it failed or ``""``."""
+    cancelling = Signal()
+    """The user wants everything to end: what is to follow a job that may have ended by now, too."""
     paused = Signal()
     """Background work is paused, after :meth:`hold`."""
 
@@ -134,6 +136,7 @@ class Jobs(QObject):
         """Ask the engine to cancel everything that has not ended, the newest first so that nothing waiting starts."""
         for job in reversed(self.running):
             self._submit(Cancel(0, job.number))
+        self.cancelling.emit()
 
     def cancel(self, job: Job) -> None:
         """Ask the engine to cancel ``job``."""

@@ -78,6 +78,7 @@ class Making(QObject):
         self.artefacts: dict[str, Artefact] = {}
         """Those that were prepared for takes, by their fingerprints."""
         jobs.ended.connect(self._job_ended)
+        jobs.cancelling.connect(self._give_up_rest)
 
     @property
     def waiting(self) -> tuple[Wanted, ...]:
@@ -99,8 +100,14 @@ class Making(QObject):
 
     def give_up(self) -> None:
         """Make nothing more."""
-        self._waiting.clear()
+        self._give_up_rest()
         self._idle.clear()
+
+    @Slot()
+    def _give_up_rest(self) -> None:
+        """Make nothing more of what was asked for than the take under way."""
+        self._waiting.clear()
+        self.changed.emit()
 
     def follow(self, event: Event) -> None:
         """Take in a finished take."""

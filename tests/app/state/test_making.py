@@ -77,6 +77,12 @@ def test_what_is_asked_for_is_made_one_after_the_other_as_jobs(presenter: Presen
 def test_cancelling_one_gives_all_of_them_up(presenter: Presenter, qtbot: QtBot) -> None:
     making, sent = presenter.state.making, presenter.sent
     making.ask(wanted(presenter))
+    presenter.state.jobs.cancel_all()
+    assert len(making.waiting) == 1, "the one under way ends by itself, or was just finished"
+    presenter.state.jobs.handle(JobFinished(making._running[0]))
+    qtbot.wait(30)
+    assert not making.waiting
+    making.ask(wanted(presenter))
     presenter.state.jobs.handle(JobCancelled(sent[-1].job))
     count = len(sent)
     qtbot.wait(30)

@@ -113,7 +113,7 @@ def main(count: int = 2000, along: int = 10_000) -> None:
     panel.options_line.x_choice.setCurrentIndex(panel.options_line.x_choice.findData("speed_up"))
     panel.options_line.x_choice.activated.emit(panel.options_line.x_choice.currentIndex())
     panel.show_points(on_the_front(along))
-    panel.show_front_playing(True)
+    panel.show_front_playing(True, ())
     panel.plot.show_everything()
     plot, area = panel.plot, panel.plot.frame.area
     assert len(plot.scene.walk) == along
