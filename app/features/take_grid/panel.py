@@ -28,6 +28,9 @@ _INVITATION = (
 )
 
 
+_MEAN = "Mean of all sentences"
+
+
 @dataclass(frozen=True)
 class Chosen:
     """What the user chose above the grid."""
@@ -39,6 +42,8 @@ class Chosen:
     more_rows: str = ""
     more_columns: str = ""
     """Further values, as they were typed."""
+    mean: bool = False
+    """Whether figures are means over sentences."""
 
 
 class TakeGridPanel(QWidget):
@@ -139,7 +144,9 @@ class TakeGridPanel(QWidget):
         self._remark = remark
         sentences = () if grid is None else grid.sentences
         here = "" if grid is None or not grid.sentences else grid.asked[grid.reference[0]][grid.reference[1]].text
-        _fill(self.sentence, [(one, one) for one in sentences], here)
+        several = [(_MEAN, _MEAN)] if len(sentences) > 1 else []
+        mean = grid is not None and bool(grid.others)
+        _fill(self.sentence, [*several, *((one, one) for one in sentences)], _MEAN if mean else here)
         self.sentence.setVisible(bool(sentences))
         self.sentence.setEnabled(len(sentences) > 1)
         self.sentence.setToolTip(here)
@@ -168,11 +175,14 @@ class TakeGridPanel(QWidget):
                 str(self.figure.currentData() or ""),
                 self.more_rows.text(),
                 self.more_columns.text(),
+                self.sentence.currentData() == _MEAN,
             )
         )
 
     def _sentence_chosen(self) -> None:
-        self.sentence_wanted.emit(str(self.sentence.currentData()))
+        self._choose()
+        if self.sentence.currentData() != _MEAN:
+            self.sentence_wanted.emit(str(self.sentence.currentData()))
 
     def _cursor_moved(self, row: int, column: int) -> None:
         self._show_words()

@@ -127,7 +127,7 @@ class TakeGridPresenter(Presenter):
     @Slot()
     def _show(self) -> None:
         from app.features.take_grid.model.dimensions import Asked, by_name, dimensions
-        from app.features.take_grid.model.grid import take_grid
+        from app.features.take_grid.model.grid import over_sentences, take_grid
 
         panel = self.take_grid
         if panel is None or not panel.isVisible():
@@ -152,7 +152,8 @@ class TakeGridPresenter(Presenter):
             more = rows.read(chosen.more_rows), columns.read(chosen.more_columns)
         except SettingError as error:
             remark = str(error)
-        grid = take_grid(takes, reference, rows, columns, figure, more)
+        arrange = over_sentences if chosen.mean else take_grid
+        grid = arrange(takes, reference, rows, columns, figure, more)
         panel.show_grid(grid, self._states(grid), remark or self._progress())
         self._show_playing()
         self.refresh()
@@ -176,7 +177,9 @@ class TakeGridPresenter(Presenter):
         from app.features.take_grid.panel import Chosen
 
         try:
-            return Chosen(**{name: str(one) for name, one in json.loads(str(self._settings.value(_SHOWN, ""))).items()})
+            found = json.loads(str(self._settings.value(_SHOWN, "")))
+            words = {name: str(value) for name, value in found.items() if name != "mean"}
+            return Chosen(**words, mean=bool(found.get("mean")))
         except (ValueError, TypeError, AttributeError):
             return None  # Never chosen, or written by another version.
 
@@ -346,6 +349,8 @@ class TakeGridPresenter(Presenter):
             raise SettingError(problem)
         if not wanted:
             return
+        if problem:
+            self._notices.warn(f"Not every cell can be made. {problem}")
         known = [one.measurements.seconds for line in grid.takes for one in line if one and one.measurements.seconds]
         seconds = len(wanted) * median(known) if known else 0.0
         if seconds <= LONG_SECONDS:

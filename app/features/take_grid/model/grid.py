@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from app.features.take_grid.model.dimensions import MODEL, SEED, TEXT, VOICE, Asked, Dimension, Value, in_order
 from app.features.tradeoff.model.axes import TIMES, said
 from app.features.tradeoff.model.points import Scores, figures_of
+from app.numbers import counted
 from engine.measure.metrics import HIGHER, LOWER, Metric
 from engine.setting.library import TakeSummary
 
@@ -35,6 +36,8 @@ class TakeGrid:
     reference: tuple[int, int] = (0, 0)
     sentences: tuple[str, ...] = ()
     """That the same has been made of, the reference's own among them; none if sentences are a dimension."""
+    others: tuple[TakeGrid, ...] = ()
+    """The grids of all these sentences, if figures are means over them."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -46,7 +49,14 @@ class TakeGrid:
         """Of the values from the reference's."""
         if not self.values.size:
             return self.values
+        if self.others:
+            return _mean([one.differences for one in self.others])
         return self.values - self.values[self.reference]
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Of sentences that a cell's difference is from."""
+        return sum((~np.isnan(one.differences)).astype(int) for one in self.others or (self,))
 
     @cached_property
     def largest(self) -> float:
@@ -88,6 +98,8 @@ class TakeGrid:
             return f"{figure}; the reference has none to compare with."
         if difference == 0.0:
             return f"{figure}, as the reference."
+        if self.others:
+            figure += f" (mean of {counted(int(self.numbers[row, column]), 'sentence', 'sentences')})"
         better = self.share(row, column)
         verdict = ", better" if better > 0 else ", worse" if better < 0 else ""
         way = "more" if difference > 0 else "less"
@@ -161,6 +173,40 @@ def take_grid(
         of_same = (one.text for one in takes if _rest(Asked.of(one), one.checkpoint, (*both, _TEXT)) == same)
         sentences = tuple(dict.fromkeys((*of_same, reference.text)))
     return TakeGrid(rows, columns, figure, row_values, column_values, cells, asked, values, at, sentences)
+
+
+def over_sentences(
+    takes: Sequence[TakeSummary],
+    reference: TakeSummary,
+    rows: Dimension,
+    columns: Dimension,
+    figure: Metric,
+    more: tuple[Sequence[Value], Sequence[Value]] = ((), ()),
+) -> TakeGrid:
+    """The grid around ``reference`` with means over all sentences that the same has been made of: each sentence's takes
+    are compared with its own reference."""
+    first = take_grid(takes, reference, rows, columns, figure, more)
+    wanted = (reference.voice, reference.setting.bare, reference.setting.seed, reference.checkpoint)
+    references = {reference.text: reference}
+    for one in takes:
+        if one.text in first.sentences and (one.voice, one.setting.bare, one.setting.seed, one.checkpoint) == wanted:
+            references.setdefault(one.text, one)
+    if len(references) < 2:
+        return first
+    grids = [take_grid(takes, one, rows, columns, figure, more) for one in references.values()]
+    every = (
+        in_order(value for one in grids for value in one.row_values),
+        in_order(value for one in grids for value in one.column_values),
+    )
+    grids = [take_grid(takes, one, rows, columns, figure, every) for one in references.values()]
+    return replace(grids[0], values=_mean([one.values for one in grids]), others=tuple(grids))
+
+
+def _mean(tables: Sequence[np.ndarray]) -> np.ndarray:
+    """Mean of what is known, cell by cell; NaN where nothing is."""
+    stacked = np.stack(tables)
+    known = (~np.isnan(stacked)).sum(0)
+    return np.where(known > 0, np.nansum(stacked, axis=0) / np.maximum(known, 1), np.nan)
 
 
 _TEXT = Dimension(TEXT, "")

@@ -9,7 +9,7 @@ import pytest
 
 from app.features.take_grid import model
 from app.features.take_grid.model.dimensions import Asked, Dimension, by_name, dimensions, in_order
-from app.features.take_grid.model.grid import TakeGrid, take_grid
+from app.features.take_grid.model.grid import TakeGrid, over_sentences, take_grid
 from engine.errors import SettingError
 from engine.measure.metrics import metric
 from engine.setting.knobs import Values
@@ -74,6 +74,17 @@ def test_two_knobs_around_a_take() -> None:
     wanted = found.asked[1][1].setting
     assert wanted == used(5, setting=PLAIN.with_technique(UsedTechnique("ditreducio", Values({"threshold": 0.1}))))
     assert found.sentences == ("One.", "Two.")
+
+
+def test_figures_are_means_over_sentences_each_against_its_own_reference() -> None:
+    found = over_sentences(TAKES, TAKES[0], known("ditreducio.threshold"), known("steps.steps"), RTF)
+    assert names(found) == [["plain", "fewest", "fewer"], ["skipped", "", "both"]], "of the reference's sentence"
+    assert found.values[0, 0] == pytest.approx((1.0 + 1.1) / 2)
+    np.testing.assert_allclose(found.differences[0], [0.0, -0.6, (-0.5 - 0.6) / 2])
+    assert found.numbers.tolist() == [[2, 1, 2], [1, 0, 1]]
+    assert "(mean of 2 sentences), 0.55 less than the reference, better." in found.cell_in_words(0, 2)
+    alone = over_sentences(TAKES, TAKES[0], known("text"), known("steps.steps"), RTF)
+    assert not alone.others, "sentences are a dimension"
 
 
 def test_any_cell_may_be_the_reference() -> None:

@@ -116,6 +116,13 @@ def test_the_same_of_another_sentence_and_other_dimensions(window: MainWindow, q
     panel.sentence.setCurrentIndex(panel.sentence.findData(there))
     panel.sentence.activated.emit(panel.sentence.currentIndex())
     qtbot.waitUntil(lambda: panel.cells.grid.asked[0][0].text == there, timeout=PATIENCE_MILLISECONDS)
+    panel.sentence.setCurrentIndex(panel.sentence.findData("Mean of all sentences"))
+    panel.sentence.activated.emit(panel.sentence.currentIndex())
+    qtbot.waitUntil(lambda: len(panel.cells.grid.others) == 2, timeout=PATIENCE_MILLISECONDS)
+    panel.cells.set_cursor(0, 1)
+    assert "(mean of 2 sentences)" in panel.words
+    window.state.undo_stack.undo()
+    qtbot.waitUntil(lambda: not panel.cells.grid.others, timeout=PATIENCE_MILLISECONDS)
     panel.rows.setCurrentIndex(panel.rows.findData("text"))
     panel.rows.activated.emit(panel.rows.currentIndex())
     qtbot.waitUntil(lambda: panel.cells.grid.rows.name == "text", timeout=PATIENCE_MILLISECONDS)
