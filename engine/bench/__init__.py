@@ -29,6 +29,7 @@ BENCHES: dict[str, str] = {
     "own-voices": "engine.bench.own_voices",
     "peers": "engine.bench.peers",
     "stacked": "engine.bench.stacked",
+    "study-scale": "engine.bench.study_scale",
     "voices": "engine.bench.voices",
 }
 """Module of each bench that belongs to no technique, by name. Modules are imported on use only: they import torch."""

@@ -38,6 +38,8 @@ _ATTEMPTS = 2
 """Attempts to start a cluster: Ray allows half a minute, which a busy machine may exceed."""
 _QUIET: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
 _POLL_SECONDS = 0.2
+_FILL_SECONDS = 5.0
+"""Interval of looking for nodes that have joined."""
 PATIENCE_SECONDS = 120.0
 """Longest wait for a worker while there is none."""
 
@@ -99,6 +101,9 @@ class Cluster:
         self._tasks: dict[object, Any] = {}
         """Busy workers by what will hold the outcome."""
         self._log: list[str] = []
+        self._has_graphics = False
+        self._filled = 0.0
+        """When workers were last asked for, by the monotonic clock."""
         self._made: Counter[str] = Counter()
         """Tasks done by node."""
 
@@ -107,8 +112,8 @@ class Cluster:
         """Connect, and wait for the first worker."""
         ray = self._connect(observer)
         self._equipment = equipment
-        for _ in range(self._count()):
-            self._request_worker()
+        self._has_graphics = ray.cluster_resources().get("GPU", 0) >= 1
+        self._fill()
         observer.status(f"Waiting for {len(self._pending)} workers")
         while not self._alive:
             observer.check()
@@ -149,10 +154,14 @@ class Cluster:
             self._ours = True
         return ray
 
-    def _count(self) -> int:
-        resources = self._ray.cluster_resources()
-        self._has_graphics = resources.get("GPU", 0) >= 1
-        return self._wanted or max(1, int(resources.get("GPU" if self._has_graphics else "CPU", 1)))
+    def _fill(self) -> None:
+        """Ask for as many workers as are missing: for all that were wanted, or for one for each GPU or core that the
+        cluster has by now, since nodes may join it at any time."""
+        self._filled = time.monotonic()
+        resource = "GPU" if self._has_graphics else "CPU"
+        count = self._wanted or max(1, int(self._ray.cluster_resources().get(resource, 1)))
+        for _ in range(count - len(self._alive) - len(self._pending)):
+            self._request_worker()
 
     def _request_worker(self) -> None:
         """Ask for one more worker; it starts when some machine has room."""
@@ -199,6 +208,9 @@ class Cluster:
                     "All workers on the cluster are gone; finished takes are kept: start the "
                     "cluster and run the same command again."
                 )
+            if time.monotonic() - self._filled > _FILL_SECONDS:
+                self._fill()
+                watched = [*self._tasks, *self._pending]
             ready = self._ray.wait(watched, timeout=_POLL_SECONDS)[0]
             if not ready:
                 continue

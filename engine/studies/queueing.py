@@ -7,8 +7,7 @@ down meets all settings alike (see :mod:`engine.measure.timing`).
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -28,6 +27,8 @@ class _Block:
 
     cells: deque[Cell] = field(default_factory=deque)
     owner: object = None
+    stuck: int = -1
+    """The change after which none of its cells was ready: until the next one it need not be looked through again."""
 
 
 class Queue:
@@ -47,6 +48,10 @@ class Queue:
         self._artefacts = dict(artefacts)
         self._done = set(finished)
         self._blocks: list[_Block] = []
+        self._waiting: Counter[str] = Counter()
+        """Cells in the blocks, by their settings: an estimate after each take would count all of them again."""
+        self._changes = 0
+        """Number of changes after which a cell may be ready that was not."""
         self._prepare: deque[Candidate] = deque()
         known = set(referred)
         self._refer = deque(one for one in study.utterances if study.judges and one.key not in known)
@@ -63,6 +68,7 @@ class Queue:
     # --- What is to be done -------------------------------------------------------------------------------------------
     def add(self, candidates: Iterable[Candidate]) -> None:
         """Put all cells of further settings in."""
+        self._changes += 1
         new = [one for one in candidates if one.key not in self._candidates]
         self._candidates |= {one.key: one for one in new}
         for one in new:
@@ -90,13 +96,16 @@ class Queue:
                     number += 1
                     if left:
                         self._blocks.append(_Block(left))
+                        self._waiting.update(cell.setting for cell in left)
 
     def drop(self, setting: str) -> None:
         """Take out what is left of a setting that cannot be run. Nothing waits for it any more."""
+        self._changes += 1
         before = sum(len(block.cells) for block in self._blocks)
         for block in self._blocks:
             block.cells = deque(cell for cell in block.cells if cell.setting != setting)
         self._total -= before - sum(len(block.cells) for block in self._blocks)
+        del self._waiting[setting]
         self._done.update(self._study.cells(self._candidates[setting]))
         waiting = len(self._prepare)
         self._prepare = deque(one for one in self._prepare if one.key != setting)
@@ -126,12 +135,15 @@ class Queue:
             cell = self._ready(block)
             if cell is not None:
                 block.cells.remove(cell)
+                self._waiting[cell.setting] -= 1
                 block.owner = worker if block.owner is None else block.owner
                 return self._speak(cell)
         return None
 
     def _ready(self, block: _Block) -> Cell | None:
         """The first cell of a block that may begin: its artefact is there, and the take of its baseline."""
+        if block.stuck == self._changes:
+            return None
         for cell in block.cells:
             candidate = self._candidates[cell.setting]
             if candidate.unprepared and cell.setting not in self._artefacts:
@@ -140,6 +152,7 @@ class Queue:
             compared = cell.round == 0 and cell != baseline and candidate.baseline in self._candidates
             if not compared or baseline in self._done:
                 return cell
+        block.stuck = self._changes
         return None
 
     def _speak(self, cell: Cell) -> Speak:
@@ -153,6 +166,7 @@ class Queue:
         """``worker`` has done its task, which took so long; ``artefact`` is what a preparation gave."""
         task = self._out.pop(worker)
         self._finished += 1
+        self._changes += 1
         self._pace.note(task, seconds)
         if isinstance(task, Prepare) and artefact is not None:
             self._artefacts[task.key] = artefact
@@ -163,6 +177,7 @@ class Queue:
         """Record that ``worker`` could not do its task and no other can."""
         task = self._out.pop(worker)
         self._finished += 1
+        self._changes += 1
         if isinstance(task, Speak):
             # What was to be measured next to it is made all the same.
             self._done.add(task.cell)
@@ -188,6 +203,7 @@ class Queue:
                 self._prepare.appendleft(self._candidates[task.key])
             case Speak():
                 self._blocks.insert(0, _Block(deque([task.cell])))
+                self._waiting[task.cell.setting] += 1
         return None
 
     def complete(self, candidate: Candidate) -> bool:
@@ -211,10 +227,9 @@ class Queue:
 
     def seconds_left(self, workers: int = 1) -> float | None:
         """An estimate, once something was done."""
-        waiting: list[Task] = [*self._out.values(), *map(MeasureReference, self._refer)]
-        cells = [cell for block in self._blocks for cell in block.cells]
+        tasks: list[Task] = [*self._out.values(), *map(MeasureReference, self._refer)]
         coming = self.coming * self._cells_each
-        return self._pace.estimate(waiting, cells, coming, len(self._prepare), workers)
+        return self._pace.estimate(tasks, self._waiting, coming, len(self._prepare), workers)
 
     @property
     def _cells_each(self) -> int:
@@ -232,31 +247,47 @@ def _name(task: Task) -> object:
             return task.cell
 
 
+@dataclass
+class _Mean:
+    """Mean of what was added."""
+
+    total: float = 0.0
+    count: int = 0
+
+    def add(self, seconds: float) -> None:
+        self.total += seconds
+        self.count += 1
+
+    @property
+    def value(self) -> float:
+        return self.total / self.count
+
+
 class _Pace:
     """Durations of tasks: calibrations as one kind, takes by their setting if known."""
 
     def __init__(self) -> None:
-        self._started = time.perf_counter()
-        self._takes: dict[str, list[float]] = defaultdict(list)
+        self._takes: dict[str, _Mean] = defaultdict(_Mean)
         self._others: dict[type, list[float]] = defaultdict(list)
 
     def note(self, task: Task, seconds: float) -> None:
         if isinstance(task, Speak):
-            self._takes[task.cell.setting].append(seconds)
+            self._takes[task.cell.setting].add(seconds)
         else:
             self._others[type(task)].append(seconds)
 
     def estimate(
-        self, tasks: list[Task], cells: list[Cell], coming: int, calibrations: int, workers: int
+        self, tasks: list[Task], cells: Mapping[str, int], coming: int, calibrations: int, workers: int
     ) -> float | None:
-        """Seconds for ``tasks`` under way or next, ``cells``, as many ``coming`` of settings that are not known yet,
-        and calibrations."""
-        cells = cells + [task.cell for task in tasks if isinstance(task, Speak)]
-        if cells and not self._takes:
+        """Seconds for ``tasks`` under way or next, as many ``cells`` of each setting, as many ``coming`` of settings
+        that are not known yet, and calibrations."""
+        left = Counter(cells)
+        left.update(task.cell.setting for task in tasks if isinstance(task, Speak))
+        if left.total() and not self._takes:
             return None
-        usual = fmean(fmean(times) for times in self._takes.values()) if self._takes else 0.0
-        means = {key: fmean(times) for key, times in self._takes.items()}
-        seconds = sum(means.get(cell.setting, usual) for cell in cells) + coming * usual
+        usual = fmean(one.value for one in self._takes.values()) if self._takes else 0.0
+        means = {key: one.value for key, one in self._takes.items()}
+        seconds = sum(count * means.get(key, usual) for key, count in left.items()) + coming * usual
         calibrations += sum(isinstance(one, Prepare) for one in tasks)
         for kind, count in (
             (Prepare, calibrations),

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,17 +55,17 @@ class Candidate:
     origin: str
     name: str = ""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Key of it within the study."""
         return self.setting.fingerprint
 
-    @property
+    @cached_property
     def baseline(self) -> str:
         """The key of its baseline."""
         return self.setting.baseline.fingerprint
 
-    @property
+    @cached_property
     def unprepared(self) -> str:
         """The technique that has to be prepared for it within the study, by name, or ``""``."""
         lacking = (one.technique for one in self.setting.techniques if not one.artefact)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,13 +12,18 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StudyError
-from engine.models.base import Observer
+from engine.measure.metrics import JUDGED
+from engine.models import load_model
+from engine.models.base import Observer, WorkObserver
 from engine.models.silent_observer import SilentObserver
-from engine.studies.running import FINISHED, run
+from engine.studies import definition
+from engine.studies.example import FILE
+from engine.studies.results import read
+from engine.studies.running import FINISHED, LocalExecutor, WorkerLost, run
 from engine.studies.store import Store
 from engine.studies.stored import StoredTake
 from engine.studies.study import Study
-from engine.studies.tasks import Equipment
+from engine.studies.tasks import Equipment, Outcome
 from tests.engine.studies import small
 from tests.engine.studies.small import Follower, finished, study
 from tests.workload import workload
@@ -84,6 +90,39 @@ class Both(Cluster):
         if len(self._made) == 2:
             return waiting
         return [worker for worker in waiting if self._alive[worker].node not in self._made]
+
+
+class Growing(Cluster):
+    """A crew of whoever is there, which waits for a node that has joined late to work: on a busy machine the first
+    worker might do everything before."""
+
+    joined = False
+
+    def idle(self) -> list[object]:
+        waiting = super().idle()
+        if not self.joined or len(self._made) == 2:
+            return waiting
+        return [worker for worker in waiting if self._alive[worker].node not in self._made]
+
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+        while not self._tasks and not self._pending:
+            time.sleep(0.2)
+            self._fill()
+        return super().wait(observer)
+
+
+class Joining(Follower):
+    """Has a node join the cluster after some takes."""
+
+    def __init__(self, cluster: Nodes, executor: Growing, after: int) -> None:
+        super().__init__()
+        self._cluster, self._executor, self._after, self.node = cluster, executor, after, None
+
+    def take(self, take: StoredTake) -> None:
+        super().take(take)
+        if len(self.takes) == self._after:
+            self.node = started(lambda: self._cluster.add_node(num_cpus=1, object_store_memory=STORE))
+            self._executor.joined = True
 
 
 class Killer(Follower):
@@ -173,6 +212,37 @@ def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
         mine = there[cell]
         assert (mine.take, mine.log_mel_distance, mine.metrics) == (take.take, take.log_mel_distance, take.metrics)
         assert mine.measurements.ops_ratio == take.measurements.ops_ratio
+    for path in (tmp_path / "here" / "audio").iterdir():
+        assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_example_has_the_same_front_on_two_nodes_of_which_one_joins_late(nodes: Nodes, tmp_path: Path) -> None:
+    nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
+    chosen = definition.read(FILE)
+    executor = Growing(nodes.address)
+    joining = Joining(nodes, executor, after=3)
+    try:
+        with Store(tmp_path / "cluster") as store:
+            store.begin(chosen)
+            assert run(chosen, store, executor, joining) == FINISHED
+    finally:
+        if joining.node is not None:
+            nodes.remove_node(joining.node)
+    assert len(executor._made) == 2, "the node that joined late never worked"
+    assert len(joining.takes) == chosen.takes and sum(executor._made.values()) >= chosen.takes
+    with Store(tmp_path / "here") as store:
+        store.begin(chosen)
+        assert run(chosen, store, LocalExecutor(load_model), Follower()) == FINISHED
+    here, there = read(tmp_path / "here"), read(tmp_path / "cluster")
+    # Of what does not depend on the clock: two runs on one machine differ in that, too.
+    steady = ("ops_ratio", "log_mel_distance", *(one.name for one in JUDGED))
+    names = [one.name for one in there.metrics if one.name in steady]
+    assert {"ops_ratio", "log_mel_distance"} <= set(names)
+    for name in names[1:]:
+        assert there.front(("ops_ratio", name)) == here.front(("ops_ratio", name)), name
+    for mine, theirs in zip(there.settings, here.settings, strict=True):
+        assert (mine.key, mine.finished, mine.takes) == (theirs.key, theirs.finished, theirs.takes)
+        assert {name: mine.figures.get(name) for name in names} == {name: theirs.figures.get(name) for name in names}
     for path in (tmp_path / "here" / "audio").iterdir():
         assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()
 

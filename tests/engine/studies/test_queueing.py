@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 from engine.studies.queueing import ATTEMPTS, Queue
-from engine.studies.study import Study
+from engine.studies.study import Cell, Study
 from engine.studies.tasks import MeasureReference, Prepare, Speak, Task
 from tests.engine.studies.small import study
 
@@ -107,3 +108,46 @@ def test_what_is_finished_is_not_handed_out() -> None:
     assert one.progress == (3, 9)
     assert not finished & {task.cell for task in all_tasks(one)}
     assert one.complete(chosen.candidates[1])
+
+
+def test_a_cell_that_waits_is_not_looked_for_again_until_something_changes() -> None:
+    chosen = study(grid={"steps.steps": ["off", 2, 3]}, sentences=["One sentence."])
+    one = queue(chosen)
+    baseline = one.next("a")
+    assert baseline.cell.setting == chosen.candidates[0].key
+    looked = Watched(one._blocks[0].cells)
+    one._blocks[0].cells = looked
+    assert [one.next(worker) for worker in "bcdef"] == [None] * 5
+    assert looked.times == 1
+    one.done("a", 1.0)
+    assert {one.next("b").cell.setting, one.next("c").cell.setting} == {one.key for one in chosen.candidates[1:]}
+
+
+class Watched(deque):
+    """Cells of a block, and how often they were looked through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Cell]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_the_estimate_counts_what_is_left_however_it_came_and_went() -> None:
+    chosen = study()
+    one = queue(chosen)
+    first = one.next("a")
+    assert one.seconds_left() is None
+    one.done("a", 2.0)
+    assert one.seconds_left() == 2.0 * 8
+    one.next("a")
+    assert one.seconds_left() == 2.0 * 8, "what is under way is left"
+    one.lost("a")
+    assert one.seconds_left() == 2.0 * 8
+    dropped = next(key for key in (each.key for each in chosen.candidates) if key != first.cell.setting)
+    one.drop(dropped)
+    assert one.seconds_left() == 2.0 * 5
+    again = queue(chosen, finished={first.cell})
+    again.next("a")
+    again.done("a", 2.0)
+    assert again.seconds_left() == 2.0 * 7

@@ -1,0 +1,250 @@
+"""What a study costs the process that runs it: time per take and memory, with simulated workers that speak in no time.
+
+Everything but the workers is real: the queue, the study's file with its audio, the follower. A simulated worker answers
+after a time of its own that nobody waits for, so the wall time is the driver's. With many workers the driver must keep
+up with all of them: 64 workers that need four seconds per take give it 16 takes per second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import random
+import tempfile
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from engine.bench.bundled import say
+from engine.bench.report import Report
+from engine.commands.arguments import at_least, positive
+from engine.measure.baseline_metrics import with_difference
+from engine.measure.estimates import estimates
+from engine.measure.machine import describe
+from engine.measure.memory import bytes_in_use
+from engine.models import catalogue
+from engine.models.base import StatusObserver, WorkObserver
+from engine.setting.take import Measurements, Metrics, Take
+from engine.studies import definition
+from engine.studies.running import StudyFollower, WorkerLost
+from engine.studies.running import run as run_study
+from engine.studies.store import Store
+from engine.studies.stored import StoredTake
+from engine.studies.study import Study
+from engine.studies.tasks import Equipment, Made, Outcome, Speak, Task, take_id
+
+NAME = "study-scale"
+PARTS = 10
+"""Parts of the study that the growth is shown by."""
+DEFINITION = (
+    "Takes per second that the driver of the study hands out, keeps on disk and reports, over tenths of the study; the "
+    "workers are simulated and take no time."
+)
+_RATE = 24_000
+_COMPARISONS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this bench."""
+    parser.add_argument("--settings", type=at_least(2), default=1_000, help="settings (default: %(default)s)")
+    parser.add_argument("--sentences", type=positive, default=30, help="sentences (default: %(default)s)")
+    parser.add_argument("--workers", type=positive, default=64, help="simulated workers (default: %(default)s)")
+    parser.add_argument(
+        "--samples", type=positive, default=240, help="samples of each take's audio at 24 kHz (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> Report:
+    """Run the study, and take note of the driver's time and memory after each tenth."""
+    study = simulated_study(arguments.settings, arguments.sentences)
+    say(f"{study.takes:,} takes on {arguments.workers} simulated workers …")
+    workers = SimulatedWorkers(arguments.workers, arguments.samples)
+    follower = Growth(study.takes, workers)
+    with tempfile.TemporaryDirectory(prefix="paretone-scale-") as folder, TimedStore(Path(folder)) as store:
+        store.begin(study)
+        follower.watch(store)
+        run_study(study, store, workers, follower)
+    rates = np.array([one.takes / one.seconds for one in follower.parts])
+    (rate,) = estimates(rates[:, None], "mean", [len(rates)])
+    comparing = comparison_seconds()
+    rows: list[dict[str, object]] = [one.row for one in follower.parts]
+    rows.append({"takes": "comparison of 3 s with its baseline", "ms per take": 1000 * comparing})
+    return Report(NAME, rate.value, (rate.low, rate.high), DEFINITION, tuple(rows), describe().to_json())
+
+
+def simulated_study(settings: int, sentences: int) -> Study:
+    """A study of this size: ``settings`` that differ in a knob, and their baseline."""
+    thresholds = [round(0.001 * (1 + number), 3) for number in range(settings - 1)]
+    return definition.parse(
+        {
+            "title": "Scale",
+            "sentences": [f"Sentence number {number}." for number in range(sentences)],
+            "grid": {"first_block.threshold": ["off", *thresholds]},
+            "limit": settings * sentences,
+        }
+    )
+
+
+class SimulatedWorkers:
+    """Workers that speak noise; see :class:`engine.studies.running.TaskExecutor`. Each take lasts between a half and
+    one and a half units of a time that is only counted, so that workers finish in a mixed order."""
+
+    def __init__(self, count: int, samples: int) -> None:
+        self.size = count
+        random_ = random.Random(0)
+        self._durations = [random_.uniform(0.5, 1.5) for _ in range(1009)]
+        noise = np.random.default_rng(0).standard_normal(samples).astype(np.float32)
+        self._samples = 0.1 * noise
+        self._now = 0.0
+        self._started = 0
+        self._busy: list[tuple[float, int, Task]] = []
+        self._waiting = list(range(count))
+        self.seconds = 0.0
+        """Wall seconds spent in simulating, which are not the driver's."""
+
+    def begin(self, equipment: Equipment, observer: StatusObserver) -> str:
+        return "0" * 64
+
+    def idle(self) -> list[object]:
+        return list(self._waiting)
+
+    def start(self, worker: object, task: Task) -> None:
+        assert isinstance(worker, int)
+        duration = self._durations[self._started % len(self._durations)]
+        self._started += 1
+        self._waiting.remove(worker)
+        heapq.heappush(self._busy, (self._now + duration, worker, task))
+
+    def wait(self, observer: WorkObserver) -> list[tuple[object, Outcome | WorkerLost]]:
+        began = time.perf_counter()
+        self._now, worker, task = heapq.heappop(self._busy)
+        self._waiting.append(worker)
+        assert isinstance(task, Speak)
+        take = Take(
+            take_id(task.cell),
+            datetime.now(UTC).isoformat(timespec="milliseconds"),
+            task.spoken.text,
+            task.spoken.voice.id,
+            task.setting,
+            _RATE,
+            self._samples,
+            Measurements(seconds=1.0, audio_seconds=3.0, first_audio_seconds=0.5, ops_ratio=0.5, device="cpu"),
+            machine="simulated",
+        )
+        made = Made(task, take, 1.0, "simulated time", 1.0)
+        self.seconds += time.perf_counter() - began
+        return [(worker, made)]
+
+    def end(self) -> None:
+        self._waiting = []
+
+    def log(self) -> list[str]:
+        return []
+
+
+class TimedStore(Store):
+    """Store that counts the seconds of keeping takes."""
+
+    seconds = 0.0
+
+    def add_take(
+        self, made: Made, metrics: Metrics, log_mel_distance: float | None, keep_spectrogram: bool
+    ) -> StoredTake | None:
+        began = time.perf_counter()
+        kept = super().add_take(made, metrics, log_mel_distance, keep_spectrogram)
+        self.seconds += time.perf_counter() - began
+        return kept
+
+
+@dataclass(frozen=True)
+class Part:
+    """The driver's figures over a part of the study."""
+
+    upto: int
+    """Takes made by its end."""
+    takes: int
+    seconds: float
+    storing: float
+    resident: int
+    """Bytes of memory at its end."""
+
+    @property
+    def row(self) -> dict[str, object]:
+        """As reports have it."""
+        return {
+            "takes": self.upto,
+            "ms per take": 1000 * self.seconds / self.takes,
+            "of that storing": 1000 * self.storing / self.takes,
+            "scheduling": 1000 * (self.seconds - self.storing) / self.takes,
+            "memory (MB)": self.resident / 1e6,
+        }
+
+
+@dataclass
+class Growth(StudyFollower):
+    """Takes note of the driver's time and memory after each part of the study."""
+
+    total: int
+    workers: SimulatedWorkers
+    parts: list[Part] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._store: TimedStore | None = None
+        self._made = 0
+        self._before = (0.0, 0.0, 0.0)
+
+    def watch(self, store: TimedStore) -> None:
+        """Begin, with the store of the study."""
+        self._store, self._before = store, self._clocks(store)
+
+    def take(self, take: StoredTake) -> None:
+        self._made += 1
+        done = self.parts[-1].upto if self.parts else 0
+        if self._store is None or self._made < self.total * (len(self.parts) + 1) / PARTS:
+            return
+        now = self._clocks(self._store)
+        wall, storing, simulating = (after - before for after, before in zip(now, self._before, strict=True))
+        self.parts.append(Part(self._made, self._made - done, wall - simulating, storing, bytes_in_use()))
+        say(f"  {self._made:,} takes, {1000 * (wall - simulating) / (self._made - done):.2f} ms each")
+        self._before = now
+
+    def _clocks(self, store: TimedStore) -> tuple[float, float, float]:
+        return time.perf_counter(), store.seconds, self.workers.seconds
+
+    def check(self) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+    def step(self, report: object) -> None: ...
+
+    def progress(self, done: int, total: int) -> None: ...
+
+    def begun(self, title: str, done: int, total: int) -> None: ...
+
+    def advanced(self, done: int, total: int, seconds_left: float | None) -> None: ...
+
+    def pausing(self) -> bool:
+        return False
+
+
+def comparison_seconds() -> float:
+    """Seconds in which the driver compares a take of three seconds with its baseline, which simulated takes are not."""
+    rate, samples = _speech()
+    noisy = samples + np.float32(1e-3) * np.random.default_rng(1).standard_normal(len(samples)).astype(np.float32)
+    times: list[float] = []
+    for _ in range(_COMPARISONS):
+        began = time.perf_counter()
+        with_difference(Metrics(), (None, (samples, rate)), (None, (noisy, rate)))
+        times.append(time.perf_counter() - began)
+    return fmean(sorted(times)[: _COMPARISONS // 2])
+
+
+def _speech() -> tuple[int, np.ndarray]:
+    from engine.audio.recording import read_recording
+
+    read = read_recording(catalogue.voices()[0].audio)
+    return read.sample_rate, read.samples[: 3 * read.sample_rate]

@@ -1,0 +1,58 @@
+"""The bench of a study's driver: real queue and store, simulated workers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from engine import cli
+from engine.bench.study_scale import Growth, SimulatedWorkers, TimedStore, simulated_study
+from engine.studies.running import FINISHED, run
+
+
+def test_every_take_is_made_once_by_many_workers(tmp_path) -> None:
+    study = simulated_study(settings=12, sentences=3)
+    assert (len(study.candidates), study.takes) == (12, 36)
+    workers = Busy(16, samples=24)
+    follower = Growth(study.takes, workers)
+    with TimedStore(tmp_path) as store:
+        store.begin(study)
+        follower.watch(store)
+        assert run(study, store, workers, follower) == FINISHED
+        assert {one.cell for one in store.takes()} == {cell for one in study.candidates for cell in study.cells(one)}
+    assert max(workers.at_once) > 3, "takes of several sentences are under way at once"
+    assert sum(one.takes for one in follower.parts) == follower.parts[-1].upto == 36
+    assert len(follower.parts) == 10
+    assert all(0 < one.storing < one.seconds and one.resident > 0 for one in follower.parts)
+
+
+class Busy(SimulatedWorkers):
+    """Counts how many work at once."""
+
+    def __init__(self, count: int, samples: int) -> None:
+        super().__init__(count, samples)
+        self.at_once: Counter[int] = Counter()
+
+    def wait(self, observer):
+        self.at_once[len(self._busy)] += 1
+        return super().wait(observer)
+
+
+def test_the_report_has_the_growth_and_the_comparison(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--settings", "10", "--sentences", "2", "--workers", "4", "--samples", "24", "--json"]
+    assert cli.main(["bench", "study-scale", *given]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["headline"] > 0
+    *parts, comparison = data["rows"]
+    assert [one["takes"] for one in parts] == list(range(2, 21, 2))
+    for one in parts:
+        assert one["ms per take"] == pytest.approx(one["of that storing"] + one["scheduling"])
+    assert comparison["ms per take"] > 0
+
+
+@pytest.mark.parametrize(("option", "wrong"), [("--settings", "1"), ("--workers", "0"), ("--sentences", "0")])
+def test_sizes_that_are_none_are_refused(option: str, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "study-scale", option, wrong]) == 2
+    assert f"argument {option}: must be a whole number from" in capsys.readouterr().err
