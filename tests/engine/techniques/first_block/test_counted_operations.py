@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 
 import pytest
 import torch
@@ -11,7 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.models import load_model
-from engine.models.base import Synthesis
+from engine.models.base import run_to_completion
 from engine.models.catalogue import entry, voice
 from engine.models.families.evaluations import Evaluations
 from engine.models.silent_observer import SilentObserver
@@ -22,9 +21,7 @@ from tests.workload import workload
 TEXT = "The quick brown fox jumps."
 
 
-def packed_product(
-    x_shape: torch.Size, packed: object, weight_shape: torch.Size, *more: object, **named: object
-) -> int:
+def packed_product(x: torch.Size, packed: object, weight: torch.Size, *more: object, **named: object) -> int:
     """Operations of the product with packed weights that the library MKL computes, which torch's counter leaves out: a
     sixth of F5 mini's, so that what is never skipped counts for more."""
     return 2 * math.prod(x_shape) * weight_shape[0]
@@ -33,14 +30,6 @@ def packed_product(
 def counter() -> FlopCounterMode:
     known = {torch.ops.mkl._mkl_linear: packed_product} if torch.backends.mkl.is_available() else {}
     return FlopCounterMode(display=False, custom_mapping=known)
-
-
-def ended(synthesis: Generator[object, None, Synthesis]) -> Synthesis:
-    while True:
-        try:
-            next(synthesis)
-        except StopIteration as stop:
-            return stop.value
 
 
 @pytest.mark.parametrize("model", ["f5-mini", "megatts3-mini"])
@@ -59,7 +48,7 @@ def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeyp
 
     def spoken(setting: Setting) -> tuple[int, float]:
         counted[0] = 0
-        made = ended(speech.synthesise(TEXT, voice("", model), setting, (), SilentObserver()))
+        made = run_to_completion(speech.synthesise(TEXT, voice("", model), setting, (), SilentObserver()))
         return counted[0], made.measurements.ops_ratio
 
     everything, _ = spoken(whole)
