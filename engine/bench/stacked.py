@@ -27,7 +27,8 @@ from engine.models.base import run_to_completion
 from engine.models.families.flow import FlowSpeech
 from engine.models.silent_observer import SilentObserver
 
-EVERY = "every"
+BEST, EVERY = "best", "every"
+"""Ladders by the model: the first that it has weights for, or all of these."""
 DEFINITION = (
     "Time of backbone and sampler without savings (guided, full number of steps, float32) over that of the fastest "
     f"rung that passes against as many steps under the guidance that its weights include: {LIMITS}. Median of paired, "
@@ -45,9 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     bundled.add_arguments(parser, steps=32, rounds=5)
     parser.add_argument(
         "--ladder",
-        choices=[*(one.name for one in known), EVERY],
-        default=EVERY,
-        help="which savings are stacked (default: every ladder that the model has weights for)",
+        choices=[*(one.name for one in known), BEST, EVERY],
+        default=BEST,
+        help="which savings are stacked; best: the first of these that the model has weights for; every: all of them "
+        "(default: %(default)s)",
     )
     parser.add_argument("--pruned", type=positive, default=7, help="steps after pruning (default: %(default)s)")
     parser.add_argument(
@@ -80,14 +82,15 @@ def run(arguments: argparse.Namespace) -> Report:
 
 
 def _chosen(model: FlowSpeech, name: str) -> Sequence[Ladder]:
-    """The ladder called ``name``, or all that ``model`` can climb. Raises :class:`PlainError` if there is none."""
+    """The ladder called ``name``, or those that ``model`` can climb. Raises :class:`PlainError` if there is none."""
     known = ladders()
-    if name != EVERY:
+    if name not in (BEST, EVERY):
         return [one for one in known if one.name == name]
     reasons = {one: one.why_not(model) for one in known}
     if all(reasons.values()):
         raise PlainError(" ".join(dict.fromkeys(reasons.values())))
-    return [one for one, reason in reasons.items() if not reason]
+    possible = [one for one, reason in reasons.items() if not reason]
+    return possible[:1] if name == BEST else possible
 
 
 def _climbed(

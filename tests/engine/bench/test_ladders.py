@@ -18,7 +18,7 @@ from engine.models.silent_observer import SilentObserver
 from tests.engine import small_speech
 from tests.engine.small_speech import FINGERPRINT, VOICE, save_cfg_free, save_intervals
 
-PRUNED, FEW = (one.name for one in ladders())
+FEW, PRUNED = (one.name for one in ladders())
 
 
 @pytest.fixture
@@ -118,18 +118,22 @@ def test_without_a_cache_or_fewer_bits_the_ladder_is_shorter(model: F5Speech) ->
     assert [one.title for one in found.ways][2:] == ["+ CFG-free, w = 0.50"]
 
 
-def test_every_ladder_is_climbed_that_there_are_weights_for(model: F5Speech, tmp_path: Path) -> None:
-    assert [one.name for one in stacked._chosen(model, stacked.EVERY)] == [PRUNED]
+def test_ladders_are_climbed_that_there_are_weights_for(model: F5Speech, tmp_path: Path) -> None:
+    def chosen(name: str) -> list[str]:
+        return [one.name for one in stacked._chosen(model, name)]
+
+    assert chosen(stacked.EVERY) == chosen(options().ladder) == [PRUNED]
     with_intervals(model, tmp_path / "own")
-    assert [one.name for one in stacked._chosen(model, stacked.EVERY)] == [PRUNED, FEW]
-    assert [one.name for one in stacked._chosen(model, FEW)] == [FEW]
+    assert chosen(stacked.EVERY) == [FEW, PRUNED]
+    assert chosen(options().ladder) == [FEW], "the best, by default"
+    assert chosen(PRUNED) == [PRUNED]
 
 
 def test_without_weights_it_says_what_to_do() -> None:
     bare = small_speech.load("f5-mini", "", "", "cpu", lambda text: None, lambda: None)
     with pytest.raises(PlainError, match=r"no CFG-free weights; train some \(paretone train cfg-free\)"):
         climbed(bare, PRUNED)
-    with pytest.raises(PlainError, match=r"no CFG-free weights; .* no Average velocity weights; train some"):
+    with pytest.raises(PlainError, match=r"no Average velocity weights; .* no CFG-free weights; train some"):
         stacked._chosen(bare, stacked.EVERY)
 
 
