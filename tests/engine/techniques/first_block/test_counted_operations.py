@@ -24,7 +24,7 @@ TEXT = "The quick brown fox jumps."
 def packed_product(x: torch.Size, packed: object, weight: torch.Size, *more: object, **named: object) -> int:
     """Operations of the product with packed weights that the library MKL computes, which torch's counter leaves out: a
     sixth of F5 mini's, so that what is never skipped counts for more."""
-    return 2 * math.prod(x_shape) * weight_shape[0]
+    return 2 * math.prod(x) * weight[0]
 
 
 def counter() -> FlopCounterMode:
