@@ -26,9 +26,9 @@ from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
 from app import numbers
-from app.audio.device import PROBE_FLAG, answer
 from app.shell.icons import EMBLEM
 from engine import __version__
+from engine.audio.sound_system import PROBE_FLAG, answer
 from engine.errors import DeviceError
 from engine.paths import resource
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from app.audio.device import OutputDevice, Sound, probe
 from app.audio.mixer import Mixer, Programme, State
 from app.audio.recording import Recording
 from app.audio.switching import Mode, Switching, comparison
 from engine.audio.resampling import Resampler, resample
+from engine.audio.sound_system import OutputDevice, Sound, probe
 from engine.errors import DeviceError
 
 DEFAULT_RATE = 48000

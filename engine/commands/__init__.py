@@ -12,6 +12,7 @@ from types import ModuleType
 
 from engine.commands import (
     compare,
+    doctor,
     download,
     export,
     judge,
@@ -37,6 +38,7 @@ OURS = (
     view,
     samples,
     roofline,
+    doctor,
 )
 """Commands that belong to no technique."""
 

@@ -9,11 +9,11 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from app.audio.device import probe
 from app.audio.mixer import NO_FADE, SILENCE, Jump, Mixer
 from app.audio.player import LATENCY_SECONDS, Player
 from app.audio.switching import Mode
 from engine.audio.resampling import resample
+from engine.audio.sound_system import probe
 from engine.errors import DeviceError
 from tests.sound import RATE, NullSink, SinkRecording, null_sink  # noqa: F401
 from tests.workload import workload

@@ -7,10 +7,10 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from app.audio.deck import Deck
-from app.audio.device import Sound as SoundSystem
-from app.audio.device import probe
 from app.audio.player import Player
 from app.state.playing import Heard, Origin, Playing, take_title
+from engine.audio.sound_system import Sound as SoundSystem
+from engine.audio.sound_system import probe
 from engine.errors import DeviceError
 
 _POLL_MILLISECONDS = 33

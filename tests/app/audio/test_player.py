@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from app.audio.device import OutputDevice, Sound
 from app.audio.player import Player
 from app.audio.switching import ALIGNMENT_TOLERANCE, Mode, comparison
+from engine.audio.sound_system import OutputDevice, Sound
 from engine.errors import DeviceError
 
 

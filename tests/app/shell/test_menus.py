@@ -28,7 +28,7 @@ MENUS = {
         Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -,
         &Use setting|Ctrl+J, &Write report|Ctrl+F5, &Close study|Ctrl+W""",
     "&Help": """Take a &tour|Ctrl+F1, &First steps|Shift+F1, &Glossary|F1,
-        &Keyboard|Ctrl+Shift+F1, &Optional packages…, -, &About Paretone""",
+        &Keyboard|Ctrl+Shift+F1, &Optional packages…, Check &installation…, -, &About Paretone""",
 }
 """Entries by menu, with their shortcuts; a dash is a separator."""
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.audio import device
-from app.audio.device import OutputDevice, Sound, probe
+from engine.audio import sound_system as device
+from engine.audio.sound_system import OutputDevice, Sound, probe
 
 
 def test_devices_are_found_by_default_index_and_name() -> None:

@@ -1,0 +1,15 @@
+"""Doctor: what this installation is, what does not work in it, and what to do."""
+
+from __future__ import annotations
+
+from app.features.feature import Feature
+from app.shell.entries import FeatureAction, MenuPart
+
+FEATURE = Feature(
+    "doctor",
+    "app.features.doctor.presenter:DoctorPresenter",
+    actions=(
+        FeatureAction("doctor", "Check &installation…", "Versions, device, sound, fonts, folders, space and packages"),
+    ),
+    menus=(MenuPart("&Help", ("doctor",), after="extras"),),
+)

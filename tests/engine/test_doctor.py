@@ -1,0 +1,96 @@
+"""The doctor says what is there, what is not, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine import doctor
+from engine.cli import main
+from engine.doctor import GOOD, NOTE, PROBLEM, Check, as_text, examine, private, shareable
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's data folder, and commands of the system that say nothing."""
+    folder = tmp_path / "someone" / "data"
+    monkeypatch.setenv("PARETONE_DATA", str(folder))
+    return folder
+
+
+def found(name: str, devices: tuple[str, ...] = ("cpu",)) -> Check:
+    return next(one for one in examine(devices) if one.name == name)
+
+
+def test_this_installation_is_described(data: Path) -> None:
+    checks = {one.name: one for one in examine(("cpu",))}
+    assert checks["Paretone"].state == checks["Python"].state == checks["PyTorch"].state == GOOD
+    assert "models run on cpu" in checks["PyTorch"].found
+    assert checks["Bundled models"].found == "F5 mini, MegaTTS 3 mini, LM mini, Omni mini"
+    assert str(data) in checks["Data folder"].found and "GiB free" in checks["Data folder"].found
+    assert all(one.advice for one in checks.values() if one.state != GOOD)
+
+
+def test_a_card_that_is_not_used_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_graphics_card", lambda: "NVIDIA H100")
+    monkeypatch.setattr(doctor, "_version", lambda package: "2.13.0+cpu")
+    card = found("Graphics card")
+    assert card.state == PROBLEM and "NVIDIA H100, but this PyTorch is the build for processors" in card.found
+    assert "build with CUDA" in card.advice
+    monkeypatch.setattr(doctor, "_version", lambda package: "2.13.0+cu130")
+    assert "PyTorch cannot use it" in found("Graphics card").found
+    assert not [one for one in examine(("cuda", "cpu")) if one.name == "Graphics card"], "it is used"
+    monkeypatch.setattr(doctor, "_version", lambda package: "")
+    assert found("PyTorch").state == PROBLEM
+
+
+def test_folders_without_room_or_that_cannot_be_written(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data.parent.mkdir(parents=True)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 10 * 2**20}))
+    assert found("Data folder").state == PROBLEM and "Make room" in found("Data folder").advice
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 2**30}))
+    assert found("Data folder").state == NOTE
+    monkeypatch.setattr(doctor.os, "access", lambda place, mode: False)
+    assert "cannot be written" in found("Data folder").found and "PARETONE_DATA" in found("Data folder").advice
+    monkeypatch.undo()
+    monkeypatch.setenv("PARETONE_DATA", str(data))
+    data.write_text("a file")
+    assert "is a file" in found("Data folder").found
+    data.unlink()
+    (data / "takes").mkdir(parents=True)
+    (data / "takes" / "audio").symlink_to(data)
+    assert "symbolic link" in found("Take library").found
+
+
+def test_a_window_that_would_abort_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", lambda package: "6.12.1")
+    monkeypatch.setattr(doctor.sys, "version_info", (3, 11, 7))
+    assert found("Window").state == PROBLEM and "<6.11" in found("Window").advice
+    monkeypatch.setattr(doctor, "_version", lambda package: "6.10.3")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(doctor.sys, "platform", "linux")
+    assert found("Window").state == NOTE and "no display" in found("Window").found
+
+
+def test_a_report_names_no_private_folder(data: Path) -> None:
+    checks = (
+        Check("Data folder", GOOD, f"{data}/takes, 3 GiB free"),
+        Check("Sound", PROBLEM, f"{Path.home()}/.asoundrc"),
+    )
+    told = as_text(shareable(checks))
+    assert told.splitlines()[:2] == ["✓ Data folder: DATA/takes, 3 GiB free", "✗ Sound: ~/.asoundrc"]
+    assert "One problem was found (✗)." in told and str(data) not in told
+    assert private("nothing of anybody's") == "nothing of anybody's"
+
+
+def test_the_command(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json", "--share"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {one["state"] for one in told["checks"]} <= {GOOD, NOTE, PROBLEM}
+    assert told["problems"] == sum(one["state"] == PROBLEM for one in told["checks"])
+    assert str(data) not in json.dumps(told)
+    assert main(["doctor"]) == 0
+    assert str(data) in capsys.readouterr().out
