@@ -15,20 +15,17 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
 
 from engine.bench.bundled import say
 from engine.bench.report import Report
 from engine.commands.arguments import at_least, positive
-from engine.measure.baseline_metrics import with_difference
 from engine.measure.estimates import estimates
 from engine.measure.machine import describe
 from engine.measure.memory import bytes_in_use
-from engine.models import catalogue
 from engine.models.base import StatusObserver, WorkObserver
-from engine.setting.take import Measurements, Metrics, Take
+from engine.setting.take import Measurements, Take, Trace
 from engine.studies import definition
 from engine.studies.running import StudyFollower, WorkerLost
 from engine.studies.running import run as run_study
@@ -45,7 +42,8 @@ DEFINITION = (
     "workers are simulated and take no time."
 )
 _RATE = 24_000
-_COMPARISONS = 10
+_BANDS, _HOP = 100, 256
+"""Of the spectrogram that a take has."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,10 +68,8 @@ def run(arguments: argparse.Namespace) -> Report:
         run_study(study, store, workers, follower)
     rates = np.array([one.takes / one.seconds for one in follower.parts])
     (rate,) = estimates(rates[:, None], "mean", [len(rates)])
-    comparing = comparison_seconds()
-    rows: list[dict[str, object]] = [one.row for one in follower.parts]
-    rows.append({"takes": "comparison of 3 s with its baseline", "ms per take": 1000 * comparing})
-    return Report(NAME, rate.value, (rate.low, rate.high), DEFINITION, tuple(rows), describe().to_json())
+    rows = tuple(one.row for one in follower.parts)
+    return Report(NAME, rate.value, (rate.low, rate.high), DEFINITION, rows, describe().to_json())
 
 
 def simulated_study(settings: int, sentences: int) -> Study:
@@ -99,6 +95,7 @@ class SimulatedWorkers:
         self._durations = [random_.uniform(0.5, 1.5) for _ in range(1009)]
         noise = np.random.default_rng(0).standard_normal(samples).astype(np.float32)
         self._samples = 0.1 * noise
+        self._mel = np.zeros((-(-samples // _HOP), _BANDS), np.float32)
         self._now = 0.0
         self._started = 0
         self._busy: list[tuple[float, int, Task]] = []
@@ -133,6 +130,7 @@ class SimulatedWorkers:
             _RATE,
             self._samples,
             Measurements(seconds=1.0, audio_seconds=3.0, first_audio_seconds=0.5, ops_ratio=0.5, device="cpu"),
+            trace=Trace(mel=self._mel),
             machine="simulated",
         )
         made = Made(task, take, 1.0, "simulated time", 1.0)
@@ -151,11 +149,9 @@ class TimedStore(Store):
 
     seconds = 0.0
 
-    def add_take(
-        self, made: Made, metrics: Metrics, log_mel_distance: float | None, keep_spectrogram: bool
-    ) -> StoredTake | None:
+    def add_take(self, made: Made, keep_spectrogram: bool) -> StoredTake | None:
         began = time.perf_counter()
-        kept = super().add_take(made, metrics, log_mel_distance, keep_spectrogram)
+        kept = super().add_take(made, keep_spectrogram)
         self.seconds += time.perf_counter() - began
         return kept
 
@@ -229,22 +225,3 @@ class Growth(StudyFollower):
 
     def pausing(self) -> bool:
         return False
-
-
-def comparison_seconds() -> float:
-    """Seconds in which the driver compares a take of three seconds with its baseline, which simulated takes are not."""
-    rate, samples = _speech()
-    noisy = samples + np.float32(1e-3) * np.random.default_rng(1).standard_normal(len(samples)).astype(np.float32)
-    times: list[float] = []
-    for _ in range(_COMPARISONS):
-        began = time.perf_counter()
-        with_difference(Metrics(), (None, (samples, rate)), (None, (noisy, rate)))
-        times.append(time.perf_counter() - began)
-    return fmean(sorted(times)[: _COMPARISONS // 2])
-
-
-def _speech() -> tuple[int, np.ndarray]:
-    from engine.audio.recording import read_recording
-
-    read = read_recording(catalogue.voices()[0].audio)
-    return read.sample_rate, read.samples[: 3 * read.sample_rate]

@@ -10,8 +10,9 @@ import numpy as np
 
 from engine import device
 from engine.audio.spectrogram import drawn_or_heard
-from engine.errors import Cancelled, PlainError
+from engine.errors import Cancelled, PlainError, SettingError
 from engine.failures import is_out_of_memory, sentence
+from engine.measure.baseline_metrics import Sounded, with_difference
 from engine.measure.clocks import clock_name
 from engine.measure.evaluation.judges import Judge, Verdict, judge_named
 from engine.measure.evaluation.references import reference_speech
@@ -22,7 +23,7 @@ from engine.measure.timing import stopwatch
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver, run_to_completion
 from engine.models.silent_observer import ProgressingObserver, QuietObserver
 from engine.setting.artefact import Artefact
-from engine.setting.take import Trace
+from engine.setting.take import Take, Trace
 from engine.studies.hooks import preparer
 from engine.studies.study import StudySentence
 from engine.studies.tasks import (
@@ -154,12 +155,26 @@ class TaskRunner:
         if first:
             verdicts = self._verdicts(spoken, take.samples, take.sample_rate)
             mel = drawn_or_heard(synthesis.trace.mel, take.samples, take.sample_rate)
-            take = replace(take, trace=Trace(mel=mel, decoding=synthesis.trace.decoding))
+            trace = Trace(mel=mel, decoding=synthesis.trace.decoding)
+            take = replace(_compared(take, mel, task.baseline), trace=trace)
         else:
             take = replace(take, samples=take.samples[:0], trace=Trace())
         seconds = time.perf_counter() - started
+        # Who asked for it has the baseline.
+        task = replace(task, baseline=None)
         return Made(task, take, watch.seconds, clock_name(self._device), seconds, verdicts)
 
     def _verdicts(self, spoken: StudySentence, samples: np.ndarray, rate: int) -> tuple[Verdict, ...]:
         judges = self._judges or {}
         return tuple(one.hear(spoken.text, spoken.voice, samples, rate) for one in judges.values())
+
+
+def _compared(take: Take, mel: np.ndarray, baseline: Sounded | None) -> Take:
+    """``take`` with its figures against its baseline, as far as the two can be compared."""
+    if baseline is None:
+        return take
+    try:
+        distance, metrics = with_difference(take.metrics, baseline, (mel, (take.samples, take.sample_rate)))
+    except SettingError:
+        return take
+    return replace(take, log_mel_distance=distance, metrics=metrics)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from engine import locks
-from engine.errors import SettingError, StudyError
-from engine.measure.baseline_metrics import with_difference
+from engine.errors import StudyError
 from engine.models.base import SpeechModel, StatusObserver, WorkObserver
-from engine.setting.take import Metrics
 from engine.studies.queueing import Queue
 from engine.studies.search import Searcher
 from engine.studies.store import Store
@@ -33,7 +31,6 @@ from engine.studies.tasks import (
     ReferenceMeasured,
     Speak,
     Task,
-    take_id,
 )
 from engine.studies.wording import described
 
@@ -184,7 +181,7 @@ class _Run:
                 for worker in self._executor.idle():
                     task = self._queue.next(worker)
                     if task is not None:
-                        self._executor.start(worker, task)
+                        self._executor.start(worker, self._with_baseline(task))
                         self._follower.begun(self._title(task), *self._queue.progress)
             if not self._queue.busy:
                 if pausing:
@@ -257,11 +254,7 @@ class _Run:
 
     def _keep_take(self, made: Made) -> None:
         candidate = self._candidates[made.task.cell.setting]
-        is_baseline = candidate.key == candidate.baseline
-        metrics, distance = made.take.metrics, None
-        if not is_baseline and made.task.cell.round == 0:
-            metrics, distance = self._compared(made, candidate.baseline)
-        kept = self._store.add_take(made, metrics, distance, keep_spectrogram=is_baseline)
+        kept = self._store.add_take(made, keep_spectrogram=candidate.key == candidate.baseline)
         if candidate.key in self._problems:
             # It works now, whatever was wrong before.
             self._store.rule_out(candidate.key, "")
@@ -269,22 +262,18 @@ class _Run:
         if kept is not None:
             self._follower.take(kept)
 
-    def _compared(self, made: Made, baseline: str) -> tuple[Metrics, float | None]:
-        """Metrics of a take against its baseline, and their distance, as far as the two can be compared."""
-        cell, take = made.task.cell, made.take
-        baseline_take = take_id(Cell(baseline, cell.utterance, cell.seed))
-        stored = self._store.take(Cell(baseline, cell.utterance, cell.seed))
-        mel = self._store.spectrogram(baseline_take)
-        if mel is None or take.trace.mel is None or stored is None or not self._store.is_heard(stored):
-            return take.metrics, None
-        try:
-            theirs = mel, (self._store.audio(baseline_take), take.sample_rate)
-            distance, metrics = with_difference(
-                take.metrics, theirs, (take.trace.mel, (take.samples, take.sample_rate))
-            )
-        except SettingError:
-            return take.metrics, None
-        return metrics, distance
+    def _with_baseline(self, task: Task) -> Task:
+        """``task`` with what its take is compared with: by the worker, since this process serves all of them."""
+        if not isinstance(task, Speak) or task.cell.round != 0:
+            return task
+        baseline = self._candidates[task.cell.setting].baseline
+        stored = self._store.take(replace(task.cell, setting=baseline))
+        if baseline == task.cell.setting or stored is None or not self._store.is_heard(stored):
+            return task
+        mel = self._store.spectrogram(stored.take)
+        if mel is None:
+            return task
+        return replace(task, baseline=(mel, (self._store.audio(stored.take), stored.sample_rate)))
 
     def _keep_failure(self, task: Task, sentence: str, whole_setting: bool) -> None:
         match task:

@@ -135,9 +135,7 @@ class Store(Database):
             self._open_connection().execute("UPDATE settings SET problem = ? WHERE key = ?", (problem, setting))
 
     # --- What is finished ---------------------------------------------------------------------------------------------
-    def add_take(
-        self, made: Made, metrics: Metrics, log_mel_distance: float | None, keep_spectrogram: bool
-    ) -> StoredTake | None:
+    def add_take(self, made: Made, keep_spectrogram: bool) -> StoredTake | None:
         """Keep a take: either all of it or, when this raises, nothing. ``None`` if it is there already."""
         cell, take = made.task.cell, made.take
         row = (
@@ -152,8 +150,8 @@ class Store(Database):
             take.sample_rate,
             len(take.samples),
             json_text(asdict(take.measurements)),
-            json_text(asdict(metrics)),
-            log_mel_distance,
+            json_text(asdict(take.metrics)),
+            take.log_mel_distance,
             made.clock_seconds,
             made.clock,
             made.busy_seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import astuple, dataclass, field
 
+from engine.measure.baseline_metrics import Sounded
 from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Utterance
 from engine.setting.artefact import Artefact
@@ -45,12 +46,14 @@ class MeasureReference:
 
 @dataclass(frozen=True)
 class Speak:
-    """Make one take."""
+    """Make one take, and compare it with ``baseline``, the spectrogram and the sound of its baseline, if they are
+    given."""
 
     cell: Cell
     setting: Setting
     spoken: StudySentence
     artefacts: tuple[Artefact, ...] = ()
+    baseline: Sounded | None = field(default=None, repr=False, compare=False)
 
 
 Task = Prepare | MeasureReference | Speak
@@ -77,7 +80,8 @@ class ReferenceMeasured:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished take. In later rounds it has no samples: they are those of the first."""
+    """A finished take, with its figures against its baseline. In later rounds it has no samples: they are those of the
+    first."""
 
     task: Speak
     take: Take
