@@ -22,6 +22,7 @@ from typing import ClassVar, Self
 
 from engine import files
 from engine.errors import PlainError, SettingError
+from engine.reading import first_line, shortened
 
 AUDIO = "audio"
 """Folder of a database's recordings."""
@@ -221,11 +222,11 @@ class Database:
         except OSError as error:
             raise self.error(f"{start}: {files.reason(error)}.") from error
         except sqlite3.OperationalError as error:
-            raise self.error(f"{start}: {_OPERATIONAL.get(error.sqlite_errorcode & 0xFF, str(error))}.") from error
+            raise self.error(f"{start}: {_OPERATIONAL.get(_code(error), shortened(str(error)))}.") from error
         except (sqlite3.DatabaseError, SettingError, ValueError, KeyError, TypeError) as error:
             raise self.damaged(
-                f"{start}: {self.file} is damaged ({error}). Set it aside, where its audio stays playable, and start "
-                "a new one."
+                f"{start}: {self.file} is damaged ({first_line(error)}). Set it aside, where its audio stays playable, "
+                "and start a new one."
             ) from error
 
 
@@ -236,6 +237,11 @@ _OPERATIONAL = {
     sqlite3.SQLITE_IOERR: "the disk is full or failing; free some space or choose another folder",
     sqlite3.SQLITE_READONLY: "you may not write there; choose another folder",
 }
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's own code; 0 for an error of Python's module, such as a text that is not UTF-8, which has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def json_text(data: object) -> str:

@@ -7,7 +7,6 @@ and hence never meets a take that is being saved.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from engine import files
 from engine.database import AUDIO, AUDIO_NAME, Database, json_text
 from engine.errors import LibraryError
 from engine.models.own_voices import without_folder
-from engine.reading import require_regular, shown
+from engine.reading import parsed_json, require_regular, shown
 from engine.setting.setting import Setting, setting_of
 from engine.setting.take import DecodingTrace, DemaskingTrace, Measurements, Metrics, Take, Trace
 
@@ -270,14 +269,14 @@ def _summary(row: tuple) -> TakeSummary:
         setting_of(setting),
         rate,
         frames,
-        Measurements(**json.loads(measured)),
+        Measurements(**parsed_json(measured)),
         label,
         bool(starred),
         fidelity,
         distance,
-        tuple(json.loads(notes)),
+        tuple(parsed_json(notes)),
         machine,
-        Metrics(**json.loads(metrics)),
+        Metrics(**parsed_json(metrics)),
         checkpoint,
     )
 
@@ -289,7 +288,7 @@ def _trace_json(trace: Trace) -> dict:
 
 
 def _trace(text: str) -> Trace:
-    data = json.loads(text)
+    data = parsed_json(text)
     steps = tuple(tuple(chunk) for chunk in data["step_seconds"])
     computed = tuple(tuple(chunk) for chunk in data.get("computed", ()))
     return Trace(

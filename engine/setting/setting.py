@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from engine.errors import SettingError
 from engine.fields import exact, is_of
+from engine.reading import parsed_json
 from engine.setting.knobs import NO_VALUES, Values
 
 _FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
@@ -142,4 +143,4 @@ def _shown(value: object) -> str:
 def setting_of(text: str) -> Setting:
     """The setting that a row of a database holds, as JSON. Takes share theirs: reading each only once makes long
     histories open quickly."""
-    return Setting.from_json(json.loads(text))
+    return Setting.from_json(parsed_json(text))

@@ -8,7 +8,6 @@ again, and stays as it is until it was.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -24,7 +23,7 @@ from engine.database import AUDIO, Database, json_text
 from engine.errors import StudyError
 from engine.measure.evaluation.judges import Verdict
 from engine.models.own_voices import without_folder
-from engine.reading import require_regular, shown
+from engine.reading import parsed_json, require_regular, shown
 from engine.setting.artefact import Artefact
 from engine.setting.editions import checkpoint_text
 from engine.setting.setting import setting_of
@@ -102,7 +101,7 @@ class Store(Database):
         with self._problems("read"):
             title, model, checkpoint, definition, file, created = rows[0]
             names = ("title", "model", "checkpoint", "definition", "file", "created")
-            return dict(zip(names, (title, model, checkpoint, json.loads(definition), file, created), strict=True))
+            return dict(zip(names, (title, model, checkpoint, parsed_json(definition), file, created), strict=True))
 
     def add_setting(self, candidate: Candidate) -> None:
         """Take note of a setting that a search asks for."""
@@ -306,7 +305,7 @@ class Store(Database):
         rows = self._rows("SELECT number, params, setting, state, outcome FROM trials ORDER BY number")
         with self._problems("read"):
             return tuple(
-                StoredTrial(number, json.loads(params), setting, state, json.loads(outcome))
+                StoredTrial(number, parsed_json(params), setting, state, parsed_json(outcome))
                 for number, params, setting, state, outcome in rows
             )
 
@@ -346,25 +345,25 @@ def _take(row: tuple) -> StoredTake:
         without_folder(voice),
         rate,
         frames,
-        Measurements(**json.loads(measured)),
-        Metrics(**json.loads(metrics)),
+        Measurements(**parsed_json(measured)),
+        Metrics(**parsed_json(metrics)),
         distance,
         clock_seconds,
         clock,
         busy_seconds,
         _verdicts(verdicts),
-        tuple(json.loads(notes)),
+        tuple(parsed_json(notes)),
         machine,
     )
 
 
 def _verdicts(text: str) -> tuple[Verdict, ...]:
-    return tuple(map(Verdict.from_json, json.loads(text)))
+    return tuple(map(Verdict.from_json, parsed_json(text)))
 
 
 def _artefact(name: str, content: str) -> Artefact:
     """The artefact of the technique called ``name`` that ``content`` holds."""
-    return _kind(name).read(json.loads(content), "artefact")
+    return _kind(name).read(parsed_json(content), "artefact")
 
 
 def _kind(name: str) -> ArtefactType:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import io
 import math
 import pickle
 import pickletools
@@ -17,7 +18,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 
 from engine.errors import CheckpointError
 from engine.models.networks.shapes import uninitialised
-from engine.reading import first_line, named_first, require_regular, shown
+from engine.reading import first_line, named_first, require_regular, shortened, shown
 
 SUFFIXES = (".safetensors", ".pt", ".bin", ".pth", ".ckpt")
 DAMAGED = "is damaged or not complete; download it again"
@@ -160,7 +161,7 @@ def _require_packed(path: Path) -> None:
     try:
         with zipfile.ZipFile(path) as packed:
             unpacked = sum(one.file_size for one in packed.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, struct.error):
+    except _NO_ZIP:
         return
     size = path.stat().st_size
     if unpacked > size:
@@ -172,19 +173,21 @@ def _require_packed(path: Path) -> None:
 
 def _torch_file(path: Path) -> object:
     _require_packed(path)
+    names = _imports(path)
+    # Torch would search a long one for minutes, for a hint on how to run it all the same.
+    code = next((name for name in names if len(name) > _LONGEST_IMPORT), None)
+    if code is not None:
+        raise _holds_code(path, code)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols of files that are refused anyway
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         refused = re.search(r"GLOBAL (\S+)", str(error))
-        code = refused[1] if refused else _first_import(path)
+        code = refused[1] if refused else next((name for name in names if not name.startswith(_OF_WEIGHTS)), None)
         if code is None:
             raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
-        raise CheckpointError(
-            f"The checkpoint {path} was refused: it holds code ({code}) and not only weights. "
-            "Use the .safetensors file of this model."
-        ) from None
+        raise _holds_code(path, code) from None
     except (RuntimeError, EOFError, OSError) as error:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
     except (
@@ -199,21 +202,47 @@ def _torch_file(path: Path) -> object:
         raise CheckpointError(f"{path} is not a checkpoint, or {DAMAGED}.") from None
 
 
-def _first_import(path: Path) -> str | None:
-    """First import of a bare pickle, read without executing it; ``None`` if it is not a pickle or harmless."""
-    names: list[str] = []
-    try:
-        with path.open("rb") as file:
-            for operation, argument, _ in pickletools.genops(file):
-                if operation.name == "GLOBAL":
-                    return str(argument).replace(" ", ".")
-                if operation.name == "STACK_GLOBAL":
-                    return ".".join(names[-2:])
-                if isinstance(argument, str):
-                    names.append(argument)
-    except (ValueError, OSError):
-        return None
-    return None
+def _holds_code(path: Path, code: str) -> CheckpointError:
+    return CheckpointError(
+        f"The checkpoint {path} was refused: it holds code ({shortened(code)}) and not only weights. "
+        "Use the .safetensors file of this model."
+    )
+
+
+def _imports(path: Path) -> list[str]:
+    """What the pickles of a ``.pt`` import, read without executing them; as far as they are pickles."""
+    found: list[str] = []
+    with contextlib.suppress(*_NO_ZIP):
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as packed:
+                inside = [name for name in packed.namelist() if name.endswith("data.pkl")]
+                for name in inside:
+                    _add_imports(found, io.BytesIO(packed.read(name)))
+        else:
+            with path.open("rb") as file:
+                for _ in range(_PICKLES):
+                    _add_imports(found, file)
+    return found
+
+
+def _add_imports(found: list[str], pickled: IO[bytes]) -> None:
+    texts: list[str] = []
+    for operation, argument, _ in pickletools.genops(pickled):
+        if operation.name == "GLOBAL":
+            found.append(str(argument).replace(" ", "."))
+        elif operation.name == "STACK_GLOBAL":
+            found.append(".".join(texts[-2:]))
+        elif isinstance(argument, str):
+            texts.append(argument)
+
+
+_NO_ZIP = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, LookupError, RuntimeError, struct.error)
+"""What is raised for damaged zips."""
+_OF_WEIGHTS = ("torch.", "collections.OrderedDict")
+"""What the pickles of weights import."""
+_LONGEST_IMPORT = 200
+_PICKLES = 5
+"""Pickles in a file of torch before 1.6: three that describe it, the content, and the names of tensors."""
 
 
 def load_strictly(module: nn.Module, weights: Mapping[str, Tensor], where: str, assign: bool = False) -> None:

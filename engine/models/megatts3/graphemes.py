@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from safetensors import SafetensorError
 
 from engine.errors import CheckpointError, TextError
 from engine.models.files.checkpoints import require_all_loaded
+from engine.models.files.config_file import ConfigFile
+from engine.models.files.shards import Shards
 from engine.models.megatts3.phone_table import SILENCE, UNKNOWN, separated
-from engine.reading import shown
+from engine.reading import first_line, shown
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -83,6 +84,7 @@ class GraphemeModel:
                 )
         if not any(folder.glob("*.safetensors")):
             raise CheckpointError(f"{folder} holds no .safetensors file; download it from the official release again.")
+        _require_sizes(folder)
         disable_progress_bar()
         only_here: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
         try:
@@ -92,10 +94,9 @@ class GraphemeModel:
                 folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **only_here
             )
             model, found = loaded
-        # What can be wrong with such a folder shows as errors of many kinds, from three packages.
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-            raise CheckpointError(f"{folder} cannot be loaded ({first}); download it again.") from None
+        # What can be wrong with such a folder shows as errors of any kind, from three packages.
+        except Exception as error:
+            raise CheckpointError(f"{folder} cannot be loaded ({first_line(error)}); download it again.") from None
         require_all_loaded(found, str(folder))
         return cls(model.eval().requires_grad_(False).to(device), tokenizer, str(folder))
 
@@ -140,3 +141,31 @@ class GraphemeModel:
 
 def _is_spoken(phone: int) -> bool:
     return UNKNOWN < phone < SILENCE
+
+
+def _require_sizes(folder: Path) -> None:
+    """Raise :class:`CheckpointError` if the sizes in ``config.json`` are not those of the weights: the package would
+    make a network of any size before it compares."""
+    file, shards = ConfigFile.read(folder / "config.json"), Shards.find(folder)
+    shapes = shards.shapes()
+    for name, (weight, axis) in _SIZES.items():
+        size = file.number(name)
+        if weight in shapes and shapes[weight][axis] != size:
+            raise CheckpointError(
+                f"{file.where}: {name} is {size}, but {weight} in {shards.where} has {shapes[weight][axis]}; download "
+                "both again."
+            )
+    layers = sum(name.endswith(".self_attn.q_proj.weight") for name in shapes)
+    if layers and file.number("num_hidden_layers") != layers:
+        raise CheckpointError(
+            f"{file.where}: num_hidden_layers is {file.number('num_hidden_layers')}, but {shards.where} has {layers}; "
+            "download both again."
+        )
+
+
+_SIZES = {
+    "vocab_size": ("model.embed_tokens.weight", 0),
+    "hidden_size": ("model.embed_tokens.weight", 1),
+    "intermediate_size": ("model.layers.0.mlp.gate_proj.weight", 0),
+}
+"""Sizes that the configuration gives, and the axis of a weight that has each."""

@@ -1,0 +1,314 @@
+"""Every kind of file that the engine reads, damaged at random: a sentence or a result, never a traceback, code that
+runs, or a wait. A thousand files where tests are thorough, a few dozen otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from engine.audio.recording import read_recording
+from engine.errors import PlainError
+from engine.listening import trials
+from engine.measure.evaluation import manifests
+from engine.models import load_model
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.models.files.checkpoints import read_weights
+from engine.models.files.config_file import ConfigFile
+from engine.models.files.language_weights import find_language_weights
+from engine.models.megatts3.voices import prepare_recording, read_latents
+from engine.models.minis.lm_mini.checkpoint import LmMiniFolder
+from engine.models.minis.omni_mini.checkpoint import OmniMiniFolder
+from engine.models.networks.vocos import Vocos
+from engine.paths import resource
+from engine.setting.compatibility import Compatibility
+from engine.setting.knobs import Values
+from engine.setting.library import Library
+from engine.setting.profile import Profile
+from engine.studies import definition, results, samples
+from engine.techniques.ditreducio.commands import table_file
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.techniques.searched_grid.commands import grid_file
+from engine.techniques.searched_grid.grid import PlacedGrid
+from engine.techniques.token_groups.commands import groups_file
+from engine.techniques.token_groups.groups import SPACES, Groups
+from engine.training.manifest import read_manifest
+from tests.engine import small_language, small_omni_mini, small_vocos
+from tests.engine.listening.listeners import abx_trial
+from tests.engine.models.llasa import small_release as small_llasa
+from tests.engine.models.megatts3 import small_release as small_megatts3
+from tests.engine.models.megatts3.small_grapheme_model import write_folder
+from tests.engine.models.omnivoice import small_release as small_omnivoice
+from tests.engine.mutations import damage
+from tests.engine.test_first_edition import PROFILES, WRITTEN
+from tests.engine.training.toy_model import toy_manifest, toy_model
+from tests.workload import workload
+
+PATIENCE = 60
+"""Seconds after which reading one file counts as hanging; the slowest takes one."""
+LONGEST = 1500
+"""Characters of a sentence."""
+EACH = workload(48, 2)
+"""Damaged files of each kind."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: how a folder with sound ones is written, which of them are damaged, and how they are read."""
+
+    name: str
+    write: Callable[[Path], None]
+    pattern: str
+    read: Callable[[Path, Path], object]
+    """Called with the folder and the damaged file."""
+
+
+def written(*names: str) -> Callable[[Path], None]:
+    """Copies of files or folders of the first edition."""
+
+    def write(root: Path) -> None:
+        for name in names:
+            source = WRITTEN / name
+            shutil.copytree(source, root / name) if source.is_dir() else shutil.copy(source, root)
+
+    return write
+
+
+def read_table(root: Path, path: Path) -> object:
+    return StrategyTable.from_json(table_file.read(str(path)), str(path))
+
+
+def write_weights(root: Path) -> None:
+    torch.save({"a": torch.ones(3, 4), "b": torch.arange(5)}, root / "a.pt")
+    torch.save({"a": torch.ones(3, 4)}, root / "b.bin", _use_new_zipfile_serialization=False)
+    shutil.copy(resource("models", "natural-decoder", "model.safetensors"), root / "c.safetensors")
+
+
+def write_recordings(root: Path) -> None:
+    times = np.arange(12_000) / 24_000
+    for suffix in ("wav", "flac", "ogg"):
+        soundfile.write(root / f"voice.{suffix}", 0.2 * np.sin(1000 * times), 24_000)
+    np.save(root / "latents.npy", np.zeros((1, 24, 32), np.float32))
+
+
+def read_sound(root: Path, path: Path) -> object:
+    if path.suffix != ".npy":
+        return read_recording(path)
+    audio = root / "voice.wav"
+    return read_latents(path, prepare_recording(read_recording(audio), 960), audio)
+
+
+def write_samples(root: Path) -> None:
+    shutil.copytree(resource("samples"), root / "samples")
+
+
+def write_lists(root: Path) -> None:
+    soundfile.write(root / "a.wav", np.zeros(24_000), 24_000)
+    (root / "prompts.lst").write_text("one|Hello there.|a.wav|Good bye.\n" * 3)
+    (root / "1" / "2").mkdir(parents=True)
+    shutil.copy(root / "a.wav", root / "1" / "2" / "1-2-3.flac")
+    (root / "clips.tsv").write_text("1-2-3\t1.0\tHello there.\t1-2-3\t1.0\tGood bye.\n" * 3)
+
+
+def write_trained(root: Path) -> None:
+    small_language.write_model(root / "lm")
+    small_language.write_draft(root / "lm")
+    small_language.write_student(root / "lm")
+    small_language.write_order(root / "lm")
+
+
+def read_trained(root: Path, path: Path) -> object:
+    folder = LmMiniFolder(root / "lm")
+    found = find_language_weights([root / "lm"], "x")
+    return found, folder.layout(), folder.network(torch.device("cpu")), folder.tokenizer(torch.device("cpu"))
+
+
+def read_omni(root: Path, path: Path) -> object:
+    folder = OmniMiniFolder(root / "omni")
+    return folder.layout(), folder.network(), folder.codec()
+
+
+def write_grid(root: Path) -> None:
+    grid = PlacedGrid(Compatibility("f5-mini", "0" * 64, "tiny", Values({"steps": 2, "sway": -1.0})), (0.0, 0.25, 1.0))
+    (root / "grid.json").write_text(json.dumps(grid.to_json()))
+
+
+def write_groups(root: Path) -> None:
+    groups = Groups("lm-mini", "0" * 64, 9, SPACES[0], 0.9, 2, 3, ((1, 2), (3, 4, 7)))
+    (root / "groups.json").write_text(json.dumps(groups.to_json()))
+
+
+def write_trials(root: Path) -> None:
+    for number in (1, 2, 3):
+        trials.append(abx_trial("s", number), root)
+
+
+def read_trials(root: Path, path: Path) -> object:
+    """Lines that cannot be read are counted, not refused."""
+    return trials.read(root)
+
+
+def write_llasa(root: Path) -> None:
+    small_llasa.write_language_model(root / "models" / "llasa", shards=2)
+    small_llasa.write_original_codec(root / "models" / "xcodec2")
+
+
+def write_megatts3(root: Path) -> None:
+    small_megatts3.write_release(root / "mega")
+    write_folder(root / "mega" / "g2p")
+
+
+def read_list(root: Path, path: Path) -> object:
+    return manifests.read(path, root)
+
+
+KINDS = (
+    Kind("f5 checkpoint", lambda root: void(toy_model(root / "f5")), "f5/*", lambda root, path: spoken_by_f5(root)),
+    Kind("checkpoint files", write_weights, "*.*", lambda root, path: read_weights(path)),
+    Kind("vocos", lambda root: void(small_vocos.write_vocos(root)), "*", lambda root, path: Vocos.load(root)),
+    Kind("language model", write_trained, "lm/**/*.*", read_trained),
+    Kind("masked model", lambda root: void(small_omni_mini.write_model(root / "omni")), "omni/**/*.*", read_omni),
+    Kind(
+        "llasa",
+        write_llasa,
+        "models/**/*.*",
+        lambda root, path: load_model("Llasa-1B", folder=str(root / "models" / "llasa"), device="cpu"),
+    ),
+    Kind(
+        "omnivoice",
+        lambda root: void(small_omnivoice.write_release(root / "omni")),
+        "omni/**/*.*",
+        lambda root, path: load_model("OmniVoice", folder=str(root / "omni"), device="cpu"),
+    ),
+    Kind(
+        "megatts3",
+        write_megatts3,
+        "mega/**/*.*",
+        lambda root, path: load_model("MegaTTS3", folder=str(root / "mega"), device="cpu"),
+    ),
+    Kind(
+        "descriptions",
+        lambda root: void(shutil.copy(resource("models", "f5-mini", "model.yaml"), root)),
+        "*.yaml",
+        lambda root, path: ConfigFile.read(path),
+    ),
+    Kind(
+        "profiles",
+        written(*(f"{name}.json" for name in PROFILES)),
+        "*.json",
+        lambda root, path: Profile.load(path).encoded(),
+    ),
+    Kind("tables", written("dit-table.json"), "*.json", read_table),
+    Kind("grids", write_grid, "*.json", lambda root, path: grid_file.read(str(path))),
+    Kind("groups", write_groups, "*.json", lambda root, path: groups_file.read(path)),
+    Kind(
+        "studies",
+        lambda root: void([shutil.copy(one, root) for one in resource("studies").glob("*.toml")]),
+        "*.toml",
+        lambda root, path: definition.read(path),
+    ),
+    Kind("study results", written("small.study"), "small.study/**/*.*", lambda root, path: read_results(root)),
+    Kind("takes", written("takes"), "takes/**/*.*", lambda root, path: read_takes(root)),
+    Kind("samples", write_samples, "samples/**/*.toml", lambda root, path: samples.read(path)),
+    Kind("recordings", write_recordings, "*.*", read_sound),
+    Kind("training manifest", lambda root: void(toy_manifest(root, 3)), "**/*.*", lambda root, path: read_corpus(root)),
+    Kind("evaluation lists", write_lists, "*.[lt]s*", read_list),
+    Kind("listening tests", write_trials, "*.*", read_trials),
+)
+
+
+def void(done: object) -> None:
+    """Nothing, of what was ``done``."""
+
+
+def spoken_by_f5(root: Path) -> object:
+    checkpoint = read_f5_checkpoint(root / "f5")
+    return checkpoint.build()
+
+
+def read_corpus(root: Path) -> object:
+    return read_manifest(next(root.rglob("*.csv")))
+
+
+def read_results(root: Path) -> object:
+    found = results.read(root / "small.study")
+    return results.to_json(found)
+
+
+def read_takes(root: Path) -> object:
+    with Library(root / "takes") as library:
+        return [library.load(one.id) for one in library.summaries()]
+
+
+class Hanging(BaseException):
+    """Nothing may take it for an error of a file."""
+
+
+@contextlib.contextmanager
+def patience(what: str) -> Iterator[None]:
+    """Fails what takes longer than :data:`PATIENCE`."""
+
+    def late(number: int, frame: FrameType | None) -> None:
+        raise Hanging(f"{what} hangs")
+
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(PATIENCE)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_damaged_file_is_a_sentence(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound, there = tmp_path / "sound", tmp_path / "there"
+    sound.mkdir()
+    kind.write(sound)
+    monkeypatch.chdir(tmp_path)  # Where code that ran would leave something.
+    monkeypatch.setenv("PARETONE_DATA", str(tmp_path / "data"))
+    names = sorted(path.relative_to(sound) for path in sound.glob(kind.pattern) if path.is_file())
+    kind.read(sound, sound / names[0])
+    refused = 0
+    for seed in range(EACH):
+        draw = random.Random(f"{kind.name} {seed}")
+        shutil.copytree(sound, there)
+        name = draw.choice(names)
+        path = there / name
+        damage(path, draw)
+        what = f"{kind.name} {name}, seed {seed}"
+        try:
+            with patience(what):
+                kind.read(there, path)
+        except PlainError as error:
+            refused += 1
+            check_sentence(str(error).replace(str(there), ""), what)
+        except Exception as error:
+            kept = Path(os.environ.get("PARETONE_ARTEFACTS", tmp_path)) / f"{kind.name}-{seed}-{path.name}"
+            shutil.copy(path, kept)
+            pytest.fail(f"{what}: {type(error).__name__}: {str(error)[:300]}; the file is {kept}", pytrace=True)
+        shutil.rmtree(there)
+    assert not (tmp_path / "ran").exists()
+    assert refused or EACH < 10 or kind.read is read_trials
+
+
+def check_sentence(sentence: str, what: str) -> None:
+    assert 20 < len(sentence) < LONGEST, (what, sentence[:LONGEST])
+    assert "Traceback" not in sentence, what
+    assert "\n" in sentence or sentence.rstrip()[-1] in ".!?)", (what, sentence[:LONGEST])
