@@ -101,7 +101,10 @@ class Store(Database):
         with self._problems("read"):
             title, model, checkpoint, definition, file, created = rows[0]
             names = ("title", "model", "checkpoint", "definition", "file", "created")
-            return dict(zip(names, (title, model, checkpoint, parsed_json(definition), file, created), strict=True))
+            defined = parsed_json(definition)
+            if not isinstance(defined, dict):
+                raise ValueError("its definition is no table of fields")
+            return dict(zip(names, (title, model, checkpoint, defined, file, created), strict=True))
 
     def add_setting(self, candidate: Candidate) -> None:
         """Take note of a setting that a search asks for."""
@@ -199,7 +202,7 @@ class Store(Database):
             return None
         rows = self._rows("SELECT content FROM decodings WHERE take = ?", (take,))
         with self._problems("read"):
-            return DecodingTrace.from_json(json.loads(rows[0][0])) if rows else None
+            return DecodingTrace.from_json(parsed_json(rows[0][0])) if rows else None
 
     def cells(self) -> set[Cell]:
         """The cells that are finished; those whose audio was lost are to be made again."""
