@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from engine.errors import SettingError
 from engine.fields import exact, is_of
-from engine.reading import parsed_json
+from engine.reading import parsed_json, shown
 from engine.setting.knobs import NO_VALUES, Values
 
 _FIELDS = {"model": str, "options": dict, "techniques": list, "seed": int}
@@ -25,7 +25,7 @@ def checked_seed(value: object, name: str = "seed") -> int:
     """``value`` as a seed. Raises :class:`SettingError` that calls it ``name`` unless it is a whole number from 0 to
     2**63 - 1."""
     if not is_of(value, int) or not 0 <= value <= LARGEST_SEED:
-        raise SettingError(f"{name} must be a whole number between 0 and 2**63 - 1, not {value!r:.40}.")
+        raise SettingError(f"{name} must be a whole number between 0 and 2**63 - 1, not {shown(value)}.")
     return value
 
 

@@ -123,7 +123,13 @@ ROOMS = ("models", "setting", "studies", "techniques", "training", "measure", "f
 OF_OUR_OWN = {
     *("models/catalogue.py", "models/files/downloads.py", "models/families/voices.py"),
     "models/minis/megatts3_mini/front_end.py",
-    *("studies/cluster.py", "studies/writing.py", "training/manifest.py", "training/recipes/bundled_training.py"),
+    *(
+        "studies/cluster.py",
+        "studies/ray_address.py",
+        "studies/writing.py",
+        "training/manifest.py",
+        "training/recipes/bundled_training.py",
+    ),
     *("techniques/ditreducio/calibration.py", "techniques/ditreducio/commands/table_file.py"),
     *("techniques/spade/studies/layers.py", "techniques/guidance_free/recipe.py"),
     "techniques/average_velocity/recipe.py",
