@@ -3,6 +3,11 @@ from __future__ import annotations
 import pytest
 
 from engine.front_end.markup import markup_notes
+from engine.models import load_model
+from engine.models.base import run_to_completion
+from engine.models.catalogue import entry, voice
+from engine.models.silent_observer import SilentObserver
+from engine.setting.setting import Setting
 
 
 @pytest.mark.parametrize(
@@ -45,3 +50,12 @@ def test_what_a_model_understands_is_none() -> None:
 
 def test_a_text_of_brackets_takes_no_time() -> None:
     assert markup_notes("<a b=c" * 8000 + " x=y" * 4000) == ()
+
+
+@pytest.mark.parametrize("model", ["f5-mini", "lm-mini"])
+def test_a_take_carries_the_note(model: str) -> None:
+    speech = load_model(model, device="cpu")
+    few = {"steps": 2} if model == "f5-mini" else {}
+    setting = Setting(model, entry(model).options_with(**few), seed=1)
+    made = run_to_completion(speech.synthesise("Hello <b>there</b>.", voice("", model), setting, (), SilentObserver()))
+    assert any("The text has markup (<b>, </b>)" in note for note in made.notes)
