@@ -12,8 +12,9 @@ rounds are paired and interleaved, with the official way twice (A/A). On a proce
 is left: the share of our time in products and attention, and their rate against the best measured on this machine in
 the same run.
 
-A default run ends within five minutes on two cores without AMX: sizes are those of a short sentence, and there are as
-many rounds as fit into ``--minutes``, two at least. For figures to quote, give a whole sentence and time for it, such
+A default run ends within five minutes on two cores without AMX: sizes are those of a short sentence, with fewer tokens
+or steps where even two rounds of it would take longer than ``--minutes``, and there are as many rounds as fit into
+that. For figures to quote, give a whole sentence and time for it, such
 as ``--model llasa --tokens 250 --minutes 45``, ``--model cosyvoice2 --tokens 250 --minutes 20``,
 ``--model omnivoice --steps 32 --frames 100 --minutes 30`` or ``--steps 7 --frames 450 --minutes 15``.
 """
@@ -53,9 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokens",
         type=int,
         default=0,
-        help="llasa, cosyvoice2: tokens to speak (default: 60, 1.2 s of speech; 100, 4 s)",
+        help="llasa, cosyvoice2: tokens to speak (default: 60, 1.2 s of speech; 100, 4 s; fewer on slow machines)",
     )
-    parser.add_argument("--steps", type=int, default=0, help="f5, omnivoice: steps (default: 5 of the EPSS grid; 8)")
+    parser.add_argument(
+        "--steps", type=int, default=0, help="f5, omnivoice: steps (default: 5 of the EPSS grid; 8 or fewer)"
+    )
     parser.add_argument(
         "--frames",
         type=int,

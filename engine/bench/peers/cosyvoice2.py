@@ -89,25 +89,30 @@ def peers(sizes: Sizes, count: int, device: torch.device, precision: torch.dtype
     prompt = PromptIds(tuple(range(PROMPT_TEXT)), tuple(one % codes for one in range(0, 7 * PROMPT_TOKENS, 7)))
     embedded = model.embedded(prompt, tuple(range(PROMPT_TEXT, PROMPT_TEXT + TEXT)))
     official = OfficialLoop(config, transformer.state_dict(), text, speech, head, bias, codes)
-    length = embedded.shape[1]
-    request = model.request(prompt, (0,) * TEXT, Ratios(count / TEXT, count / TEXT))
-    request = replace(
-        request,
-        embedded=embedded,
-        positions=torch.arange(length, device=device),
-        minimum=count,
-        maximum=count,
-        masked_stops=MASKED_STOPS,
-    )
-    return Peers(
-        "CosyVoice 2",
-        official.title,
-        lambda: official.speak(embedded, count, count)[0],
-        lambda: official.speak(embedded, count, count, keep=True),
-        plain.optimised(),
-        request,
-        RepetitionAware("2026", TOP_P, TOP_K, WINDOW, THRESHOLD),
-    )
+    length, tokens = embedded.shape[1], plain.optimised()
+
+    def of_length(count: int) -> Peers:
+        request = model.request(prompt, (0,) * TEXT, Ratios(count / TEXT, count / TEXT))
+        request = replace(
+            request,
+            embedded=embedded,
+            positions=torch.arange(length, device=device),
+            minimum=count,
+            maximum=count,
+            masked_stops=MASKED_STOPS,
+        )
+        return Peers(
+            "CosyVoice 2",
+            official.title,
+            lambda: official.speak(embedded, count, count)[0],
+            lambda: official.speak(embedded, count, count, keep=True),
+            tokens,
+            request,
+            RepetitionAware("2026", TOP_P, TOP_K, WINDOW, THRESHOLD),
+            of_length,
+        )
+
+    return of_length(count)
 
 
 class OfficialLoop:

@@ -45,6 +45,9 @@ LARGEST_DIFFERENCE = {torch.float32: 1e-3}
 """Of log-probabilities, in the precisions in which both must agree to rounding."""
 PROFILED = 12
 """One-token passes that are profiled."""
+PROBES = (2, 10)
+"""Tokens of two runs that show how long a token takes, and what comes before the first."""
+LEAST_TOKENS = 16
 BUCKET = 64
 """Multiple of a recorded pass's length."""
 
@@ -64,6 +67,8 @@ class Peers:
     """Ours, optimised."""
     request: Request
     sampler: TokenSampler
+    of_length: Callable[[int], Peers]
+    """The same with as many tokens to speak."""
 
 
 class Steering:
@@ -105,6 +110,8 @@ def measure(
     limit = None
     for precision in precisions(device):
         peers = make(device, precision, arguments.layers)
+        if not arguments.tokens:
+            peers = fitting(peers, device, budget)
         headline, found = compare(peers, device, precision, budget)
         headlines.append(headline)
         rows += found
@@ -113,6 +120,23 @@ def measure(
             rows.append({"model": peers.model, "precision": name_of(precision), **limit.row})
         del peers
     return reported(headlines[0], definition, limit, rows)
+
+
+def fitting(peers: Peers, device: torch.device, budget: Budget) -> Peers:
+    """The same with fewer tokens if the fewest rounds would not end in time, by two short runs of the official loop."""
+    few, more = PROBES
+    seconds = {}
+    for count in (few, more, few):  # The first run is slower than others.
+        with stopwatch(str(device)) as watch:
+            peers.of_length(count).official()
+        seconds[count] = watch.wall_seconds
+    each = max(0.0, seconds[more] - seconds[few]) / (more - few)
+    most = peers.request.maximum
+    count = budget.length(each, most, min(LEAST_TOKENS, most), max(0.0, seconds[few] - few * each))
+    if count == most:
+        return peers
+    bundled.say(f"{most} tokens would take longer than there is time for: {count} …")
+    return peers.of_length(count)
 
 
 def compare(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -85,13 +86,24 @@ def peers(sizes: Sizes, count: int, device: torch.device, precision: torch.dtype
     text = torch.randint(min(sizes.first_code, sizes.end), (TEXT_ROWS,), device=device)
     codes = torch.randint(sizes.codes, (REFERENCE_CODES,), device=device)
     prompt = torch.cat([text, codes + sizes.first_code])
-    official = _Official(sizes, config, transformer.state_dict(), table, prompt, count)
+    official = _Official(sizes, config, transformer.state_dict(), table, prompt)
     length = len(prompt)
-    request = Request(table[prompt][None], torch.arange(length, device=device), length, count, count)
     tokens = TokenModel(transformer, spoken, spoken, codes=sizes.codes).optimised()
-    return Peers(
-        "LLaSA 1B", official.title, official.tokens, official.scores, tokens, request, Nucleus(TEMPERATURE, TOP_K)
-    )
+
+    def of_length(count: int) -> Peers:
+        request = Request(table[prompt][None], torch.arange(length, device=device), length, count, count)
+        return Peers(
+            "LLaSA 1B",
+            official.title,
+            lambda: official.tokens(count),
+            lambda: official.scores(count),
+            tokens,
+            request,
+            Nucleus(TEMPERATURE, TOP_K),
+            of_length,
+        )
+
+    return of_length(count)
 
 
 class _Official:
@@ -104,7 +116,6 @@ class _Official:
         weights: dict[str, Tensor],
         table: Tensor,
         prompt: Tensor,
-        count: int,
     ) -> None:
         import transformers
         from transformers import LlamaConfig, LlamaForCausalLM
@@ -152,24 +163,24 @@ class _Official:
             "temperature": TEMPERATURE,
             "top_k": TOP_K,
             "top_p": 1.0,
-            "min_new_tokens": count,
-            "max_new_tokens": count,
             "cache_implementation": "static",
         }
 
-    def tokens(self) -> list[int]:
-        torch.manual_seed(0)
-        return self._local(self._model.generate(self._prompt, **self._options)[0])
+    def tokens(self, count: int) -> list[int]:
+        return self._local(self._generate(count)[0])
 
-    def scores(self) -> tuple[list[int], Tensor]:
-        torch.manual_seed(0)
-        options = {**self._options, "return_dict_in_generate": True, "output_logits": True}
-        done = self._model.generate(self._prompt, **options)
+    def scores(self, count: int) -> tuple[list[int], Tensor]:
+        done = self._generate(count, return_dict_in_generate=True, output_logits=True)
         first, codes = self._sizes.first_code, self._sizes.codes
         scores = torch.cat(done.logits)
         return self._local(done.sequences[0]), torch.cat(
             [scores[:, first : first + codes], scores[:, self._sizes.end : self._sizes.end + 1]], dim=1
         )
+
+    def _generate(self, count: int, **more: object) -> Any:
+        torch.manual_seed(0)
+        options = {**self._options, "min_new_tokens": count, "max_new_tokens": count, **more}
+        return self._model.generate(self._prompt, **options)
 
     def _local(self, sequence: Tensor) -> list[int]:
         """Local ids of what follows the prompt."""

@@ -35,6 +35,12 @@ class Budget:
         """How many rounds of ``seconds`` each fit into a ``share`` of what is left, at least :data:`LEAST_ROUNDS`."""
         return max(LEAST_ROUNDS, min(self._most, int(share * self.left / max(seconds, 1e-9))))
 
+    def length(self, seconds: float, most: int, least: int, begin: float = 0.0) -> int:
+        """How many tokens or steps of ``seconds`` each, after ``begin`` seconds, may be spoken at once, so that the
+        fewest rounds fit into what is left: at most ``most``, at least ``least``."""
+        runs = 2 + 3 * LEAST_ROUNDS  # Each way once, then, in every round, the official one twice and ours once.
+        return max(least, min(most, int((self.left / runs - begin) / max(seconds, 1e-9))))
+
 
 def prepared(arguments: argparse.Namespace) -> torch.device:
     """The device, with the process set up as the application does: both implementations profit."""

@@ -10,7 +10,7 @@ import torch
 
 from engine import bench
 from engine.bench.peers import cosyvoice2, llasa
-from engine.bench.peers.language import Peers, Steering, bytes_per_pass, compare, spoken
+from engine.bench.peers.language import Peers, Steering, bytes_per_pass, compare, fitting, spoken
 from engine.bench.peers.rounds import OURS, Budget
 from engine.errors import PlainError, SettingError
 from engine.models.families.token_model import TokenModel
@@ -51,6 +51,16 @@ def test_both_speak_the_same_tokens(model: str) -> None:
     ours = next(row for row in rows if row["way"] == OURS)
     assert ours["tokens equal"] == ours["likeliest equal"] == "24 of 24"
     assert float(str(ours["largest difference"])) < 1e-4
+
+
+@pytest.mark.parametrize("model", ["llasa", "cosyvoice2"])
+def test_a_shorter_sentence_is_spoken_where_time_is_short(model: str) -> None:
+    peers = small(model)
+    assert fitting(peers, CPU, Budget(10, most=2)) is peers
+    short = fitting(peers, CPU, Budget(0, most=2))
+    assert short.request.minimum == short.request.maximum == 16
+    tokens, scores = short.scores()
+    assert tokens == short.official() == peers.official()[:16] and len(scores) == 16
 
 
 @pytest.mark.parametrize("model", ["llasa", "cosyvoice2"])
