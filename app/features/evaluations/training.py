@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from app.features.training.model import (
     OWN_SENTENCES,
@@ -37,8 +38,10 @@ METHODS = (
     ),
     ("mean-flow", "MeanFlow", "Learns from speech alone, in full precision; less stable."),
 )
-MINUTES = minutes_by_share(40.0, 8_200_000)
+BY_SHARE = minutes_by_share(40.0, 8_200_000)
 """Training of the bundled F5 on one processor core with bfloat16."""
+MEL_FLOW_PARAMETERS = 71_300_000
+"""Of the flow after the language model of CosyVoice 2, which is all that is trained of it."""
 
 
 def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
@@ -49,6 +52,10 @@ def _request(place: Place, plan: TrainingPlan) -> AverageVelocityRequest:
     )
 
 
+def _minutes(info: ModelInfo) -> float:
+    return BY_SHARE(replace(info, parameters=MEL_FLOW_PARAMETERS) if info.mel_steps else info)
+
+
 def _why_not(info: ModelInfo) -> str:
     if info.trained_guidance is not None:
         return f"{info.title} has its guidance in its weights already; load the model that it was made from."
@@ -57,7 +64,7 @@ def _why_not(info: ModelInfo) -> str:
 
 def _estimate(info: ModelInfo, spoken: bool) -> str:
     before = " Without speech of your own, hibari-tts first speaks 6,500 sentences." if spoken else ""
-    return estimate_by_share(info, MINUTES(info), "the bundled F5") + before
+    return estimate_by_share(info, _minutes(info), "the bundled F5") + before
 
 
 def _ready(figures: Values) -> tuple[Mapping[str, object], str]:
@@ -89,7 +96,7 @@ TRAINING = Training(
     ),
     progress="At step {step} {found} of the squared distance to many guided steps is left.",
     request=_request,
-    minutes=MINUTES,
+    minutes=_minutes,
     folder=lambda model, knobs: f"{model}-{knobs['method']}",
     fitting=usual_sentences,
     needs_manifest=True,

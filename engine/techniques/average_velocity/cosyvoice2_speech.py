@@ -14,6 +14,7 @@ from engine.models.cosyvoice2.adapter import CosySpeech
 from engine.models.cosyvoice2.checkpoint import FLOW, OfficialFolder
 from engine.models.cosyvoice2.prompts import VoicePrompts
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, TokenToMel
+from engine.models.families.voices import changed
 from engine.models.files.checkpoints import fingerprint
 from engine.setting.setting import Setting
 from engine.techniques.average_velocity.cosyvoice2 import CosyClip, CosySubject
@@ -58,7 +59,7 @@ def _recorded(
     manifest = Path(request.manifest)
     follower.status(f"Reading {manifest.name}")
     rows = read_manifest(manifest, follower.check)
-    told = [[str(row.audio.resolve()), row.audio.stat().st_mtime_ns, row.voice] for row in rows]
+    told = [[str(row.audio.resolve()), row.voice, changed(row.audio)] for row in rows]
 
     def ready() -> Callable[[ManifestRow], Iterable[Reading]]:
         prompts = VoicePrompts(folder.recording_encoder(), flow.config.tokens, flow.config.speaker_width)

@@ -10,8 +10,10 @@ import numpy as np
 
 from engine.errors import TrainingError
 from engine.models.catalogue import CatalogueEntry
+from engine.models.families.voices import changed
 from engine.models.files.checkpoints import fingerprint
 from engine.models.megatts3.checkpoint import OfficialFolder
+from engine.models.megatts3.config import LATENTS
 from engine.models.megatts3.front_end import OfficialFrontEnd
 from engine.models.megatts3.passages import MegaPassage, MegaPrompt, Timed
 from engine.models.minis.megatts3_mini.checkpoint import MegaMiniFolder
@@ -68,7 +70,10 @@ class MegaSpeechSource:
         manifest, follower = Path(self.request.manifest), self.follower
         follower.status(f"Reading {manifest.name}")
         rows = read_manifest(manifest, follower.check)
-        told = [[str(row.audio.resolve()), row.audio.stat().st_mtime_ns, row.voice] for row in rows]
+        told = [
+            [str(row.audio.resolve()), row.voice, changed(row.audio), changed(row.audio.with_suffix(LATENTS))]
+            for row in rows
+        ]
 
         def ready() -> Callable[[ManifestRow], Iterable[Reading]]:
             front_end = OfficialFrontEnd.load(folder, folder.wavvae())

@@ -53,6 +53,12 @@ def test_models_that_nobody_else_speaks_for_say_sentences_themselves() -> None:
     assert TRAINING.fitting(replace(INFO, id="MegaTTS3")) == {"sentences": 200}
 
 
+def test_of_a_language_model_the_flow_alone_is_trained() -> None:
+    language = replace(INFO, id="CosyVoice2-0.5B", parameters=506_000_000, mel_steps=10)
+    assert TRAINING.why_not(language) == ""
+    assert TRAINING.minutes(language) == TRAINING.minutes(replace(INFO, parameters=71_300_000)) == 348
+
+
 def test_setup_offers_the_training_until_there_are_weights(tmp_path: Path, qtbot: QtBot) -> None:
     state = Presenter(tmp_path / "calibrations").state
     weights = EvaluationWeights(state)
