@@ -17,7 +17,7 @@ from engine.models import catalogue
 from engine.models.base import LANGUAGE, SpeechModel, Voice
 from engine.models.own_voices import own_voice
 from engine.models.shipped_voices import shipped_names
-from engine.reading import read_text
+from engine.reading import read_text, require_regular
 from engine.session.events import EngineStatus, Event, PreparationReport
 from engine.setting.knobs import Choice, Knob, Number, Switch, checked
 from engine.setting.profile import Profile
@@ -324,8 +324,12 @@ def _voice(name: str, transcripts: Iterator[str], model: str, folder: str) -> Vo
     known = {one.id for one in catalogue.voices(model, folder)}
     if name in known or (not recording.exists() and not recording.suffix):
         return catalogue.voice(name, model, folder)
-    if not recording.is_file():
-        raise AudioError(f"The recording {recording} does not exist; check the path.")
+    try:
+        require_regular(recording)
+    except FileNotFoundError:
+        raise AudioError(f"The recording {recording} does not exist; check the path.") from None
+    except OSError as error:
+        raise AudioError(f"The recording {recording} cannot be read: {error.strerror or error}.") from None
     return own_voice(recording, next(transcripts, ""))
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from engine.models.base import Voice
+from engine.reading import require_regular
 
 _PREFIX = "own:"
 _DIGITS = 16
@@ -52,7 +53,7 @@ def with_folder(voice: Voice) -> str:
 
 def _id(path: Path) -> str:
     try:
-        seen = path.stat()
+        seen = require_regular(path)
         return f"{_PREFIX}{path.name}:{_fingerprint(path, seen.st_size, seen.st_mtime_ns)}"
     except OSError:
         return f"{_PREFIX}{path.name}"

@@ -17,7 +17,7 @@ from engine.models import catalogue, load_model
 from engine.models.base import ModelInfo, Synthesis, Voice, run_to_completion
 from engine.models.own_voices import is_own, shown_name
 from engine.models.silent_observer import SilentObserver
-from engine.reading import shown
+from engine.reading import first_line, require_regular, shown
 from engine.setting import profile_file
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
@@ -210,6 +210,7 @@ class Profile:
     def load(cls, path: str | Path) -> Profile:
         """Read a profile. Raises :class:`ProfileError` that names the file, and the field at fault."""
         try:
+            require_regular(path)
             with Path(path).open("rb") as file:
                 content = file.read(_LARGEST_BYTES + 1)
         except FileNotFoundError:
@@ -223,7 +224,7 @@ class Profile:
         except ProfileError as error:
             raise ProfileError(f"{path}: {error}") from None
         except ValueError as error:
-            raise ProfileError(f"{path} is not a profile: it is not JSON ({error}).") from error
+            raise ProfileError(f"{path} is not a profile: it is not JSON ({first_line(error)}).") from error
         return cls.from_json(data, str(path))
 
     def to_json(self) -> dict:

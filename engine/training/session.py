@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import pickle
 import platform
 import shutil
 import threading
@@ -20,8 +19,11 @@ from typing import Any, Protocol
 
 import torch
 
-from engine.errors import Cancelled, PlainError, TrainingError
+from engine.errors import Cancelled, CheckpointError, PlainError, TrainingError
+from engine.failures import is_out_of_memory
 from engine.files import reason
+from engine.models.files.checkpoints import read_checkpoint
+from engine.reading import first_line, shortened, shown
 from engine.training.recipe import Diverged, Recipe, require_finite
 from engine.training.stopping import stop_requests
 
@@ -157,15 +159,25 @@ class TrainingSession:
                     (self.work / LOG).write_text(json.dumps(self._header()) + "\n", encoding="utf-8")
             return
         try:
-            checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-        except (OSError, RuntimeError, pickle.UnpicklingError) as error:
-            raise TrainingError(f"{path} cannot be read ({type(error).__name__}); start afresh elsewhere.") from None
-        if checkpoint["recipe"] != self.recipe.name:
+            checkpoint = read_checkpoint(path)
+            recipe, state, step, seconds = (checkpoint[name] for name in ("recipe", "state", "step", "seconds"))
+        except CheckpointError as error:
+            raise TrainingError(f"{error} Or start afresh elsewhere.") from None
+        except KeyError as error:
+            raise TrainingError(f"{path} lacks {shown(error.args[0])}; start afresh elsewhere.") from None
+        if recipe != self.recipe.name:
             raise PlainError(
-                f"{path} belongs to {checkpoint['recipe']}, not to {self.recipe.name}; choose another folder."
+                f"{path} belongs to {shortened(str(recipe))}, not to {self.recipe.name}; choose another folder."
             )
-        self.recipe.restore(checkpoint["state"])
-        self.number, self.seconds = checkpoint["step"], checkpoint["seconds"]
+        try:
+            self.recipe.restore(state)
+            self.number, self.seconds = int(step), float(seconds)
+        except (LookupError, RuntimeError, TypeError, ValueError, AttributeError) as error:
+            if is_out_of_memory(error):
+                raise
+            raise TrainingError(
+                f"{path} does not hold the state of this training ({first_line(error)}); start afresh elsewhere."
+            ) from error
         if self.team.is_first:
             self._forget_log_after(self.number)
         self._log({"resumed": self._header()})

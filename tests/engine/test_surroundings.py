@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+SPOKEN = "--text", "Hello.", "--out", "a.wav"
+
+
 def started(code: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
@@ -67,3 +70,28 @@ leave_deleted_folder()
 print(os.getcwd())
 """
     assert started(code, tmp_path, HOME=str(tmp_path)).stdout.strip() == os.path.realpath(tmp_path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("speak", "--profile", "PLACE", *SPOKEN), 6),
+        (("speak", "--text-file", "PLACE", "--out", "a.wav"), 3),
+        (("study", "run", "PLACE"), 10),
+        (("speak", "--voice", "PLACE", "--transcript", "Hello.", *SPOKEN), 4),
+        (("speak", "--folder", "PLACE", *SPOKEN), 5),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_is_refused(tmp_path: Path, arguments: tuple[str, ...], code: int, kind: str) -> None:
+    place = tmp_path / "place.safetensors"
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to("/dev/zero")
+    named = [str(place) if one == "PLACE" else one for one in arguments]
+    ended = started(f"import sys; from engine.cli import main; sys.exit(main({named!r}))", tmp_path)
+    assert ended.returncode == code, ended.stderr
+    assert f"it is a {kind}; choose a regular file" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -25,6 +25,7 @@ from engine.measure.evaluation.judges import Verdict
 from engine.models.base import Voice
 from engine.models.files.checkpoints import load_strictly, read_checkpoint
 from engine.models.networks.modules import Modules
+from engine.reading import require_regular
 
 RATE = 16_000
 FILE = "wavlm_large_finetune.pth"
@@ -181,6 +182,7 @@ class SimilarityJudge:
         """The cosine between the embeddings of a take and of the recording of its voice."""
         if voice.audio not in self._voices:
             try:
+                require_regular(voice.audio)
                 recording, at = soundfile.read(voice.audio, dtype="float32")
             except (OSError, RuntimeError) as error:
                 raise AudioError(f"The recording {voice.audio} could not be read ({error}).") from error
