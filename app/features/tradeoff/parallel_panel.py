@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QShowEvent, QUndoStack
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from app.features.tradeoff.model.filtering import Range
@@ -16,8 +16,14 @@ from app.features.tradeoff.parallel_axes import ParallelAxes
 from app.features.tradeoff.styles import PointStyles
 from app.numbers import counted
 from app.shell.colours import Colours
+from app.state.undo import Edit
 from app.widgets import build
 from app.widgets.layouts import HBoxLayout, VBoxLayout
+
+_FIRST_ID = 10_000
+"""Ids of edits that are merged, from here on: one for each brush."""
+_PAUSE_MILLISECONDS = 600
+"""Pause after which another change is another brush."""
 
 
 class ParallelPanel(QWidget):
@@ -30,9 +36,14 @@ class ParallelPanel(QWidget):
     study_wanted = Signal()
     """A new study shall stay within the ranges."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, undo_stack: QUndoStack, parent: QWidget | None = None) -> None:
+        """What is brushed can be undone by ``undo_stack``."""
         super().__init__(parent)
         self._colours = colours
+        self._undo_stack = undo_stack
+        self._brushes = _FIRST_ID
+        self._goes_on = QTimer(self, singleShot=True, interval=_PAUSE_MILLISECONDS)
+        """While it runs, a brush goes on that began before."""
         self._tradeoff: TradeoffPanel | None = None
         self.axes = ParallelAxes(colours)
         area = QScrollArea()
@@ -97,6 +108,15 @@ class ParallelPanel(QWidget):
         self.axes.show_current("" if current is None else current.key)
 
     def _brush(self, ranges: tuple[Range, ...]) -> None:
+        if self._tradeoff is None or ranges == self._tradeoff.filter.ranges:
+            return
+        if not self._goes_on.isActive():
+            self._brushes += 1
+        self._goes_on.start()
+        text = "brush ranges" if ranges else "clear ranges"
+        self._undo_stack.push(Edit(text, self._tradeoff.filter.ranges, ranges, self._put, self._brushes))
+
+    def _put(self, ranges: tuple[Range, ...]) -> None:
         if self._tradeoff is not None:
             self._tradeoff.set_filter(replace(self._tradeoff.filter, ranges=ranges))
 

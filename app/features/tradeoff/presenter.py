@@ -242,7 +242,7 @@ class TradeoffPresenter(Presenter):
     def _build_parallel(self) -> QWidget:
         from app.features.tradeoff.parallel_panel import ParallelPanel
 
-        self.parallel = ParallelPanel(self._theme.colours)
+        self.parallel = ParallelPanel(self._theme.colours, self._state.undo_stack)
         self.parallel.follow(self.tradeoff)
         self.sources.watch(self.parallel)
         self.parallel.shown.connect(self.sources.read)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QUndoStack
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -35,7 +36,7 @@ SPEED = "speed_up"
 
 @pytest.fixture
 def panels(qtbot: QtBot) -> tuple[TradeoffPanel, ParallelPanel]:
-    tradeoff, beside = TradeoffPanel(LIGHT), ParallelPanel(LIGHT)
+    tradeoff, beside = TradeoffPanel(LIGHT), ParallelPanel(LIGHT, QUndoStack())
     for one in (tradeoff, beside):
         qtbot.addWidget(one)
         one.resize(900, 400)

@@ -39,6 +39,7 @@ from engine.setting.take import Take
 from engine.studies.store import DATABASE, Store
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.damage import spoil_database
+from tests.app.features.lab.testing import begin
 from tests.app.features.tradeoff.using import choose_look
 from tests.engine.listening.listeners import BASELINE, FAST
 from tests.engine.listening.test_results import abx_session, staircase_session
@@ -654,6 +655,14 @@ def test_parallel_axes_stand_beside_the_studies_and_filter_the_same_points(sound
     assert "3 to 12 settings with audio can be ranked; 0 are shown" in sounding.notices.banner.text
     panel.clear_filter()
     assert not beside.axes.shown.ranges and len(panel.scene.points) > 3
+    for high in (0.5, 0.6, 0.7):  # Dragged.
+        beside.axes.ranges_changed.emit((Range("ops_ratio", 0.0, high),))
+    assert panel.filter.ranges[0].high == 0.7
+    sounding.state.undo_stack.undo()
+    assert not panel.filter.ranges, "a brush is one entry"
+    sounding.state.undo_stack.redo()
+    assert panel.filter.ranges[0].high == 0.7
+    panel.clear_filter()
     assert not beside.study_button.isEnabled() and beside.study_button.toolTip() == "Nothing is brushed."
 
 
@@ -673,6 +682,36 @@ def test_a_study_within_ranges_is_asked_about(window: MainWindow, qtbot: QtBot) 
         assert maker.kind.currentData() == "search" and maker.goals.bounds == [], "the whole range bounds nothing"
     qtbot.waitUntil(lambda: bool(maker.verdict.text()), timeout=PATIENCE_MILLISECONDS)
     maker.reject()
+
+
+@pytest.mark.slow
+def test_what_is_left_is_ranked_by_ear_at_the_sink(
+    sounding: MainWindow,
+    null_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+) -> None:
+    panel, lab = sounding.panels["tradeoff"], sounding.panels["lab"]
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    sounding.workspaces.bring_forward("parallel")
+    beside = sounding.panels["parallel"]
+    qtbot.waitUntil(lambda: len(beside.axes.shown.points) == 4, timeout=PATIENCE_MILLISECONDS)
+    beside.axes.setFocus()
+    QTest.keyClick(beside.axes, Qt.Key.Key_Return)
+    begin(sounding, qtbot, length=lab.setup.length.minimum())
+    page = lab.trial
+    with null_sink.recording() as recording:
+        for place in (0, 1):
+            page.hear(place)
+            qtbot.waitUntil(lambda place=place: page.session.sounding == place, timeout=PATIENCE_MILLISECONDS)
+            before = len(recording.samples)
+            qtbot.waitUntil(lambda before=before: len(recording.samples) > before + RATE // 2)
+    assert np.abs(recording.samples).max() > 0.01, "both of a pair are heard"
+    shown = " ".join(one.text() for one in page.findChildren(QLabel))
+    assert not any(one.title in shown for one in panel.scene.points if one.techniques), "blind"
+    for _ in range(2):
+        page.leave_button.click()
+    qtbot.waitUntil(lambda: lab.trial is None, timeout=PATIENCE_MILLISECONDS)
 
 
 @pytest.mark.slow
