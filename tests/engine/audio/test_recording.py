@@ -87,7 +87,7 @@ def test_a_truncated_recording_is_refused(tmp_path: Path) -> None:
 def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(AudioError, match=r"gone\.wav is missing"):
         read_recording(tmp_path / "gone.wav")
-    with pytest.raises(AudioError, match="is missing"):
+    with pytest.raises(AudioError, match="it is a folder; choose a regular file"):
         read_recording(tmp_path)
 
 
