@@ -6,7 +6,6 @@ import argparse
 
 from engine.commands.result import Result
 from engine.commands.session import Session
-from engine.doctor import PROBLEM, as_text, examine, shareable
 
 NAME = "doctor"
 SUMMARY = "Check this installation: versions, device, sound, fonts, folders, space, packages."
@@ -20,6 +19,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Look at everything."""
     from engine import device
+    from engine.doctor import PROBLEM, as_text, examine, shareable
 
     found = examine(device.available())
     if options.share:
