@@ -26,7 +26,7 @@ GOOD, NOTE, PROBLEM = "good", "note", "problem"
 _LEAST_BYTES, _FEW_BYTES = 200 * 2**20, 3 * 2**30
 """Free space below which takes cannot be kept for long, and below which official checkpoints do not fit."""
 _BREAKING = (6, 12)
-"""PySide6 from which on Python 3.11 aborts (PYSIDE-3474)."""
+"""PySide6 from which on Python 3.11 aborts (PYSIDE-3474); 6.11 breaks docks, so the advice is for what is earlier."""
 _COMMAND_SECONDS = 10.0
 
 
@@ -46,21 +46,23 @@ class Check:
         return {"name": self.name, "state": self.state, "found": self.found, "advice": self.advice}
 
 
-def examine(devices: Sequence[str]) -> tuple[Check, ...]:
+def examine(devices: Sequence[str], folder: Path | None = None) -> tuple[Check, ...]:
     """Look at everything; takes about a second. ``devices`` are those that PyTorch can compute on here, the preferred
-    one first."""
-    parts = _versions(), _torch(devices), _window(), _sound(), _fonts(), _folders(), _models(), _packages()
+    one first, none while it starts; ``folder`` is where the user's data are kept, if not at the usual place."""
+    places = _folders(folder or data_folder())
+    parts = _versions(), _torch(devices), _window(), _sound(), _fonts(), places, _models(), _packages()
     return tuple(one for part in parts for one in part)
 
 
-def shareable(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """The same without the folders of this user, for a report to others."""
-    return tuple(Check(one.name, one.state, private(one.found), private(one.advice)) for one in checks)
+def shareable(checks: Sequence[Check], folder: Path | None = None) -> tuple[Check, ...]:
+    """The same without the folders of this user, that of the data included, for a report to others."""
+    return tuple(Check(one.name, one.state, private(one.found, folder), private(one.advice, folder)) for one in checks)
 
 
-def private(text: str) -> str:
-    """``text`` without the folders of this user: the home folder is ``~``, the data folder ``DATA``."""
-    for folder, name in ((data_folder(), "DATA"), (Path(tempfile.gettempdir()), "TEMP"), (Path.home(), "~")):
+def private(text: str, data: Path | None = None) -> str:
+    """``text`` without the folders of this user: the home folder is ``~``, that of the ``data`` is ``DATA``."""
+    places = ((data or data_folder(), "DATA"), (Path(tempfile.gettempdir()), "TEMP"), (Path.home(), "~"))
+    for folder, name in places:
         for path in {str(folder), str(folder.resolve())}:
             if len(path) > 1:
                 text = text.replace(path, name)
@@ -105,7 +107,10 @@ def _torch(devices: Sequence[str]) -> Iterator[Check]:
         advice = "Install it: pip install torch, or run packaging/dev.py again."
         yield Check("PyTorch", PROBLEM, "not installed", advice)
         return
-    yield Check("PyTorch", GOOD, f"{version}; models run on {devices[0] if devices else 'nothing yet'}")
+    if not devices:
+        yield Check("PyTorch", GOOD, f"{version}; it is still starting")
+        return
+    yield Check("PyTorch", GOOD, f"{version}; models run on {devices[0]}")
     if "cuda" in devices or "mps" in devices:
         return
     card = _graphics_card()
@@ -130,7 +135,7 @@ def _output(*command: str) -> str:
     if shutil.which(command[0]) is None:
         return ""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_COMMAND_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""
@@ -174,8 +179,7 @@ def _fonts() -> Iterator[Check]:
 
 
 # --- Folders ----------------------------------------------------------------------------------------------------------
-def _folders() -> Iterator[Check]:
-    folder = data_folder()
+def _folders(folder: Path) -> Iterator[Check]:
     there = next((one for one in (folder, *folder.parents) if one.exists()), Path("/"))
     if not os.access(there, os.W_OK):
         advice = "Choose another one: menu File › Choose data folder…, or set PARETONE_DATA."

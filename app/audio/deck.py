@@ -270,7 +270,8 @@ class Deck(Transport):
     def exchange_row(self, sounds: Sequence[Sound], at: int) -> None:
         """Have other sounds in the row, of which that at ``at`` is the one that is heard; it goes on."""
         if not self._lent and self.row:
-            whole = self._looping.part in (None, (0.0, max(one.seconds for one in self.row)))
+            part, length = self._looping.part, max(one.seconds for one in self.row)
+            whole = part == (0.0, length) or (part is None and len(self.row) == 1)
             self.row, self._at = tuple(sounds), at
             self._load_row(keep_place=True)
             if whole and len(sounds) > 1:

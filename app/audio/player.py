@@ -83,7 +83,7 @@ class Player:
         return self.mixer.fault
 
     def open(self, sound: Sound | None = None) -> None:
-        """Open the device and start its stream. ``sound`` saves asking again when :func:`device.probe` just did.
+        """Open the device and start its stream. ``sound`` saves asking again when :func:`probe` just did.
 
         Raises :class:`DeviceError` with the sentence that :attr:`problem` then says too.
         """

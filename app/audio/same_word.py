@@ -11,6 +11,8 @@ from engine.measure.warping import best_path
 _POOLED = 2
 """Frames of the spectrogram that are taken together."""
 FRAME_SECONDS = _POOLED * 256 / 24_000
+_MOST = 400
+"""Frames of a sound that are paired, at most: a third of a tenth of a second of work."""
 _BACK = 0.4
 """Seconds that a syllable's beginning lies before the place, at most."""
 _FALL = 1.6
@@ -30,11 +32,13 @@ def same_place(one: np.ndarray, other: np.ndarray, seconds: float) -> float:
     are as :func:`frames_of` makes them."""
     if not len(one) or not len(other):
         return 0.0
-    costs = np.stack([np.abs(row - other).mean(1) for row in one])
-    path = best_path(costs)
-    frame = min(int(seconds / FRAME_SECONDS), len(one) - 1)
+    # The work grows with the product of both lengths: long sounds are paired by fewer frames.
+    every = -(-max(len(one), len(other)) // _MOST)
+    first, second = one[::every], other[::every]
+    path = best_path(np.stack([np.abs(row - second).mean(1) for row in first]))
+    frame = min(int(seconds / FRAME_SECONDS) // every, len(first) - 1)
     # Of several partners of a frame, the first: rather hear a little again than miss some.
-    return _beginning(other, int(path[path[:, 0] == frame, 1].min())) * FRAME_SECONDS
+    return _beginning(other, every * int(path[path[:, 0] == frame, 1].min())) * FRAME_SECONDS
 
 
 def _beginning(frames: np.ndarray, at: int) -> int:

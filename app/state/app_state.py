@@ -48,6 +48,7 @@ class AppState(QObject):
         self.coming = Coming(jobs, self)
         self.synthesis = Synthesis(self.selection, self.artefacts, self.availability, self.comparison, jobs, self)
         self.making = Making(jobs, self)
+        self.selection.model_changed.connect(self.making.try_again)
         self.open_studies = OpenStudies(self)
         self.playing = Playing(self)
         self.installing = Installing(jobs, self)

@@ -44,11 +44,6 @@ class IdleWork(QObject):
         jobs.began.connect(self._make_way)
         jobs.ended.connect(self._wait)
 
-    @property
-    def under_way(self) -> object | None:
-        """What the piece under way is about; ``None`` if there is none."""
-        return None if self._running is None else self._running[1].what
-
     def add(self, piece: Piece) -> None:
         """Do ``piece`` once there is time."""
         self._waiting.append(piece)
@@ -68,6 +63,7 @@ class IdleWork(QObject):
     def clear(self) -> None:
         """Do nothing more after the piece under way."""
         self._waiting.clear()
+        self._unwanted = self._running is not None
         self._idle.stop()
 
     def follow(self, event: Event) -> None:

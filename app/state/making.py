@@ -98,10 +98,11 @@ class Making(QObject):
         """Make these, in this order, when there is time, and no others ahead of time any more."""
         self._idle.replace([Piece(one, one.command) for one in wanted if one not in self.problems])
 
-    def give_up(self) -> None:
-        """Make nothing more."""
-        self._give_up_rest()
-        self._idle.clear()
+    @Slot()
+    def try_again(self) -> None:
+        """Forget what could not be made: another model is loaded, or was loaded again."""
+        self.problems.clear()
+        self.changed.emit()
 
     @Slot()
     def _give_up_rest(self) -> None:

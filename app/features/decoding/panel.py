@@ -214,11 +214,13 @@ class DecodingPanel(TakePanel):
     def _plain(self) -> Drafting | None:
         """The other take's decoding, where that differs from this one's by the draft alone."""
         take = self._take(self._side)
-        other = self._take("A" if self._side == "B" else "B")
-        if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
-            return None
-        theirs = drafting(other.trace.decoding)
-        return None if theirs.drafted else theirs
+        for other in (self._take(side) for side in SIDES if side != self._side):
+            if take is None or other is None or other.trace.decoding is None or _said(other) != _said(take):
+                continue
+            theirs = drafting(other.trace.decoding)
+            if not theirs.drafted:
+                return theirs
+        return None
 
     def _show_legend(self) -> None:
         trace, fills = self._trace(self._side), outcome_colours(self._colours)

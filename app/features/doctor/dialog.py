@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QWidget
@@ -22,9 +23,10 @@ _WIDTH, _HEIGHT = 44, 34
 class DoctorDialog(QDialog):
     """Methods in."""
 
-    def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
+    def __init__(self, colours: Colours, folder: Path, parent: QWidget | None = None) -> None:
+        """``folder`` is where the user's data are kept."""
         super().__init__(parent)
-        self._colours = colours
+        self._colours, self._folder = colours, folder
         self._checks: tuple[Check, ...] = ()
         self.setWindowTitle("Check installation")
         self.page = build.named(QTextBrowser(), "Findings")
@@ -54,5 +56,5 @@ class DoctorDialog(QDialog):
         self.copy_button.setEnabled(True)
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(as_text(shareable(self._checks)))
+        QGuiApplication.clipboard().setText(as_text(shareable(self._checks, self._folder)))
         self.copy_button.setText("Copied")

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 
 from app.features.doctor.dialog import DoctorDialog
 from app.features.presenter import Presenter, Services
+from app.features.takes.presenter import TakesPresenter
 from app.shell.background import Background
 from engine.doctor import Check, examine
 
@@ -15,6 +16,7 @@ class DoctorPresenter(Presenter):
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
+        self._features = services.features
         self.dialog: DoctorDialog | None = None
         """The page, while it is open."""
         self._background: Background | None = None
@@ -22,14 +24,15 @@ class DoctorPresenter(Presenter):
 
     def look(self) -> None:
         """Look at everything, and show it."""
-        dialog = DoctorDialog(self._theme.colours, self._window)
+        folder = self._features.find(TakesPresenter).library.folder.parent
+        dialog = DoctorDialog(self._theme.colours, folder, self._window)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.destroyed.connect(self._dialog_gone)
         self.dialog = dialog
         dialog.open()
         self.shut_down()
         devices, self._background = self._state.machine.devices, Background("doctor", self)
-        self._background.run(lambda: examine(devices), lambda found: self._show(dialog, found))
+        self._background.run(lambda: examine(devices, folder), lambda found: self._show(dialog, found))
 
     def _show(self, dialog: DoctorDialog, found: tuple[Check, ...] | BaseException) -> None:
         self.shut_down()  # A thread for one look.

@@ -81,7 +81,7 @@ class TakeCells(CursorCanvas):
     def show_grid(self, grid: TakeGrid | None, states: Mapping[Cell, tuple[str, str]]) -> None:
         """Show these cells; ``states`` are of empty ones that wait to be made or could not be: which of the two, and a
         sentence."""
-        self.grid, self._states = grid, states
+        self.grid, self._states, self._hovered = grid, states, None
         rows, columns = (0, 0) if grid is None else grid.shape
         self._cursor = min(self._cursor[0], max(rows - 1, 0)), min(self._cursor[1], max(columns - 1, 0))
         self.updateGeometry()

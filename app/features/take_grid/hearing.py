@@ -49,9 +49,11 @@ class CellHearing(QObject):
 
     def hear(self, take: TakeSummary) -> None:
         """Hear ``take``: where the one before it is if that says the same, else from its beginning."""
-        if self._player.why_not_hear() or (self.heard and take.id in (self._wanted, self.heard)):
+        if self._player.why_not_hear() or (self.heard and take.id == self._wanted):
             return
         self._wanted = take.id
+        if take.id == self.heard:
+            return
         if take.id in self._sounds:
             self._play(take, self._sounds[take.id])
             return
@@ -88,6 +90,8 @@ class CellHearing(QObject):
 
     def _play(self, take: TakeSummary, sound: Sound) -> None:
         deck = self._player.deck
+        if deck.lent:
+            return  # A listening test has begun meanwhile.
         if self.heard and deck.sound is not None and deck.sound.detail == take.text:
             if all(one is not sound for one in self._row):
                 others = [one for one in self._row if one is not deck.sound][-_ROW:]

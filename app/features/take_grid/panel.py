@@ -62,6 +62,9 @@ class TakeGridPanel(QWidget):
 
     def __init__(self, colours: Colours, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._remark = ""
+        self._mean = False
+        """Whether means over sentences are chosen."""
         self.rows, self.columns = (self._combo(name) for name in ("Rows", "Columns"))
         self.more_rows, self.more_columns = (self._more(name) for name in ("rows", "columns"))
         self.figure = self._combo("Figure")
@@ -129,6 +132,7 @@ class TakeGridPanel(QWidget):
         """Offer dimensions and figures, and show what is ``chosen``."""
         for combo, name in ((self.rows, chosen.rows), (self.columns, chosen.columns)):
             _fill(combo, [(one.title, one.name) for one in known], name)
+        self._mean = chosen.mean
         arrows = {HIGHER: " ↑", LOWER: " ↓"}
         _fill(self.figure, [(one.label + arrows.get(one.better, ""), one.name) for one in figures], chosen.figure)
         for place, one in enumerate(figures):
@@ -143,7 +147,8 @@ class TakeGridPanel(QWidget):
         self.cells.show_grid(grid, states)
         self._remark = remark
         sentences = () if grid is None else grid.sentences
-        here = "" if grid is None or not grid.sentences else grid.asked[grid.reference[0]][grid.reference[1]].text
+        reference = None if grid is None or not grid.sentences else grid.asked[grid.reference[0]][grid.reference[1]]
+        here = "" if reference is None else reference.text
         several = [(_MEAN, _MEAN)] if len(sentences) > 1 else []
         mean = grid is not None and bool(grid.others)
         _fill(self.sentence, [*several, *((one, one) for one in sentences)], _MEAN if mean else here)
@@ -175,13 +180,16 @@ class TakeGridPanel(QWidget):
                 str(self.figure.currentData() or ""),
                 self.more_rows.text(),
                 self.more_columns.text(),
-                self.sentence.currentData() == _MEAN,
+                self._mean,
             )
         )
 
     def _sentence_chosen(self) -> None:
-        self._choose()
-        if self.sentence.currentData() != _MEAN:
+        mean = self.sentence.currentData() == _MEAN
+        if mean != self._mean:
+            self._mean = mean
+            self._choose()
+        if not mean:
             self.sentence_wanted.emit(str(self.sentence.currentData()))
 
     def _cursor_moved(self, row: int, column: int) -> None:
@@ -190,8 +198,6 @@ class TakeGridPanel(QWidget):
         self._area.ensureVisible(cell.x(), cell.y(), 60, 40)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
-    _remark = ""
-
     def _show_words(self) -> None:
         text = "  ".join(one for one in (self._remark, self.cells.cursor_text()) if one)
         self._words.setText(text)

@@ -24,6 +24,7 @@ from app.state.making import Wanted, wanted_take
 from app.state.undo import Edit
 from engine.errors import PlainError, SettingError
 from engine.measure.metrics import METRICS, Metric
+from engine.models import catalogue
 from engine.setting.library import TakeSummary
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 _SHOWN = "take grid/shown"
 """Settings key of what is chosen."""
 _FIGURES: tuple[Metric, ...] = tuple(one for one in METRICS if one.of is not None)
+_UNKNOWN_SECONDS = 10.0
+"""What a take may last to make where no time of any is known."""
 _ACTIONS = ("grid_hear", "grid_reference", "grid_make", "grid_point")
 
 
@@ -149,11 +152,11 @@ class TakeGridPresenter(Presenter):
         remark = ""
         more: tuple[Sequence[Value], Sequence[Value]] = (), ()
         try:
-            more = rows.read(chosen.more_rows), columns.read(chosen.more_columns)
+            more = self._read(rows, chosen.more_rows), self._read(columns, chosen.more_columns)
         except SettingError as error:
             remark = str(error)
         arrange = over_sentences if chosen.mean else take_grid
-        grid = arrange(takes, reference, rows, columns, figure, more)
+        grid = arrange(takes, reference, (rows, columns, figure), more)
         panel.show_grid(grid, self._states(grid), remark or self._progress())
         self._show_playing()
         self.refresh()
@@ -200,6 +203,8 @@ class TakeGridPresenter(Presenter):
         found: dict[Cell, tuple[str, str]] = {}
         for row, column in grid.empty:
             asked = grid.asked[row][column]
+            if asked is None:
+                continue
             key = _key(asked.text, asked.voice, asked.setting)
             if key in waiting:
                 found[row, column] = WAITING, "It is being made."
@@ -236,7 +241,26 @@ class TakeGridPresenter(Presenter):
         for name, words in ((chosen.rows, chosen.more_rows), (chosen.columns, chosen.more_columns)):
             dimension = by_name(self._known, name)
             if dimension is not None:
-                dimension.read(words)
+                self._read(dimension, words)
+
+    def _read(self, dimension: Dimension, words: str) -> tuple[Value, ...]:
+        """Values that the user typed. Raises :class:`SettingError` with the one that is no value."""
+        return dimension.read(words, self._named(dimension))
+
+    def _named(self, dimension: Dimension) -> dict[str, str]:
+        """The voices or models that there are, by what they may be called, in lower case."""
+        from app.features.take_grid.model.dimensions import MODEL, VOICE
+
+        found: dict[str, str] = {}
+        if dimension.name == VOICE:
+            found |= {one.voice.casefold(): one.voice for one in self.takes}
+            for one in self._state.selection.voices:
+                for name in (one.id, one.id.rpartition("/")[2], one.title):
+                    found[name.casefold()] = one.id
+        elif dimension.name == MODEL:
+            for entry in catalogue.MODELS:
+                found |= dict.fromkeys((entry.id.casefold(), entry.title.casefold()), entry.id)
+        return found
 
     def _put_chosen(self, chosen: Chosen) -> None:
         self._chosen = chosen
@@ -258,11 +282,22 @@ class TakeGridPresenter(Presenter):
         reference = next((one for one in self.takes if one.id == self._reference), None)
         if reference is None:
             return
-        wanted = reference.voice, reference.setting.bare, reference.setting.seed, reference.checkpoint
-        for one in self.takes:
-            if one.text == text and (one.voice, one.setting.bare, one.setting.seed, one.checkpoint) == wanted:
-                self.set_reference(one.id)
-                return
+        around = reference.voice, reference.setting.model, reference.setting.seed, reference.checkpoint
+        said = [
+            one
+            for one in self.takes
+            if one.text == text and (one.voice, one.setting.model, one.setting.seed, one.checkpoint) == around
+        ]
+        alike = next((one for one in said if one.setting.bare == reference.setting.bare), None)
+        plain = next((one for one in said if not one.setting.techniques), None)
+        found = alike or plain or next(iter(said), None)
+        if found is not None:
+            self.set_reference(found.id)
+        if alike is None:
+            self._notices.say(
+                "The reference's setting has not said this sentence; another one is the reference.", "info"
+            )
+            self._show_soon()
 
     def _from_point(self) -> None:
         panel = self._tradeoff.tradeoff
@@ -340,9 +375,12 @@ class TakeGridPresenter(Presenter):
         if grid is None:
             return
         for row, column in cells:
+            asked = grid.asked[row][column]
             if grid.takes[row][column] is None:
                 try:
-                    wanted.append(self._wanted(grid.asked[row][column]))
+                    if asked is None:
+                        raise SettingError(grid.cell_in_words(row, column))
+                    wanted.append(self._wanted(asked))
                 except PlainError as error:
                     problem = str(error)
         if not wanted and problem:
@@ -352,7 +390,7 @@ class TakeGridPresenter(Presenter):
         if problem:
             self._notices.warn(f"Not every cell can be made. {problem}")
         known = [one.measurements.seconds for line in grid.takes for one in line if one and one.measurements.seconds]
-        seconds = len(wanted) * median(known) if known else 0.0
+        seconds = len(wanted) * (median(known) if known else _UNKNOWN_SECONDS)
         if seconds <= LONG_SECONDS:
             self._making.ask(wanted)
             return
@@ -363,12 +401,8 @@ class TakeGridPresenter(Presenter):
         self._notices.ask(question, ("Make them",), lambda _: self._making.ask(wanted), "info")
 
     def _wanted(self, asked: Asked) -> Wanted:
-        """What makes the take. An artefact that is not at hand any more is prepared again."""
-        setting = asked.setting
-        entry, artefact = self._state.artefacts.entry(setting), self._sources.known.artefact_of(setting)
-        if entry is not None and entry.artefact and artefact is None:
-            setting = setting.with_technique(replace(entry, artefact=""))
-        artefacts = () if artefact is None else (artefact,)
+        """What makes the take."""
+        setting, artefacts = self._sources.known.prepared(asked.setting)
         return wanted_take(self._state.selection, asked.text, asked.voice, setting, artefacts)
 
 

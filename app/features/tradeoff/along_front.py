@@ -48,6 +48,7 @@ class AlongFront(QObject):
         panel.foot.mark_wanted.connect(self.mark_wanted)
         row.began.connect(self._begin)
         row.changed.connect(self._show_row)
+        row.arrived.connect(self._arrive)
 
     @property
     def on(self) -> bool:
@@ -91,6 +92,11 @@ class AlongFront(QObject):
             QTimer.singleShot(0, self, self._settle)
             if self.row.go_to(point.key):
                 self._note_step(point)
+
+    @Slot(str)
+    def _arrive(self, key: str) -> None:
+        """A point that was walked to is heard only now."""
+        self._note_step(next(one for one in self.row.front if one.key == key))
 
     @Slot()
     def _settle(self) -> None:

@@ -37,7 +37,8 @@ class ChosenTake(QObject):
         self._wanted = ""
         self._rest = QTimer(self, singleShot=True, interval=REST_MILLISECONDS)
         self._rest.timeout.connect(self._read)
-        panel.chosen.connect(self._point_chosen)
+        for signal in (panel.chosen, panel.scene_changed, panel.details.sentence.activated):
+            signal.connect(self._point_chosen)
 
     @Slot()
     def _point_chosen(self) -> None:

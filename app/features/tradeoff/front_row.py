@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.audio.sound import Sound, is_silent
 from app.features.player.presenter import PlayerPresenter
 from app.features.tradeoff.model.known_points import KnownPoints
+from app.features.tradeoff.model.points import Sound as HeardSound
 from app.features.tradeoff.model.points import candidate_key
 from app.numbers import counted
 from app.state.differences import keeps_timing
@@ -37,7 +38,12 @@ def spoken_front(shown: Scene, current: Point | None) -> list[Point]:
     spoken = [one for one in walk if one.sounds]
     if not spoken:
         raise SettingError("No setting on the front has audio, so nothing along it can be heard.")
-    own = current.folder if current in walk else Counter(one.folder for one in spoken).most_common(1)[0][0]
+    there = {one.folder for one in spoken}
+    own = (
+        current.folder
+        if current in walk and current.folder in there
+        else Counter(one.folder for one in spoken).most_common(1)[0][0]
+    )
     return [one for one in walk if one.folder == own]
 
 
@@ -48,6 +54,8 @@ class FrontRow(QObject):
     """The row is in the player."""
     changed = Signal()
     """It is there from now on or no longer, or something else is to be said about it."""
+    arrived = Signal(str)
+    """The key of a point that was wanted, and is heard now that it has said the sentence."""
     failed = Signal(str)
     """A sentence on audio that could not be read."""
 
@@ -109,25 +117,27 @@ class FrontRow(QObject):
                 + self._no_more
             )
         self._reading += 1
-        number, player, load = self._reading, self._player.player, self._known.load_audio()
+        number, player, load, named = self._reading, self._player.player, self._known.load_audio(), self._titles()
         self._at = current.key if current is not None else spoken[0][0].key
 
         def read() -> dict[str, Sound]:
             made = {}
             for point, sound in spoken:
                 samples, rate = load(sound.take)
-                made[point.key] = self._sound(point, samples, rate, sound.take)
+                made[point.key] = _prepared(samples, rate, named[point.key], sound)
                 player.prepare(samples, rate)
             return made
 
         self._player.deck.analyser.run(read, lambda made: self._begin(number, made))
 
     def _begin(self, number: int, made: dict[str, Sound] | BaseException) -> None:
-        if isinstance(made, PlainError):
-            self.failed.emit(str(made))
-        elif isinstance(made, BaseException):
+        if isinstance(made, BaseException) and not isinstance(made, PlainError):
             raise made
-        elif number == self._reading:
+        if number != self._reading:
+            return
+        if isinstance(made, BaseException):
+            self.failed.emit(str(made))
+        else:
             self._made = made
             self._at = self._at if self._at in made else next(iter(made))
             self._row, at = self._arranged()
@@ -137,12 +147,13 @@ class FrontRow(QObject):
             self.began.emit()
             self._look_ahead()
 
-    def _sound(self, point: Point, samples: np.ndarray, rate: int, take: str) -> Sound:
-        place = self._front.index(point) + 1
-        title = f"Front, {place} of {len(self._front)} · {point.title} · {point.model}"
-        one = Sound(samples, rate, title, self._sentence[0], take)
-        _ = one.gain, one.envelope, one.frames  # They take a moment, and are kept.
-        return one
+    def _titles(self) -> dict[str, str]:
+        """What each point of the front is called in the player, by its key."""
+        count = len(self._front)
+        return {
+            one.key: f"Front, {place} of {count} · {one.title} · {one.model}"
+            for place, one in enumerate(self._front, start=1)
+        }
 
     def _arranged(self) -> tuple[tuple[Sound, ...], int]:
         """The sounds there are, along the front, and which of them is heard."""
@@ -181,12 +192,9 @@ class FrontRow(QObject):
         text, voice, seed = self._sentence
         if point.setting is None:
             raise SettingError("It was measured by others, elsewhere.")
-        setting, table = replace(point.setting, seed=seed), self._known.table_of(point)
-        entry = self._state.artefacts.entry(setting)
-        if entry is None or table is None:
-            return wanted_take(self._state.selection, text, voice, setting)
-        setting = setting.with_technique(replace(entry, artefact=table.fingerprint))
-        return wanted_take(self._state.selection, text, voice, setting, (table,))
+        seeded = replace(point.setting, seed=seed)
+        setting, artefacts = self._known.prepared(seeded, self._known.table_of(point))
+        return wanted_take(self._state.selection, text, voice, setting, artefacts)
 
     def _can_make(self, points: Iterable[Point]) -> bool:
         """Whether any of ``points`` can say the sentence; else why not is remembered."""
@@ -231,23 +239,27 @@ class FrontRow(QObject):
     def _add(self, take: Take) -> None:
         """A take was made; it may be one that the row lacks."""
         said = take.text, take.voice, take.setting.seed
-        candidate = candidate_key(take.setting)
-        lacking = (one for one in self._front if one.key not in self._made)
-        point = next((one for one in lacking if one.candidate == candidate), None)
-        if not self.on or point is None or said != self._sentence:
+        if not self.on or said != self._sentence:
             return
-        number = self._reading
+        candidate = candidate_key(take.setting)
+        for point in self._front:
+            if point.key not in self._made and point.candidate == candidate:
+                self._prepare(point, take)
+
+    def _prepare(self, point: Point, take: Take) -> None:
+        number, title, player = self._reading, self._titles()[point.key], self._player.player
 
         def read() -> Sound:
-            self._player.player.prepare(take.samples, take.sample_rate)
-            return self._sound(point, take.samples, take.sample_rate, take.id)
+            player.prepare(take.samples, take.sample_rate)
+            said = HeardSound(take.id, take.text, take.voice, take.setting.seed)
+            return _prepared(take.samples, take.sample_rate, title, said)
 
         self._player.deck.analyser.run(read, lambda made: self._put(number, point.key, made))
 
     def _put(self, number: int, key: str, made: Sound | BaseException) -> None:
         if isinstance(made, BaseException):
             raise made
-        if number != self._reading or not self.on:
+        if number != self._reading or not self.on or key in self._made:
             return
         heard = self._player.deck.sound
         self._made[key] = made
@@ -257,4 +269,11 @@ class FrontRow(QObject):
         self._player.deck.exchange_row(self._row, now)
         if key == self._at:
             self._player.deck.go_in_row(at)
+            self.arrived.emit(key)
         self._look_ahead()
+
+
+def _prepared(samples: np.ndarray, rate: int, title: str, said: HeardSound) -> Sound:
+    made = Sound(samples, rate, title, said.text, said.take)
+    _ = made.gain, made.envelope, made.frames  # They take a moment, and are kept.
+    return made

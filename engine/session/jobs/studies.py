@@ -58,9 +58,9 @@ def _require_a_take(store: Store) -> None:
     if store.takes():
         return
     reasons = [*store.failures().values(), *(one.problem for one in store.settings() if one.problem)]
+    first = reasons[0] if reasons else "there was none to make."
     raise StudyError(
-        f"No take of the study could be made; the first because: {reasons[0] if reasons else 'there was none to make'} "
-        "Once that is put right, run the study again."
+        f"No take of the study could be made; the first because: {first} Once that is put right, run the study again."
     )
 
 

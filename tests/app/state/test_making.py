@@ -36,7 +36,8 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Iterator[Presenter]:
     made = Presenter(tmp_path)
     made.state.jobs.handle(JobFinished(1))
     yield made
-    made.state.making.give_up()
+    made.state.jobs.cancel_all()
+    made.state.making.ahead(())
 
 
 def wanted(presenter: Presenter, count: int = 3) -> list[Wanted]:
@@ -137,6 +138,8 @@ def test_what_fails_ahead_of_time_is_not_tried_again_and_again(presenter: Presen
     making.ahead(asked)
     qtbot.wait(40)
     assert len(sent) == begun + 1
+    presenter.state.selection.model_changed.emit()
+    assert not making.problems, "with another model it may be otherwise"
 
 
 def test_why_a_take_cannot_be_made_is_said(presenter: Presenter) -> None:
@@ -153,7 +156,6 @@ def test_pieces_that_make_way_come_again(jobs: Jobs, sent: list[Command], qtbot:
     work = IdleWork(jobs)
     work.add(Piece("one", lambda number: LoadModel(number, "one")))
     qtbot.waitUntil(lambda: len(sent) == 1)
-    assert work.under_way == "one"
     job = jobs.start(Kind.LOAD, lambda number: LoadModel(number, "a job"))
     assert isinstance(sent[-1], Cancel) and sent[-1].target == sent[0].job
     work.follow(JobCancelled(sent[0].job))

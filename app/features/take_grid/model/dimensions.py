@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.state.differences import model_title, value_text
 from engine.errors import SettingError
 from engine.models import catalogue
-from engine.setting.knobs import Choice, Knob, Number, Switch
+from engine.models.own_voices import is_own, shown_name
+from engine.setting.knobs import Choice, Knob, Number, Switch, Values
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import technique, techniques
@@ -19,7 +20,7 @@ TEXT, VOICE, SEED, MODEL = "text", "voice", "seed", "model"
 _TITLES = {TEXT: "Sentence", VOICE: "Voice", SEED: "Seed", MODEL: "Model"}
 _LONGEST = 28
 """Letters of a sentence on an axis."""
-_BETWEEN = {TEXT: "|"}
+_BETWEEN = {TEXT: "|", VOICE: ";", MODEL: ";"}
 """What separates values that are typed."""
 
 
@@ -70,7 +71,9 @@ class Dimension:
         if self.name == SEED:
             return replace(asked, setting=replace(setting, seed=int(value or 0)))
         if self.name == MODEL:
-            return replace(asked, setting=replace(setting, model=str(value)))
+            return replace(
+                asked, setting=replace(setting, model=str(value), options=_usual_options(str(value), setting))
+            )
         assert self.knob is not None
         if not self.technique:
             return replace(asked, setting=replace(setting, options=setting.options.replace(**{self.knob.name: value})))
@@ -88,22 +91,28 @@ class Dimension:
         if self.name == MODEL:
             return model_title(str(value))
         if self.name == VOICE:
-            name = str(value).rpartition("/")[2]
+            name = shown_name(str(value)) if is_own(str(value)) else str(value).rpartition("/")[2]
             return name[:1].upper() + name[1:]
         if self.name == TEXT and not whole and len(str(value)) > _LONGEST:
             return f"{str(value)[:_LONGEST].rstrip()}…"
         return str(value) if self.knob is None else value_text(self.knob, value)
 
-    def read(self, words: str) -> tuple[Value, ...]:
-        """Values that the user typed, separated by ``;`` or spaces, sentences by ``|``. Raises :class:`SettingError`
+    def read(self, words: str, named: Mapping[str, str] = {}) -> tuple[Value, ...]:
+        """Values that the user typed, separated by ``;`` or spaces, sentences by ``|``, voices and models by ``;``;
+        ``named`` are the voices or models that there are, by their names in lower case. Raises :class:`SettingError`
         with the one that is no value."""
-        if self.name == TEXT:
-            parts = [one.strip() for one in words.split(_BETWEEN[TEXT])]
+        if self.name in _BETWEEN:
+            parts = [one.strip() for one in words.split(_BETWEEN[self.name])]
         else:
             parts = words.replace(";", " ").split()
-        return tuple(dict.fromkeys(self._read_one(one) for one in parts if one))
+        return tuple(dict.fromkeys(self._read_one(one, named) for one in parts if one))
 
-    def _read_one(self, word: str) -> Value:
+    def _read_one(self, word: str, named: Mapping[str, str]) -> Value:
+        if self.name in (VOICE, MODEL):
+            if word.casefold() not in named:
+                there = ", ".join(dict.fromkeys(self.in_words(one) for one in named.values()))
+                raise SettingError(f"There is no {self.title.lower()} “{word}”; there are {there or 'none'}.")
+            return named[word.casefold()]
         if self.name == SEED:
             if not (word.isascii() and word.isdigit()) or len(word) > 15:
                 raise SettingError(f"A seed is a whole number from 0 on, not “{word}”.")
@@ -122,6 +131,14 @@ class Dimension:
             except ValueError:
                 raise SettingError(f"{self.knob.title} must be a number, not “{word}”.") from None
         return self.knob.check(word)
+
+
+def _usual_options(model: str, setting: Setting) -> Values:
+    """The options of another model, as they are there by default."""
+    try:
+        return setting.options if model == setting.model else catalogue.entry(model).options_with()
+    except SettingError:
+        return setting.options  # Takes outlive models.
 
 
 _FIXED = tuple(Dimension(name, title) for name, title in _TITLES.items())

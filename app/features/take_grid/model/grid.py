@@ -29,8 +29,8 @@ class TakeGrid:
     row_values: tuple[Value, ...] = ()
     column_values: tuple[Value, ...] = ()
     takes: tuple[tuple[TakeSummary | None, ...], ...] = ()
-    asked: tuple[tuple[Asked, ...], ...] = ()
-    """What a cell's take is of, or would be."""
+    asked: tuple[tuple[Asked | None, ...], ...] = ()
+    """What a cell's take is of, or would be; ``None`` if there is no such setting."""
     values: np.ndarray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     """Of the figure; NaN where there is none."""
     reference: tuple[int, int] = (0, 0)
@@ -73,8 +73,13 @@ class TakeGrid:
 
     @property
     def empty(self) -> tuple[tuple[int, int], ...]:
-        """Cells without a take."""
-        return tuple((row, column) for row, line in enumerate(self.takes) for column, one in enumerate(line) if not one)
+        """Cells without a take that there could be one of."""
+        return tuple(
+            (row, column)
+            for row, line in enumerate(self.takes)
+            for column, one in enumerate(line)
+            if one is None and self.asked[row][column] is not None
+        )
 
     # --- In words -----------------------------------------------------------------------------------------------------
     def place_in_words(self, row: int, column: int) -> str:
@@ -86,6 +91,8 @@ class TakeGrid:
 
     def cell_in_words(self, row: int, column: int) -> str:
         """A cell's figure and how it differs from the reference's, as a sentence, without its place."""
+        if self.asked[row][column] is None and self.takes[row][column] is None:
+            return "There is no such setting: its technique would be off in one knob and on in the other."
         if self.takes[row][column] is None:
             return "No take yet: press M to make it."
         value, difference = self.values[row, column], self.differences[row, column]
@@ -121,85 +128,110 @@ class TakeGrid:
         return self.figure.name in TIMES and take.machine != reference.machine
 
 
-def take_grid(
-    takes: Sequence[TakeSummary],
-    reference: TakeSummary,
-    rows: Dimension,
-    columns: Dimension,
-    figure: Metric,
-    more: tuple[Sequence[Value], Sequence[Value]] = ((), ()),
-) -> TakeGrid:
+Figures = tuple[Dimension, Dimension, Metric]
+"""Rows, columns and the figure."""
+More = tuple[Sequence[Value], Sequence[Value]]
+"""Further values of rows and of columns."""
+
+
+def take_grid(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures, more: More = ((), ())) -> TakeGrid:
     """The grid of ``takes``, the newest of which come first, around ``reference``; ``more`` values of rows and columns
     have a place as well."""
-    both = (rows, columns)
-    wanted, around = _rest(Asked.of(reference), reference.checkpoint, both), Asked.of(reference)
-    alike = [one for one in takes if _rest(Asked.of(one), one.checkpoint, both) == wanted]
-    if reference not in alike:
-        alike.insert(0, reference)
+    said = _by_sentence(takes, reference, what)
+    if TEXT in (what[0].name, what[1].name):
+        alike = [one for some in said.values() for one in some]
+        return _arranged(alike, reference, what, _values(alike, what, more))
+    alike = said[reference.text]
+    return replace(_arranged(alike, reference, what, _values(alike, what, more)), sentences=tuple(said))
+
+
+def over_sentences(
+    takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures, more: More = ((), ())
+) -> TakeGrid:
+    """The grid around ``reference`` with means over all sentences that the same has been made of: each sentence's takes
+    are compared with its own reference."""
+    said = _by_sentence(takes, reference, what)
+    wanted = _identity(reference, what)
+    same = {text: next((one for one in some if _identity(one, what) == wanted), None) for text, some in said.items()}
+    known = {text: one for text, one in (same | {reference.text: reference}).items() if one is not None}
+    if TEXT in (what[0].name, what[1].name) or len(known) < 2:
+        return take_grid(takes, reference, what, more)
+    places = _values([one for text in known for one in said[text]], what, more)
+    grids = [_arranged(said[text], one, what, places) for text, one in known.items()]
+    own = grids[list(known).index(reference.text)]
+    cells = tuple(
+        tuple(next((one for one in of_all if one is not None), None) for of_all in zip(*lines, strict=True))
+        for lines in zip(*(one.takes for one in (own, *grids)), strict=True)
+    )
+    mean = _mean([one.values for one in grids])
+    return replace(own, takes=cells, values=mean, others=tuple(grids), sentences=tuple(said))
+
+
+def _identity(take: TakeSummary, what: Figures) -> tuple[object, ...]:
+    """Equal for takes of one setting in one cell, whatever they say."""
+    asked = Asked.of(take)
+    return what[0].value(asked), what[1].value(asked), take.setting.bare
+
+
+def _by_sentence(takes: Sequence[TakeSummary], reference: TakeSummary, what: Figures) -> dict[str, list[TakeSummary]]:
+    """The takes that belong into the grid of any sentence, by sentence; the reference is among its own."""
+    free = (what[0], what[1], Dimension(TEXT, ""))
+    wanted = _rest(Asked.of(reference), reference.checkpoint, free)
+    found: dict[str, list[TakeSummary]] = {}
+    for one in takes:
+        if _rest(Asked.of(one), one.checkpoint, free) == wanted:
+            found.setdefault(one.text, []).append(one)
+    own = found.setdefault(reference.text, [])
+    if all(one is not reference for one in own):
+        own.insert(0, reference)
+    return found
+
+
+def _values(takes: Sequence[TakeSummary], what: Figures, more: More) -> More:
+    """The values of rows and columns, in order."""
+    rows, columns, _ = what
+    asked = [Asked.of(one) for one in takes]
+    return (
+        in_order((*(rows.value(one) for one in asked), *more[0])),
+        in_order((*(columns.value(one) for one in asked), *more[1])),
+    )
+
+
+def _arranged(alike: Sequence[TakeSummary], reference: TakeSummary, what: Figures, places: More) -> TakeGrid:
+    """The grid with these values of rows and columns."""
+    rows, columns, figure = what
+    both, around = (rows, columns), Asked.of(reference)
     found: dict[tuple[Value, Value], list[TakeSummary]] = {}
     for one in alike:
         found.setdefault((rows.value(Asked.of(one)), columns.value(Asked.of(one))), []).append(one)
-    row_values = in_order((*(row for row, _ in found), *more[0]))
-    column_values = in_order((*(column for _, column in found), *more[1]))
-    usual = Counter(_others(Asked.of(one), both) for one in alike)
+    usual, own = Counter(_others(Asked.of(one), both) for one in alike), _others(around, both)
 
     def best(row: Value, column: Value) -> TakeSummary | None:
         """Of several takes the reference, or the one that is most like it, or like most others; the newest of those."""
         there = found.get((row, column), ())
-        own = _others(around, both)
         likeness = [
             (one is reference, len(set(own) & set(_others(Asked.of(one), both))), usual[_others(Asked.of(one), both)])
             for one in there
         ]
         return there[likeness.index(max(likeness))] if there else None
 
-    cells = tuple(tuple(best(row, column) for column in column_values) for row in row_values)
-    at = (
-        row_values.index(rows.value(around)),
-        column_values.index(columns.value(around)),
-    )
+    def wanted(row: Value, column: Value, take: TakeSummary | None) -> Asked | None:
+        """What the cell is of; ``None`` if there is no such setting: a technique is not on in one knob and off in
+        another."""
+        if take is not None:
+            return Asked.of(take)
+        made = columns.put(rows.put(around, row), column)
+        return made if (rows.value(made), columns.value(made)) == (row, column) else None
+
+    cells = tuple(tuple(best(row, column) for column in places[1]) for row in places[0])
     asked = tuple(
-        tuple(
-            Asked.of(one) if one is not None else columns.put(rows.put(around, row), column)
-            for one, column in zip(line, column_values, strict=True)
-        )
-        for line, row in zip(cells, row_values, strict=True)
+        tuple(wanted(row, column, one) for one, column in zip(line, places[1], strict=True))
+        for line, row in zip(cells, places[0], strict=True)
     )
-    grid = TakeGrid(rows, columns, figure, row_values, column_values, cells, asked, reference=at)
+    at = list(places[0]).index(rows.value(around)), list(places[1]).index(columns.value(around))
+    grid = TakeGrid(rows, columns, figure, tuple(places[0]), tuple(places[1]), cells, asked, reference=at)
     values = np.array([[_value(grid, one, reference) for one in line] for line in cells], float).reshape(grid.shape)
-    sentences: tuple[str, ...] = ()
-    if TEXT not in (rows.name, columns.name):
-        same = _rest(around, reference.checkpoint, (*both, Dimension(TEXT, "")))
-        of_same = (one.text for one in takes if _rest(Asked.of(one), one.checkpoint, (*both, _TEXT)) == same)
-        sentences = tuple(dict.fromkeys((*of_same, reference.text)))
-    return TakeGrid(rows, columns, figure, row_values, column_values, cells, asked, values, at, sentences)
-
-
-def over_sentences(
-    takes: Sequence[TakeSummary],
-    reference: TakeSummary,
-    rows: Dimension,
-    columns: Dimension,
-    figure: Metric,
-    more: tuple[Sequence[Value], Sequence[Value]] = ((), ()),
-) -> TakeGrid:
-    """The grid around ``reference`` with means over all sentences that the same has been made of: each sentence's takes
-    are compared with its own reference."""
-    first = take_grid(takes, reference, rows, columns, figure, more)
-    wanted = (reference.voice, reference.setting.bare, reference.setting.seed, reference.checkpoint)
-    references = {reference.text: reference}
-    for one in takes:
-        if one.text in first.sentences and (one.voice, one.setting.bare, one.setting.seed, one.checkpoint) == wanted:
-            references.setdefault(one.text, one)
-    if len(references) < 2:
-        return first
-    grids = [take_grid(takes, one, rows, columns, figure, more) for one in references.values()]
-    every = (
-        in_order(value for one in grids for value in one.row_values),
-        in_order(value for one in grids for value in one.column_values),
-    )
-    grids = [take_grid(takes, one, rows, columns, figure, every) for one in references.values()]
-    return replace(grids[0], values=_mean([one.values for one in grids]), others=tuple(grids))
+    return replace(grid, values=values)
 
 
 def _mean(tables: Sequence[np.ndarray]) -> np.ndarray:
@@ -207,9 +239,6 @@ def _mean(tables: Sequence[np.ndarray]) -> np.ndarray:
     stacked = np.stack(tables)
     known = (~np.isnan(stacked)).sum(0)
     return np.where(known > 0, np.nansum(stacked, axis=0) / np.maximum(known, 1), np.nan)
-
-
-_TEXT = Dimension(TEXT, "")
 
 
 def _value(grid: TakeGrid, take: TakeSummary | None, reference: TakeSummary) -> float:

@@ -4,6 +4,7 @@ table."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,7 +94,8 @@ class KnownPoints:
         if point.setting is None:
             return None
         if point.folder is not None:
-            return self.studies[point.folder].tables.get(point.candidate)
+            read = self.studies.get(point.folder)
+            return None if read is None else read.tables.get(point.candidate)
         return self.artefact_of(point.setting)
 
     def artefact_of(self, setting: Setting) -> Artefact | None:
@@ -112,6 +114,15 @@ class KnownPoints:
             return "" if table is None else table.fingerprint
         used = self._state.artefacts.entry(point.setting) if point.setting is not None else None
         return "" if used is None else used.artefact
+
+    def prepared(self, setting: Setting, table: Artefact | None = None) -> tuple[Setting, tuple[Artefact, ...]]:
+        """``setting`` with ``table``, or with the artefact that it names, and that artefact; one that is not at hand
+        any more is not named, so that it is prepared again."""
+        entry, found = self._state.artefacts.entry(setting), table or self.artefact_of(setting)
+        if entry is None:
+            return setting, ()
+        named = setting.with_technique(replace(entry, artefact="" if found is None else found.fingerprint))
+        return named, () if found is None else (found,)
 
     # --- A sentence ---------------------------------------------------------------------------------------------------
     def sound_of(self, point: Point, spoken: tuple[str, str, int]) -> Sound | None:

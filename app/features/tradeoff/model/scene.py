@@ -113,7 +113,7 @@ class Pool:
 
     @cached_property
     def voices(self) -> tuple[str, ...]:
-        """The playable points."""
+        """The voices in which points can be heard."""
         return tuple(dict.fromkeys(voice for one in self.points for voice in one.voices))
 
     @cached_property

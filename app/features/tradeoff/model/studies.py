@@ -40,10 +40,6 @@ class ReadStudy:
     checkpoint: str = ""
     """SHA-256 of the weights that it is of."""
 
-    def table(self, take: str) -> Artefact | None:
-        """The strategy table that a take was made with."""
-        return self.tables.get(self.takes[take].cell.setting)
-
     @cached_property
     def summaries(self) -> Mapping[str, TakeSummary]:
         """Its takes as the library knows its own, by their ids."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from app.features.tradeoff.model.filtering import Range
 from app.features.tradeoff.model.parallel import Parallel
 from engine.errors import SettingError
 from engine.measure.metrics import METRICS, NEITHER
+from engine.models import catalogue
 from engine.setting.setting import Setting
 from engine.techniques import technique
 
@@ -29,6 +31,8 @@ def within(shown: Parallel) -> Within:
         raise SettingError("Brush ranges first: no point lies within." if shown.ranges else "Brush ranges first.")
     if len(models) != 1:
         raise SettingError("The points in all ranges are of several models; choose one above Trade-off.")
+    if all(one.id not in models for one in catalogue.MODELS):
+        raise SettingError("The model of these points is not there any more, so no study can be made of it.")
     settings = [one.setting for one in inside if one.setting is not None]
     spans = _spans(settings, {one.axis for one in shown.ranges})
     if not spans:
@@ -58,6 +62,14 @@ def _bounds(shown: Parallel, at: int, axis: TradeoffAxis) -> Iterator[Bound]:
         return
     column = shown.values[:, at]
     if brush.high < np.nanmax(column):
-        yield Bound(axis.name, "at_most", float(f"{brush.high:.4g}"))
+        yield Bound(axis.name, "at_most", _outwards(brush.high, math.ceil))
     if brush.low > np.nanmin(column):
-        yield Bound(axis.name, "at_least", float(f"{brush.low:.4g}"))
+        yield Bound(axis.name, "at_least", _outwards(brush.low, math.floor))
+
+
+def _outwards(value: float, rounded: Callable[[float], int]) -> float:
+    """Four digits of ``value``, away from what lies within."""
+    if value == 0.0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(abs(value))) - 3)
+    return float(f"{rounded(round(value / unit, 6)) * unit:.6g}")

@@ -11,7 +11,7 @@ from app.features.take_grid import model
 from app.features.take_grid.model.dimensions import Asked, Dimension, by_name, dimensions, in_order
 from app.features.take_grid.model.grid import TakeGrid, over_sentences, take_grid
 from engine.errors import SettingError
-from engine.measure.metrics import metric
+from engine.measure.metrics import Metric, metric
 from engine.setting.knobs import Values
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting, UsedTechnique
@@ -55,8 +55,14 @@ def known(name: str, takes: tuple[TakeSummary, ...] = TAKES) -> Dimension:
     return found
 
 
+def what(
+    rows: str, columns: str, takes: tuple[TakeSummary, ...] = TAKES, figure: Metric = RTF
+) -> tuple[Dimension, Dimension, Metric]:
+    return known(rows, takes), known(columns, takes), figure
+
+
 def grid(rows: str, columns: str, reference: TakeSummary = TAKES[0], **more: object) -> TakeGrid:
-    return take_grid(TAKES, reference, known(rows), known(columns), RTF, **more)
+    return take_grid(TAKES, reference, what(rows, columns), **more)
 
 
 def names(found: TakeGrid) -> list[list[str]]:
@@ -77,14 +83,39 @@ def test_two_knobs_around_a_take() -> None:
 
 
 def test_figures_are_means_over_sentences_each_against_its_own_reference() -> None:
-    found = over_sentences(TAKES, TAKES[0], known("ditreducio.threshold"), known("steps.steps"), RTF)
+    found = over_sentences(TAKES, TAKES[0], what("ditreducio.threshold", "steps.steps"))
     assert names(found) == [["plain", "fewest", "fewer"], ["skipped", "", "both"]], "of the reference's sentence"
     assert found.values[0, 0] == pytest.approx((1.0 + 1.1) / 2)
     np.testing.assert_allclose(found.differences[0], [0.0, -0.6, (-0.5 - 0.6) / 2])
     assert found.numbers.tolist() == [[2, 1, 2], [1, 0, 1]]
     assert "(mean of 2 sentences), 0.55 less than the reference, better." in found.cell_in_words(0, 2)
-    alone = over_sentences(TAKES, TAKES[0], known("text"), known("steps.steps"), RTF)
+    alone = over_sentences(TAKES, TAKES[0], what("text", "steps.steps"))
     assert not alone.others, "sentences are a dimension"
+
+
+def test_means_are_of_the_same_cells_however_takes_come() -> None:
+    said = [("One.", "bob", 10.0), ("One.", "ann", 1.0), ("Two.", "ann", 1.0), ("Two.", "bob", 10.0)]
+    takes = tuple(take(f"{text} {voice}", PLAIN, seconds, text, voice) for text, voice, seconds in said)
+    found = over_sentences(takes, takes[0], what("voice", "steps.steps", TAKES))
+    assert found.row_values == ("bob", "ann")
+    np.testing.assert_allclose(found.values[:, 0], [5.0, 0.5])
+    np.testing.assert_allclose(found.differences[:, 0], [0.0, -4.5])
+    only = (*takes, take("only there", used(7), 2.0, "Two.", "bob"))
+    with_fewer = over_sentences(only, takes[0], what("voice", "steps.steps", TAKES))
+    assert with_fewer.takes[0][1] is only[-1] and not np.isnan(with_fewer.differences[0, 1]), "of another sentence"
+
+
+def test_a_technique_is_not_on_in_one_knob_and_off_in_another() -> None:
+    takes = (
+        take("plain", PLAIN),
+        take("one", used(threshold=0.1, metric="cosine")),
+        take("two", used(threshold=0.3, metric="cosine")),
+    )
+    two = known("ditreducio.threshold", takes), known("ditreducio.metric", takes), RTF
+    found = take_grid(takes, takes[0], two)
+    assert found.row_values == (None, 0.1, 0.3) and found.column_values == (None, "cosine")
+    assert found.empty == () and found.asked[0][1] is None and found.asked[1][0] is None
+    assert "There is no such setting" in found.cell_in_words(0, 1)
 
 
 def test_any_cell_may_be_the_reference() -> None:
@@ -109,7 +140,7 @@ def test_sentences_voices_and_seeds_are_dimensions_too() -> None:
 def test_models_are_compared_whatever_options_they_have() -> None:
     other = take("other model", Setting("megatts3-mini", Values({"steps": 16}), seed=3), voice="megatts3-mini/anna")
     takes = (*TAKES, other)
-    found = take_grid(takes, TAKES[0], known("model", takes), known("steps.steps", takes), RTF)
+    found = take_grid(takes, TAKES[0], what("model", "steps.steps", takes))
     assert names(found)[1] == ["other model", "", ""] and found.rows.in_words("megatts3-mini") == "MegaTTS 3 mini"
 
 
@@ -121,23 +152,23 @@ def test_values_that_nobody_has_spoken_have_empty_cells() -> None:
 
 def test_of_several_takes_the_one_most_like_the_reference_and_the_newest_counts() -> None:
     older = take("older", PLAIN, 9.0)
-    assert names(take_grid((*TAKES, older), TAKES[1], known("text"), known("steps.steps"), RTF))[0][0] == "plain"
-    assert names(take_grid((*TAKES, older), older, known("text"), known("steps.steps"), RTF))[0][0] == "older"
+    assert names(take_grid((*TAKES, older), TAKES[1], what("text", "steps.steps")))[0][0] == "plain"
+    assert names(take_grid((*TAKES, older), older, what("text", "steps.steps")))[0][0] == "older"
     unusual = take("unusual", used(threshold=0.2, objective="end"))
     usual = [take(f"usual {one}", used(threshold=one)) for one in (0.2, 0.3)]
     takes = (unusual, *usual, *TAKES)
-    around = take_grid(takes, unusual, known("ditreducio.threshold", takes), known("text"), RTF)
+    around = take_grid(takes, unusual, what("ditreducio.threshold", "text", takes))
     assert around.takes[around.row_values.index(0.2)][0] is unusual
-    plain = take_grid(takes, TAKES[0], known("ditreducio.threshold", takes), known("text"), RTF)
+    plain = take_grid(takes, TAKES[0], what("ditreducio.threshold", "text", takes))
     assert plain.takes[plain.row_values.index(0.2)][0] is usual[0], "as most are"
 
 
 def test_times_of_another_machine_are_not_compared() -> None:
     elsewhere = replace(TAKES[1], machine="there")
-    found = take_grid((TAKES[0], elsewhere), TAKES[0], known("text"), known("steps.steps"), RTF)
+    found = take_grid((TAKES[0], elsewhere), TAKES[0], what("text", "steps.steps"))
     assert np.isnan(found.values[0, 1])
     assert "another machine" in found.cell_in_words(0, 1)
-    judged = take_grid(TAKES, TAKES[0], known("text"), known("steps.steps"), metric("naturalness"))
+    judged = take_grid(TAKES, TAKES[0], what("text", "steps.steps", figure=metric("naturalness")))
     assert "was not judged" in judged.cell_in_words(0, 1) and judged.largest == 0.0
 
 
@@ -160,6 +191,11 @@ def test_values_are_read_as_they_are_typed() -> None:
     assert known("ditreducio.threshold").read("0,1; 0.2 off") == (0.1, 0.2, None)
     assert known("text").read("One sentence. | And another one. |") == ("One sentence.", "And another one.")
     assert known("seed").read("1 2 2") == (1, 2)
+    assert known("voice").read("Anna; anna", {"anna": "anna"}) == ("anna",)
+    with pytest.raises(SettingError, match="There is no voice “Nobody”; there are Anna"):
+        known("voice").read("Nobody", {"anna": "anna"})
+    other = known("model").put(Asked.of(TAKES[0]), "megatts3-mini").setting
+    assert "intelligibility" in other.options and "guidance" not in other.options, "its own options"
     assert in_order((7, None, 5, 7)) == (None, 5, 7) and in_order(("b", "a")) == ("b", "a")
 
 

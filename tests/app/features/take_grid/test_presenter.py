@@ -167,18 +167,22 @@ def test_empty_cells_are_made_when_asked(window: MainWindow, qtbot: QtBot) -> No
 
 def test_cancelling_gives_the_others_up_and_what_fails_is_said(window: MainWindow, qtbot: QtBot) -> None:
     panel = window.panels["take_grid"]
-    choose(window, Chosen("voice", "seed", "real_time_factor", "nobody", "5 6"), qtbot)
+    choose(window, Chosen("voice", "seed", "real_time_factor", "", "5 6"), qtbot)
     qtbot.waitUntil(lambda: len(panel.cells.grid.column_values) == 3, timeout=PATIENCE_MILLISECONDS)
     panel.make_button.click()
-    assert window.jobs.busy and len(window.state.making.waiting) == 2, "nobody has no voice"
-    window.action["cancel"].trigger()
+    assert window.jobs.busy and len(window.state.making.waiting) == 2
+    window.action.cancel.trigger()
     qtbot.waitUntil(lambda: not window.jobs.busy, timeout=PATIENCE_MILLISECONDS)
     assert not window.state.making.waiting
-    row = panel.cells.grid.row_values.index("nobody")
+    panel.chosen.emit(Chosen("voice", "seed", "real_time_factor", "nobody", "5 6"))
+    qtbot.waitUntil(lambda: "There is no voice “nobody”" in panel.words, timeout=PATIENCE_MILLISECONDS)
+    assert "There is no voice “nobody”" in window.notices.banner.text
+    choose(window, Chosen("model", "seed", "real_time_factor", "LM mini", "5 6"), qtbot)
+    qtbot.waitUntil(lambda: "lm-mini" in panel.cells.grid.row_values, timeout=PATIENCE_MILLISECONDS)
     panel.cells.setFocus()
-    panel.cells.set_cursor(row, 0)
+    panel.cells.set_cursor(panel.cells.grid.row_values.index("lm-mini"), 0)
     QTest.keyClick(panel.cells, Qt.Key.Key_M)
-    assert "has no voice “nobody”" in window.notices.banner.text
+    assert "It is of LM mini. Load that model first" in window.notices.banner.text
     assert not window.jobs.busy
 
 
