@@ -56,4 +56,5 @@ def test_the_ratio_is_that_of_a_counter_over_all_evaluations(model: str, monkeyp
         cached = whole.with_technique(UsedTechnique("first_block", Values({"threshold": threshold})))
         operations, ratio = spoken(cached)
         assert ratio == pytest.approx(operations / everything, rel=2e-3)
-        assert ratio < 1
+        assert ratio <= 1
+    assert ratio < 1, "the last threshold leaves something out"
