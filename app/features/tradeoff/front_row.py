@@ -3,6 +3,7 @@ yet is made ahead, the nearest first, while the engine has nothing else to do.""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from app.features.tradeoff.model.scene import Scene
     from app.state.app_state import AppState
 
+_AHEAD = 8
+"""Settings that are asked for ahead of time at once."""
 Spoken = tuple[str, str, int]
 """Text, voice and seed."""
 
@@ -213,14 +216,17 @@ class FrontRow(QObject):
         """Have made what is lacking, in the order of its distance from where the user is."""
         if not self.on:
             return
-        places = {one.key: place for place, one in enumerate(self._front)}
-        here = places.get(self._at, 0)
-        lacking = sorted(
-            (one for one in self._front if one.key not in self._made), key=lambda one: abs(places[one.key] - here)
-        )
+        if len(self._made) == len(self._front):
+            self._no_more = ""
+            self._making.ahead(())
+            self.changed.emit()
+            return
+        here = next((place for place, one in enumerate(self._front) if one.key == self._at), 0)
+        lacking = ((abs(place - here), place) for place, one in enumerate(self._front) if one.key not in self._made)
+        nearest = [self._front[place] for _, place in heapq.nsmallest(_AHEAD, lacking)]
         wanted = []
         self._no_more = ""
-        for one in lacking:
+        for one in nearest:
             try:
                 asked = self._wanted(one)
             except SettingError as error:

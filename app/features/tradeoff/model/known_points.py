@@ -32,6 +32,8 @@ class KnownPoints:
         """``library`` gives the library, which may be another one later."""
         self._state, self._library = state, library
         self._takes: tuple[Point, ...] = ()
+        self._said: dict[tuple[str, tuple[str, str, int]], Sound] | None = None
+        """What the library's takes say, by setting; ``None`` until it is asked for."""
         self.taken: frozenset[str] = frozenset()
         """Ids of the library's takes."""
         self.studies: dict[Path, ReadStudy] = {}
@@ -44,7 +46,7 @@ class KnownPoints:
 
     def take_in(self, takes: tuple[Point, ...]) -> None:
         """The library's takes are these."""
-        self._takes, self.taken = takes, frozenset(one.key for one in takes)
+        self._takes, self.taken, self._said = takes, frozenset(one.key for one in takes), None
 
     def arranged(self, folders: Iterable[Path]) -> tuple[Point, ...]:
         """The points of the studies in ``folders``, as far as these were read, then those of the library's takes; they
@@ -131,8 +133,10 @@ class KnownPoints:
         own = next((one for one in point.sounds if one.spoken == spoken), None)
         if own is not None or point.setting is None:
             return own
-        alike = (one for one in self._takes if one.candidate == point.candidate)
-        return next((sound for one in alike for sound in one.sounds if sound.spoken == spoken), None)
+        if self._said is None:
+            every = ((one.candidate, sound) for one in reversed(self._takes) for sound in one.sounds)
+            self._said = {(candidate, sound.spoken): sound for candidate, sound in every}  # The newest counts.
+        return self._said.get((point.candidate, spoken))
 
     # --- Takes --------------------------------------------------------------------------------------------------------
     def take_of(self, point: Point, sound: Sound) -> Take:

@@ -101,13 +101,14 @@ def read_study(folder: Path, scores: Scores) -> ReadStudy:
     for one in takes:
         machines[one.cell.setting].setdefault(one.machine)
     points = study_points(found, scores, {key: tuple(known) for key, known in machines.items()})
+    lost = frozenset(found.lost)
     return ReadStudy(
         folder,
         points,
         {one.key: one.setting for one in found.settings},
         {one.key: point.title for one, point in zip(found.settings, points, strict=True)},
         {one.key: one.baseline for one in found.settings},
-        {one.take: one for one in takes if one.cell.round == 0},
+        {one.take: one for one in takes if one.cell.round == 0 and one.take not in lost},
         tables,
         found.damage,
         found.checkpoint,
