@@ -95,6 +95,11 @@ class TradeoffDetails(QWidget):
         return button
 
     @property
+    def point(self) -> Point | None:
+        """The point that is shown."""
+        return self._point
+
+    @property
     def sound(self) -> Sound | None:
         """Which of the point's takes is heard, compared and kept."""
         if self._point is None or not self._point.sounds:

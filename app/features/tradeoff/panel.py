@@ -325,7 +325,8 @@ class TradeoffPanel(QWidget):
         self.chosen.emit(self.plot.current)
 
     def _selection_changed(self) -> None:
-        self._show_point()
+        if self.details.point is self.plot.current:  # Else that is shown next.
+            self._show_point()
         self.selection_changed.emit(self.plot.selected)
 
     # --- Showing -----------------------------------------------------------------------------------------------------
