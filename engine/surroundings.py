@@ -17,7 +17,7 @@ def wanted_threads(name: str = THREADS[0]) -> int | None:
     wanted = os.environ.get(name, "").strip()
     if not wanted.isdecimal() or not wanted.strip("0"):
         return None
-    # Logical cores: whoever sets the variable may want both threads of a core.
+    # Logical cores, because the user may want both hardware threads of each core.
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return most if len(wanted) > 9 else min(int(wanted), most)
 

@@ -56,6 +56,11 @@ class Sound:
         """What it is paired by with other sounds of the same words: see :mod:`app.audio.same_word`."""
         return frames_of(self.samples, self.rate)
 
+    def worked_out(self) -> Sound:
+        """This sound after its gain, outline and frames were worked out, which takes a moment: for another thread."""
+        _ = self.gain, self.envelope, self.frames
+        return self
+
     @property
     def seconds(self) -> float:
         """Its length."""

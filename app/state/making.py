@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -144,5 +143,5 @@ class Making(QObject):
             elif outcome is Outcome.FAILED:
                 self.problems[wanted] = sentence
             self.changed.emit()
-        # Whoever hears of the end first may begin something that goes before.
-        QTimer.singleShot(0, self, partial(self._begin))
+        # Others who are told that the job has ended may start one that is more urgent.
+        QTimer.singleShot(0, self, self._begin)

@@ -96,7 +96,7 @@ def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:
 
 
 def failing(figures: Mapping[str, float | None], baseline: Mapping[str, float | None]) -> tuple[str, ...]:
-    """The names of the figures that fall too far behind those of the ``baseline``."""
+    """The names of the figures that are worse than those of the ``baseline`` by more than the limits allow."""
     floors = {
         "naturalness": _of(baseline, "naturalness") - NATURALNESS,
         "spread over seeds": SPREAD * _of(baseline, "spread over seeds"),

@@ -1,7 +1,7 @@
 """What a study costs the process that runs it: time per take and memory, with simulated workers that speak in no time.
 
 Everything but the workers is real: the queue, the study's file with its audio, the follower. A simulated worker answers
-after a time of its own that nobody waits for, so the wall time is the driver's. With many workers the driver must keep
+in simulated time, which is not waited for, so the wall time is the driver's. With many workers the driver must keep
 up with all of them: 64 workers that need four seconds per take give it 16 takes per second.
 """
 

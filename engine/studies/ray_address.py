@@ -26,7 +26,7 @@ def require_cluster(address: str) -> None:
     if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
         raise StudyError(f"{address!r} is no address of a Ray cluster; give HOST:PORT, 'auto' or 'local'.")
     found: list[str] = []
-    # Names are looked up without a time limit, so this may be left behind.
+    # A thread, because looking up a name has no time limit: after ours, it is left to end by itself.
     asking = threading.Thread(target=lambda: found.append(_why_not(host.strip("[]"), int(port))), daemon=True)
     asking.start()
     asking.join(_LOOKUP_SECONDS)

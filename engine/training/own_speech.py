@@ -1,6 +1,6 @@
 """What a model says itself: speech to fine-tune it on where there are no recordings.
 
-Many sentences in the voices that it comes with, in turn, each by a seed of its own.
+It speaks many sentences, with its own voices in turn and a different seed for each.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Speaker:
     """A model that is to speak."""
 
     manner: Mapping[str, Any]
-    """What its speech depends on, besides checkpoint, sentences and voices, as JSON has it."""
+    """What its speech depends on besides checkpoint, sentences and voices; values that JSON can hold."""
     ready: Callable[[], Say]
     """Loads it."""
 

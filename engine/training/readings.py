@@ -39,7 +39,7 @@ class Reading:
 
 
 def folder_of(parent: Path, *told: Any) -> Path:
-    """The folder in ``parent`` for readings that depend on what is ``told``, as JSON has it."""
+    """The folder in ``parent`` for readings that depend on ``told``, values that JSON can hold."""
     key = hashlib.sha256(json.dumps([FORMAT, *told], sort_keys=True).encode()).hexdigest()
     return parent / key[:16]
 
@@ -52,8 +52,9 @@ def kept_readings(
 ) -> tuple[Reading, ...]:
     """The readings of ``pieces`` in ``folder``; those that it lacks are made first.
 
-    ``ready`` gives the function that makes those of a piece, and is called if some are missing. ``follower`` is told
-    finished and total pieces and may raise to cancel; what is finished is kept. Raises :class:`TrainingError`.
+    ``ready`` is called if some are missing and returns the function that makes the readings of one piece.
+    ``follower`` is told finished and total pieces and may raise to cancel; what is finished is kept. Raises
+    :class:`TrainingError`.
     """
     make: Callable[[Piece], Iterable[Reading]] | None = None
     try:

@@ -62,9 +62,7 @@ class CellHearing(QObject):
         def read() -> Sound:
             samples, rate = load(take.id)
             player.prepare(samples, rate)
-            made = Sound(samples, rate, setting_title(take.setting, "Grid"), take.text, take.id)
-            _ = made.gain, made.envelope, made.frames  # They take a moment, and are kept.
-            return made
+            return Sound(samples, rate, setting_title(take.setting, "Grid"), take.text, take.id).worked_out()
 
         self._player.deck.analyser.run(read, lambda made: self._take_over(take, made))
 

@@ -9,13 +9,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.audio.sound import Sound, is_silent
 from app.features.player.presenter import PlayerPresenter
 from app.features.tradeoff.model.known_points import KnownPoints
-from app.features.tradeoff.model.points import Sound as HeardSound
 from app.features.tradeoff.model.points import candidate_key
 from app.numbers import counted
 from app.state.differences import keeps_timing
@@ -127,7 +125,7 @@ class FrontRow(QObject):
             made = {}
             for point, sound in spoken:
                 samples, rate = load(sound.take)
-                made[point.key] = _prepared(samples, rate, named[point.key], sound)
+                made[point.key] = Sound(samples, rate, named[point.key], sound.text, sound.take).worked_out()
                 player.prepare(samples, rate)
             return made
 
@@ -257,8 +255,7 @@ class FrontRow(QObject):
 
         def read() -> Sound:
             player.prepare(take.samples, take.sample_rate)
-            said = HeardSound(take.id, take.text, take.voice, take.setting.seed)
-            return _prepared(take.samples, take.sample_rate, title, said)
+            return Sound(take.samples, take.sample_rate, title, take.text, take.id).worked_out()
 
         self._player.deck.analyser.run(read, lambda made: self._put(number, point.key, made))
 
@@ -277,9 +274,3 @@ class FrontRow(QObject):
             self._player.deck.go_in_row(at)
             self.arrived.emit(key)
         self._look_ahead()
-
-
-def _prepared(samples: np.ndarray, rate: int, title: str, said: HeardSound) -> Sound:
-    made = Sound(samples, rate, title, said.text, said.take)
-    _ = made.gain, made.envelope, made.frames  # They take a moment, and are kept.
-    return made
