@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from engine.export.delivery import Content
     from engine.models.base import WorkObserver
 
-PROGRAMS = ("f5_tts",)
+PROGRAMS = ("f5_tts", "f5_triton", "vllm_omni", "sglang", "omnivoice", "crispasr")
 """The files of :mod:`engine.export.programs`, in the order of lists."""
 
 
@@ -157,4 +157,4 @@ def _ledger(setting: Setting, guided_weights: bool) -> OptionLedger:
     options = foreseen(setting).options
     if guided_weights:
         options = model.guidance.off(options)
-    return OptionLedger(model.options, options, setting.seed)
+    return OptionLedger(model, options, setting.seed)
