@@ -27,7 +27,7 @@ def folder_of(package: official.Package) -> Path:
 
 
 def python(package: official.Package = official.F5) -> Path:
-    """The Python of a package's environment. Skips the test if the package registry cannot be reached, and only then."""
+    """The Python of a package's environment. Skips the test if the registry cannot be reached, and only then."""
     return _python(package.name)
 
 

@@ -126,7 +126,7 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
     again = opened(presenter, qtbot)
     assert not again.account.isVisible()
     again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
-    honoured, dropped = again.account.toPlainText().split("Dropped")
+    dropped, honoured = again.account.toPlainText().split("Honoured")
     assert "Steps 4" in honoured
     assert "First-block cache" in dropped
     assert again.export_button.isEnabled(), "what is dropped is said, and hinders nobody"

@@ -1,5 +1,6 @@
-"""Run by the official F5-TTS package's own Python: the recipe's own class with the exported sampler, against the engine;
-prints JSON.
+"""Run by the official F5-TTS package's own Python: the recipe's class with the exported sampler, against the engine.
+
+Prints JSON.
 
 TensorRT is not there: the recipe's class is given an engine that runs the official network of torch with the same
 inputs, each request by itself, as the real one masks what lies beyond a request.
