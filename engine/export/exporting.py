@@ -8,12 +8,12 @@ from pathlib import Path
 from engine.errors import ProfileError
 from engine.export import f5_tts
 from engine.export.delivery import deliver
-from engine.export.exported_weights import ExportedWeights
+from engine.export.exported_weights import ExportedWeights, companions
 from engine.export.targets import F5_TTS, exporting, target, why_not
 from engine.models.base import WorkObserver
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import F5Checkpoint, read_f5_checkpoint
-from engine.models.files.checkpoints import fingerprint
+from engine.models.files.checkpoints import fingerprint, is_packed_file, plain_file
 from engine.models.files.weight_sets import trained_guidance
 from engine.setting.profile import Profile
 
@@ -36,6 +36,10 @@ def export(
     contents = f5_tts.contents(profile, checkpoint, weights) if chosen is F5_TTS else {}
     if weights is not None:
         contents |= weights.contents()
+    elif is_packed_file(checkpoint.path):
+        # Other software cannot read the file that this installation has.
+        contents[checkpoint.path.name] = plain_file(checkpoint.path, follower.check)
+        contents |= companions(checkpoint.path.parent)
     follower.status(f"Writing to {folder}")
     return deliver(folder, contents, follower.progress)
 

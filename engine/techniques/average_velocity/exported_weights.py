@@ -9,11 +9,10 @@ from pathlib import Path
 
 from torch import Tensor
 
-from engine.errors import CheckpointError, ProfileError
+from engine.errors import ProfileError
 from engine.export.exported_weights import companions
-from engine.files import reason
 from engine.models.f5.checkpoint import F5Checkpoint
-from engine.models.files.checkpoints import fingerprint, read_float_weights
+from engine.models.files.checkpoints import fingerprint, plain_file, read_float_weights
 from engine.models.files.interval_weights import find_interval_weights, folders, plain_names
 from engine.setting.profile import Profile
 
@@ -54,7 +53,4 @@ class AverageVelocityWeights:
     def contents(self) -> dict[str, bytes]:
         """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if one cannot be
         read."""
-        try:
-            return {self.name: self.path.read_bytes(), **companions(self.source)}
-        except OSError as error:
-            raise CheckpointError(f"{self.path} cannot be read ({reason(error)}); put the file there again.") from error
+        return {self.name: plain_file(self.path), **companions(self.source)}
