@@ -55,6 +55,7 @@ LONGEST_FILES = (
     "engine/export/programs/test_f5_triton.py",
     "engine/export/programs/test_served_caches.py",
     "end_to_end/test_headless_tour.py",
+    "packaging/test_wheel.py",
     "end_to_end/test_by_ear.py",
     "end_to_end/test_main_job.py",
     "engine/sampling/test_speculative.py",
@@ -88,7 +89,6 @@ LONGEST_FILES = (
     "engine/bench/test_language.py",
     "engine/views/test_megatts3.py",
     "engine/training/recipes/test_natural_megatts3.py",
-    "packaging/test_project.py",
 )
 """Files of five seconds and more, the longest first; those that mostly wait before those that compute."""
 PATIENCE_SECONDS = 120.0

@@ -9,9 +9,10 @@ from typing import Protocol
 from torch import Tensor
 
 from engine.errors import CheckpointError
-from engine.export.delivery import Content
+from engine.export.delivery import Content, Copied
 from engine.models.f5.checkpoint import SIDECAR
 from engine.models.f5.phones import VOCABULARY
+from engine.models.files.checkpoints import is_packed_file, plain_file
 
 
 class ExportedWeights(Protocol):
@@ -26,6 +27,18 @@ class ExportedWeights(Protocol):
 
     def contents(self) -> dict[str, Content]:
         """The files by name."""
+
+
+def plain_content(path: Path) -> Content:
+    """The weights at ``path`` for other software: copied, or unpacked if only Paretone can read the file. Raises
+    :class:`CheckpointError`."""
+    return plain_file(path) if is_packed_file(path) else Copied(path)
+
+
+def packed_checkpoint(path: Path) -> dict[str, Content]:
+    """The checkpoint at ``path`` and its companions if other software cannot read the file that this installation has,
+    otherwise nothing. Raises :class:`CheckpointError`."""
+    return {path.name: plain_file(path), **companions(path.parent)} if is_packed_file(path) else {}
 
 
 def companions(source: Path) -> dict[str, Content]:

@@ -27,7 +27,8 @@ from engine.models.catalogue import CatalogueEntry, entry
 from engine.models.cosyvoice2.checkpoint import CONFIG as COSY_CONFIG
 from engine.models.cosyvoice2.checkpoint import LANGUAGE_MODEL
 from engine.models.cosyvoice2.training_layout import with_text_head
-from engine.models.files.checkpoints import fingerprint, read_weights
+from engine.models.files.bundled import SUFFIX
+from engine.models.files.checkpoints import fingerprint, plain_file, read_weights
 from engine.models.files.language_weights import find_language_weights, places
 from engine.models.files.pruning import pruned, require_layers
 from engine.models.files.shards import Shards
@@ -114,7 +115,9 @@ class HuggingFaceSource:
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
         contents[CONFIG] = _json(config)
-        return contents | {name: _read(self.root / name) for name in self.companions if (self.root / name).is_file()}
+        return contents | {
+            name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()
+        }
 
 
 @dataclass(frozen=True)
@@ -259,6 +262,11 @@ def _read(path: Path) -> bytes:
         return read_bytes(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
+
+
+def _companion(path: Path) -> bytes:
+    """A file that is exported as it is, or as it was before it was packed."""
+    return plain_file(path) if path.suffix == SUFFIX else _read(path)
 
 
 def _shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:

@@ -26,6 +26,7 @@ from engine.listening import trials
 from engine.measure.evaluation import manifests
 from engine.models import load_model
 from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.models.files import packing
 from engine.models.files.checkpoints import read_weights
 from engine.models.files.config_file import ConfigFile
 from engine.models.files.language_weights import find_language_weights
@@ -46,7 +47,7 @@ from engine.techniques.searched_grid.grid import PlacedGrid
 from engine.techniques.token_groups.commands import groups_file
 from engine.techniques.token_groups.groups import SPACES, Groups
 from engine.training.manifest import read_manifest
-from tests.engine import small_language, small_omni_mini, small_vocos
+from tests.engine import small_language, small_omni_mini, small_packed, small_vocos
 from tests.engine.listening.listeners import abx_trial
 from tests.engine.models.llasa import small_release as small_llasa
 from tests.engine.models.megatts3 import small_release as small_megatts3
@@ -95,6 +96,21 @@ def write_weights(root: Path) -> None:
     torch.save({"a": torch.ones(3, 4), "b": torch.arange(5)}, root / "a.pt")
     torch.save({"a": torch.ones(3, 4)}, root / "b.bin", _use_new_zipfile_serialization=False)
     shutil.copy(resource("models", "natural-decoder", "model.safetensors"), root / "c.safetensors")
+
+
+def write_packed(root: Path) -> None:
+    small_language.write_model(root / "whole" / "lm")
+    small_language.write_draft(root / "whole" / "lm", lambda weight: weight * 1.1)
+    small_language.write_student(root / "whole" / "lm")
+    with pytest.MonkeyPatch.context() as patch:
+        small_packed.pack_small(patch)
+        packing.pack_models(root / "whole", root / "packed")
+    shutil.rmtree(root / "whole")
+
+
+def read_packed(root: Path, path: Path) -> object:
+    """A damaged base is said of what was trained from it."""
+    return [read_weights(one) for one in sorted(root.rglob("*.safetensors"))]
 
 
 def write_recordings(root: Path) -> None:
@@ -178,6 +194,7 @@ def read_list(root: Path, path: Path) -> object:
 KINDS = (
     Kind("f5 checkpoint", lambda root: void(toy_model(root / "f5")), "f5/*", lambda root, path: spoken_by_f5(root)),
     Kind("checkpoint files", write_weights, "*.*", lambda root, path: read_weights(path)),
+    Kind("packed weights", write_packed, "packed/**/*.safetensors", read_packed),
     Kind("vocos", lambda root: void(small_vocos.write_vocos(root)), "*", lambda root, path: Vocos.load(root)),
     Kind("language model", write_trained, "lm/**/*.*", read_trained),
     Kind("masked model", lambda root: void(small_omni_mini.write_model(root / "omni")), "omni/**/*.*", read_omni),

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import configparser
 import re
-import subprocess
-import sys
 import tomllib
-import zipfile
 from importlib import metadata
 from pathlib import Path
-
-import pytest
-
-from engine.models.catalogue import voices
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -99,41 +92,3 @@ def test_the_desktop_file_starts_the_application() -> None:
     entry = parsed["Desktop Entry"]
     assert entry["Exec"] in PROJECT["project"]["gui-scripts"]
     assert entry["Type"] == "Application"
-
-
-@pytest.mark.slow
-def test_a_wheel_brings_its_resources(tmp_path: Path) -> None:
-    """Built from a copy, since building leaves folders behind; then used from the wheel alone."""
-    source, target = tmp_path / "source", tmp_path / "target"
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--", "app", "engine", "resources", "pyproject.toml", "README.md", "LICENSE"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    ).stdout.decode()
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            (source / name).write_bytes((ROOT / name).read_bytes())
-    # Packing the models' weights would take most of the time, and makes them hardly smaller.
-    build = (
-        "import sys; from setuptools import build_meta;"
-        "build_meta.build_wheel(sys.argv[1], {'--build-option': '--compression=stored'})"
-    )
-    subprocess.run([sys.executable, "-c", build, str(tmp_path)], cwd=source, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        names = set(archive.namelist())
-        archive.extractall(target)
-    shipped = {name for name in listed.split("\0") if name.startswith("resources/") and (source / name).is_file()}
-    assert shipped - names == set()
-    assert not [name for name in names if name.startswith(("tests/", "packaging/"))]
-    code = "from engine.models import catalogue; print(catalogue.entry('f5-mini').available, len(catalogue.voices()))"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(target)!r}); {code}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == ["True", str(len(voices()))]

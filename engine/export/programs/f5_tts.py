@@ -38,6 +38,7 @@ def options(ledger: OptionLedger) -> None:
 def contents(order: Order) -> dict[str, Content]:
     """The files; values of the weights are noted down, so that the profile is not applied to others."""
     from engine.export.copied import paretone_profile
+    from engine.export.exported_weights import packed_checkpoint
 
     checkpoint = read_checkpoint(order)
     weights = weights_of(order.profile, checkpoint, order.follower.check)
@@ -47,7 +48,7 @@ def contents(order: Order) -> dict[str, Content]:
         "profile.json": order.profile.encoded(),
         "paretone_profile.py": copied("paretone_profile"),
         "README.md": _readme(order.profile, order.account, checkpoint, weights).encode(),
-        **({} if weights is None else weights.contents()),
+        **(packed_checkpoint(checkpoint.path) if weights is None else weights.contents()),
     }
 
 

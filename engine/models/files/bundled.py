@@ -4,13 +4,17 @@ A damaged disk, a half-finished copy or another file under the same name would s
 is identified by is hashed when it is loaded anyway, and only compared here; the parts next to it (vocoder, codec,
 speech tokenizer) are hashed by a thread while the model is read and warms up.
 
-``python -m engine.models.files.bundled`` writes the list anew, after the weights that ship have changed. Torch-free.
+Weights are packed in the installable package (:mod:`engine.models.files.packed_weights`). They are still those that
+were packed: ``packed.json`` next to the list names, for the SHA-256 of each packed file, that of the original, by which
+profiles, takes and studies know these weights in a clone and in a package alike. Only files that ship are in it, so
+that no other file can pass for them.
+
+``python -m engine.models.files.bundled`` writes both lists anew, after the weights that ship have changed. Torch-free.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -19,10 +23,12 @@ from pathlib import Path
 
 from engine.errors import CheckpointError
 from engine.files import write_atomically
+from engine.models.files import digests
+from engine.models.files.packed_weights import origin
 from engine.paths import resource
 from engine.reading import read_json
 
-LIST = "fingerprints.json"
+LIST, PACKED_LIST = "fingerprints.json", "packed.json"
 SUFFIX = ".safetensors"
 
 
@@ -31,15 +37,28 @@ def root() -> Path:
     return resource("models")
 
 
-@functools.cache
 def listed() -> Mapping[str, str]:
-    """SHA-256 of each bundled weight file by its path in :func:`root`. Raises :class:`CheckpointError`."""
-    path = root() / LIST
+    """SHA-256 of each bundled weight file, before it was packed, by its path in :func:`root`. Raises
+    :class:`CheckpointError`."""
+    return _list(root() / LIST)
+
+
+def original(digest: str) -> str:
+    """What identifies the weights in a file with the SHA-256 ``digest``: that of the file that was packed, if it is one
+    of those that ship packed. Raises :class:`CheckpointError`."""
+    return _list(root() / PACKED_LIST, needed=False).get(digest, digest)
+
+
+@functools.cache
+def _list(path: Path, needed: bool = True) -> Mapping[str, str]:
+    """A list of SHA-256, empty if there is none and it is not ``needed``."""
+    if not needed and not path.exists():
+        return {}
     try:
         data = read_json(path)
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); install Paretone again.") from None
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
         raise CheckpointError(f"{path} is not a list of weights; install Paretone again.")
     return data
 
@@ -74,19 +93,11 @@ def verified_meanwhile(folders: Iterable[Path]) -> Callable[[], None]:
 
 
 def sha256(path: Path) -> str:
-    """Of a file, hexadecimal; remembered as long as size and time of change are the same. Raises
-    :class:`CheckpointError`."""
+    """What identifies the weights in the file at ``path``, see :func:`original`. Raises :class:`CheckpointError`."""
     try:
-        status = path.stat()
-        return _sha256(str(path), status.st_size, status.st_mtime_ns)
+        return original(digests.sha256(path))
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror or error}); install Paretone again.") from None
-
-
-@functools.cache
-def _sha256(path: str, size: int, changed: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _name(path: Path) -> str:
@@ -97,12 +108,31 @@ def _name(path: Path) -> str:
         return ""
 
 
+def write_lists(folder: Path) -> int:
+    """Write both lists for the weight files in ``folder``, of which the second is left out if none is packed; the
+    number of files. Raises :class:`OSError`, and :class:`CheckpointError` for a file that is no safetensors file."""
+    known, packed = {}, {}
+    for path in sorted(folder.rglob(f"*{SUFFIX}")):
+        digest = digests.sha256(path)
+        identity = origin(path) or digest
+        known[path.relative_to(folder).as_posix()] = identity
+        if identity != digest:
+            packed[digest] = identity
+    write_atomically(folder / LIST, _json(known))
+    if packed:
+        write_atomically(folder / PACKED_LIST, _json(packed))
+    else:
+        (folder / PACKED_LIST).unlink(missing_ok=True)
+    return len(known)
+
+
+def _json(data: Mapping[str, str]) -> bytes:
+    return (json.dumps(data, indent=1) + "\n").encode()
+
+
 def main() -> int:
-    """Write the list."""
-    paths = sorted(root().rglob(f"*{SUFFIX}"))
-    found = {path.relative_to(root()).as_posix(): sha256(path) for path in paths}
-    write_atomically(root() / LIST, (json.dumps(found, indent=1) + "\n").encode())
-    print(f"{root() / LIST}: {len(found)} files")
+    """Write the lists."""
+    print(f"{root() / LIST}: {write_lists(root())} files")
     return 0
 
 

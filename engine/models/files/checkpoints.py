@@ -6,8 +6,6 @@ No file is ever unpickled with code in it, and no weight is silently left over o
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
 import io
 import math
 import pickle
@@ -22,9 +20,13 @@ from typing import IO, Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from engine.errors import CheckpointError
+from engine.models.files import digests
+from engine.models.files.bundled import original
+from engine.models.files.packed_weights import PackedFile, unpacking
 from engine.models.networks.shapes import uninitialised
 from engine.reading import first_line, named_first, require_regular, shortened, shown
 
@@ -41,7 +43,6 @@ _KINDS = (
     *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
 )
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
-_BLOCK = 1 << 22
 
 
 def read_weights(path: Path, check: Callable[[], None] = lambda: None) -> dict[str, Tensor]:
@@ -122,11 +123,12 @@ def metadata_of(path: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Any]:
-    """A safetensors file, open. Raises :class:`CheckpointError`, also for what is read from it within."""
+    """A safetensors file, open; as it was before it was packed, if it was (:mod:`engine.models.files.packed_weights`).
+    Raises :class:`CheckpointError`, also for what is read from it within."""
     _require_file(path)
     try:
-        with safe_open(path, framework="pt") as file:
-            yield file
+        with safe_open(path, framework="pt") as file, unpacking(file, path, "pt", torch.from_numpy) as plain:
+            yield plain
     # Tensors of a kind that this torch does not have end in a key or an attribute that is not there.
     except (SafetensorError, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
         raise CheckpointError(f"The checkpoint {path} {DAMAGED} ({first_line(error)}).") from None
@@ -147,11 +149,15 @@ def _require_file(path: Path) -> None:
 
 
 def _safetensors(path: Path, check: Callable[[], None]) -> dict[str, Tensor]:
-    weights = {}
     with opened(path) as file:
-        for name in file.keys():  # noqa: SIM118 (not a mapping)
-            check()
-            weights[name] = file.get_tensor(name)
+        return _tensors(file, check)
+
+
+def _tensors(file: Any, check: Callable[[], None]) -> dict[str, Tensor]:
+    weights = {}
+    for name in file.keys():  # noqa: SIM118 (not a mapping)
+        check()
+        weights[name] = file.get_tensor(name)
     return weights
 
 
@@ -344,31 +350,34 @@ def require_all_loaded(found: Mapping[str, Any], where: str) -> None:
 
 
 def fingerprint(path: Path, check: Callable[[], None] = lambda: None) -> str:
-    """SHA-256 of a file, 64 hexadecimal digits; remembered as long as path, size and time of change are the same.
+    """What identifies the weights in a file: its SHA-256, 64 hexadecimal digits; of a file that ships packed, that of
+    the one that was packed (:func:`engine.models.files.bundled.original`). Remembered as long as path, size and time of
+    change are the same.
 
     ``check`` is called every few megabytes and may raise to cancel. Raises :class:`CheckpointError`.
     """
     try:
-        status = path.stat()
-        return _fingerprint(str(path.resolve()), status.st_size, status.st_mtime_ns, check)
+        return original(digests.sha256(path, check))
     except OSError as error:
         raise CheckpointError(f"The checkpoint {path} cannot be read: {error.strerror or error}.") from None
 
 
-_KNOWN_FINGERPRINTS: dict[tuple[str, int, int], str] = {}
+def is_packed_file(path: Path) -> bool:
+    """Whether only Paretone can read the weights at ``path``: see :mod:`engine.models.files.packed_weights`. Raises
+    :class:`CheckpointError`."""
+    if path.suffix != ".safetensors":
+        return False
+    with opened(path) as file:
+        return isinstance(file, PackedFile)
 
 
-def _fingerprint(path: str, size: int, changed: int, check: Callable[[], None]) -> str:
-    known = _KNOWN_FINGERPRINTS.get((path, size, changed))
-    if known is not None:
-        return known
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for block in iter(functools.partial(file.read, _BLOCK), b""):
-            check()
-            digest.update(block)
-    _KNOWN_FINGERPRINTS[path, size, changed] = digest.hexdigest()
-    return digest.hexdigest()
+def plain_file(path: Path, check: Callable[[], None] = lambda: None) -> bytes:
+    """The safetensors file at ``path`` for other software: its bytes, or those of a file with the same tensors and
+    metadata that is not packed. Raises :class:`CheckpointError`."""
+    with opened(path) as file:
+        if not isinstance(file, PackedFile):
+            return path.read_bytes()
+        return save(_tensors(file, check), file.metadata())
 
 
 def _kind(value: Tensor) -> str:

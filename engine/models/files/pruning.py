@@ -1,13 +1,15 @@
-"""Which layers stay, and a checkpoint's tensors once the others are gone."""
+"""Which layers stay, and a checkpoint's tensors once the others are gone. Torch-free."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _LAYER = re.compile(r"(^|\.)layers\.(\d+)\.")
 
@@ -28,14 +30,18 @@ def pruned(tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, 
     """``tensors`` by their official names without the layers that are not ``retained``; those that are get new
     numbers, from 0 and without gaps. What belongs to no layer stays as it is."""
     places = {layer: place for place, layer in enumerate(retained)}
-    kept = {}
-    for name, value in tensors.items():
-        found = _LAYER.search(name)
-        if found is None:
-            kept[name] = value
-        elif int(found[2]) in places:
-            kept[f"{name[: found.start(2)]}{places[int(found[2])]}{name[found.end(2) :]}"] = value
-    return kept
+    renamed = ((renumbered(name, places), value) for name, value in tensors.items())
+    return {name: value for name, value in renamed if name is not None}
+
+
+def renumbered(name: str, places: Mapping[int, int]) -> str | None:
+    """The ``name`` of a tensor whose layer gets the number that ``places`` has for it, ``None`` if there is none. The
+    name of what belongs to no layer stays as it is."""
+    found = _LAYER.search(name)
+    if found is None:
+        return name
+    place = places.get(int(found[2]))
+    return None if place is None else f"{name[: found.start(2)]}{place}{name[found.end(2) :]}"
 
 
 def layer_of(name: str) -> int | None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from torch import Tensor
 
 from engine.errors import ProfileError
-from engine.export.delivery import Content, Copied
-from engine.export.exported_weights import companions
+from engine.export.delivery import Content
+from engine.export.exported_weights import companions, plain_content
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.files.checkpoints import fingerprint, read_float_weights
 from engine.models.files.interval_weights import find_interval_weights, folders, plain_names
@@ -54,4 +54,4 @@ class AverageVelocityWeights:
     def contents(self) -> dict[str, Content]:
         """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
         read."""
-        return {self.name: Copied(self.path), **companions(self.source)}
+        return {self.name: plain_content(self.path), **companions(self.source)}

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 from torch import Tensor
 
 from engine.errors import CheckpointError
@@ -26,6 +25,7 @@ from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import (
     check_shapes,
     loaded_strictly,
+    opened,
     read_float_weights,
     read_weights,
     require_fractions,
@@ -63,7 +63,7 @@ class LmMiniFolder(MiniFolder):
 
     def parameters(self) -> int:
         """Number of parameters of the language model, whole tables counted."""
-        with safe_open(self.weights_path, framework="pt") as file:
+        with opened(self.weights_path) as file:
             return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
     def student(self, student: StudentWeights, device: torch.device) -> LanguageNetwork:

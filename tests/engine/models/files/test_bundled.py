@@ -17,7 +17,8 @@ from engine.paths import resource
 def test_every_bundled_weight_file_is_listed_with_its_sha256() -> None:
     root = resource("models")
     there = {path.relative_to(root).as_posix(): path for path in root.rglob("*.safetensors")}
-    assert bundled.listed() == {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in there.items()}, (
+    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in there.items()}
+    assert bundled.listed() == {name: bundled.original(digest) for name, digest in digests.items()}, (
         "weights have changed: python -m engine.models.files.bundled"
     )
 
@@ -27,6 +28,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another installation of F5 mini, whose files may be damaged."""
     for name in ("f5-mini", "natural-vocoder"):
         shutil.copytree(resource("models", name), tmp_path / name)
+    shutil.copy(resource("models", bundled.LIST), tmp_path)
     monkeypatch.setattr(bundled, "root", lambda: tmp_path)
     return tmp_path
 

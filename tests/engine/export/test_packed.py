@@ -1,0 +1,95 @@
+"""Exports from an installation whose weights are packed: files that other software reads."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load, load_file, save_file
+
+from engine.export import f5_tts, paretone_profile
+from engine.export.exporting import export
+from engine.export.language import source_of, student_contents
+from engine.models.catalogue import entry
+from engine.models.f5.checkpoint import read_f5_checkpoint
+from engine.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights
+from engine.models.files.language_weights import find_language_weights
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import defaults
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques import average_velocity, guidance_free
+from tests.engine.small_language import write_draft, write_model, write_student
+from tests.engine.small_packed import shipped_packed
+
+MODEL = entry("f5-mini")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """F5 mini as the package has it."""
+    shutil.copytree(MODEL.folder, tmp_path / "models" / MODEL.id)
+    return shipped_packed(tmp_path / "models", monkeypatch) / MODEL.id
+
+
+def exported(installed: Path, out: Path, target: str, *used: UsedTechnique) -> tuple[Path, Path]:
+    """The weight file and the folder of an export."""
+    setting = Setting(MODEL.id, MODEL.options_with())
+    for one in used:
+        setting = setting.with_technique(one)
+    profile = Profile(setting, fingerprint(MODEL.folder / "model.safetensors"), MODEL.id)
+    written = export(profile, target, out, SilentObserver(), str(installed))
+    (weights,) = (path for path in written if path.suffix == ".safetensors")
+    assert {"model.yaml", "vocab.txt"} <= {path.name for path in written}
+    return weights, out
+
+
+def equal(path: Path, packed: Path) -> bool:
+    found, expected = load(path.read_bytes()), read_weights(packed)
+    return found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)
+
+
+def test_the_checkpoint_goes_along_because_other_software_cannot_read_the_packed_one(
+    installed: Path, tmp_path: Path
+) -> None:
+    weights, out = exported(installed, tmp_path / "out", "f5-tts")
+    assert weights.name == "model.safetensors" and is_packed_file(installed / weights.name)
+    assert equal(weights, installed / weights.name)
+    assert paretone_profile.read(out)["probes"] == f5_tts.probes(read_f5_checkpoint(weights).weights)
+
+
+@pytest.mark.parametrize(
+    ("technique", "target", "kept"),
+    [
+        (guidance_free.TECHNIQUE, "safetensors", "cfg_free/w-0.67.safetensors"),
+        (average_velocity.TECHNIQUE, "average-velocity", "intervals/guidance-0.7.safetensors"),
+    ],
+)
+def test_weights_trained_from_it_are_exported_whole(
+    installed: Path, tmp_path: Path, technique: object, target: str, kept: str
+) -> None:
+    used = UsedTechnique(technique.name, defaults(technique.knobs), fingerprint(MODEL.folder / kept))
+    weights, _ = exported(installed, tmp_path / "out", target, used)
+    assert equal(weights, installed / kept) and metadata_of(weights) == metadata_of(MODEL.folder / kept)
+
+
+def test_students_and_their_tokenizer_are_exported_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = write_model(tmp_path / "models" / "lm")
+    write_student(plain)
+    write_draft(plain)
+    codec = plain / "tokenizer" / "model.safetensors"
+    save_file({name: value.half() for name, value in load_file(codec).items()}, codec)
+    folder = shipped_packed(tmp_path / "models", monkeypatch) / "lm"
+    base = fingerprint(plain / "model.safetensors")
+    found = find_language_weights([folder], base)
+    assert len(found.drafts) == 1 and not found.foreign
+    (student,) = found.students
+    contents = student_contents(source_of(entry("lm-mini"), str(folder)), base, student)
+    for name, packed in {
+        "model.safetensors": Path(student.path),
+        "tokenizer/model.safetensors": folder / "tokenizer" / "model.safetensors",
+    }.items():
+        (tmp_path / "out.safetensors").write_bytes(contents[name])
+        assert is_packed_file(packed) and equal(tmp_path / "out.safetensors", packed)

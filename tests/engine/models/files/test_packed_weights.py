@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load, save_file
+from torch import Tensor
+
+from engine.errors import CheckpointError
+from engine.models.files import bundled, packed_weights, packing
+from engine.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, plain_file, read_weights
+from engine.models.files.packed_weights import BASE, FORMAT, LAYERS, PACKED, STEPS
+from engine.models.files.pruning import pruned
+from engine.models.files.shards import Shards
+
+MODEL, STUDENT, GUIDED = "m/model.safetensors", "m/students/student.safetensors", "m/cfg_free/w.safetensors"
+KEPT = (0, 2)
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def weights() -> dict[str, Tensor]:
+    """Of three layers; rows differ in size, and one is zero."""
+    torch.manual_seed(0)
+    scales = torch.logspace(-3, 1, 64)[:, None]
+    scales[5] = 0
+    made = {f"body.layers.{layer}.weight": (torch.randn(64, 128) * scales).half() for layer in range(3)}
+    made |= {f"body.layers.{layer}.bias": torch.randn(64).half() for layer in range(3)}
+    return made | {"conv.weight": torch.randn(16, 16, 31).half(), "pairs.weight": torch.randn(4096, 2).half()} | OTHERS
+
+
+OTHERS = {
+    "step": torch.tensor(7),
+    "on": torch.tensor(True),
+    "freq": torch.rand(16),
+    "codes": torch.arange(-64, 64, dtype=torch.int8).repeat(64, 1),
+}
+
+
+def trained(tensors: Mapping[str, Tensor], much: float = 0.1) -> dict[str, Tensor]:
+    """The same after a training."""
+    torch.manual_seed(1)
+    return {
+        name: (value + much * torch.randn(value.shape) * value.float().std()).half()
+        if value.dtype.itemsize == 2
+        else value
+        for name, value in tensors.items()
+    }
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """A model with what was trained from it."""
+    root = tmp_path / "models"
+    for name in (MODEL, STUDENT, GUIDED):
+        (root / name).parent.mkdir(parents=True)
+    save_file(weights(), root / MODEL, {"format": "pt", "steps": "9"})
+    told = {"base": sha256(root / MODEL), "kind": "student", "retained": json.dumps(KEPT)}
+    save_file(trained(pruned(weights(), KEPT)), root / STUDENT, told)
+    guided = trained(weights()) | {"more.weight": torch.randn(64, 64).half()}
+    save_file(guided, root / GUIDED, {"base": sha256(root / MODEL), "cfg_free": "true"})
+    return root
+
+
+@pytest.fixture
+def packed(models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, packed, as if it shipped."""
+    target = models.with_name("packed")
+    packing.pack_models(models, target)
+    monkeypatch.setattr(bundled, "root", lambda: target)
+    return target
+
+
+def error(found: Tensor, value: Tensor, of: Tensor) -> float:
+    """Root mean square error of a tensor, as a share of ``of``."""
+    return float((found.float() - value.float()).norm() / of.float().norm())
+
+
+@pytest.mark.parametrize("name", [MODEL, STUDENT, GUIDED])
+def test_what_was_packed_is_read_as_before_but_for_a_small_error(models: Path, packed: Path, name: str) -> None:
+    before, after = read_weights(models / name), read_weights(packed / name)
+    assert {key: (value.shape, value.dtype) for key, value in before.items()} == {
+        key: (value.shape, value.dtype) for key, value in after.items()
+    }
+    assert metadata_of(packed / name) == metadata_of(models / name)
+    layers = [key for key in before if "layers" in key and key.endswith(".weight")] + ["conv.weight"]
+    assert all(error(after[key], before[key], before[key]) < 0.01 for key in layers)
+    assert all(torch.equal(after[key], before[key]) for key in before if key not in layers)
+    if name != MODEL:
+        base = read_weights(models / MODEL)
+        base = pruned(base, KEPT) if name == STUDENT else base
+        assert all(error(after[key], before[key], before[key].float() - base[key].float()) < 0.08 for key in layers)
+
+
+def test_every_row_has_a_step_of_its_own(models: Path, packed: Path) -> None:
+    before, after = read_weights(models / MODEL), read_weights(packed / MODEL)
+    values, found = before["body.layers.1.weight"].float(), after["body.layers.1.weight"].float()
+    largest = values.abs().amax(1)
+    assert ((found - values).abs().amax(1) <= largest * (0.5 / 127 + 2**-10)).all()
+    assert (found[5] == 0).all() and (largest[5] == 0)
+
+
+def test_differences_take_little_room_in_a_wheel(models: Path, packed: Path) -> None:
+    before, after = (len(zlib.compress((place / STUDENT).read_bytes())) for place in (models, packed))
+    assert after < 0.6 * before
+    with safe_open(packed / STUDENT, "np") as file:
+        whole = file.get_tensor("body.layers.1.weight")
+        assert whole.dtype == np.int8 and file.metadata()[LAYERS] == "[0, 2]"
+        assert file.get_tensor(f"body.layers.1.weight{STEPS}").shape == (64,)
+
+
+def test_packed_weights_are_known_by_what_they_were_packed_from(models: Path, packed: Path) -> None:
+    for name in (MODEL, STUDENT, GUIDED):
+        assert fingerprint(packed / name) == sha256(models / name) != sha256(packed / name)
+        bundled.require_shipped(packed / name, fingerprint(packed / name))
+    assert bundled.listed() == {name: sha256(models / name) for name in sorted((MODEL, STUDENT, GUIDED))}
+
+
+def test_a_file_of_ones_own_cannot_pass_for_one_that_ships(packed: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.safetensors"
+    with safe_open(packed / MODEL, "pt") as file:
+        tensors, told = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    tensors["body.layers.0.bias"] += 1
+    save_file(tensors, own, told)
+    assert fingerprint(own) == sha256(own)
+    own.replace(packed / MODEL)
+    with pytest.raises(CheckpointError, match="is not the file that Paretone ships"):
+        bundled.require_shipped(packed / MODEL, fingerprint(packed / MODEL))
+
+
+def test_packing_gives_the_same_file_every_time_and_from_what_is_packed(
+    models: Path, packed: Path, tmp_path: Path
+) -> None:
+    again, twice = tmp_path / "again", tmp_path / "twice"
+    packing.pack_models(models, again)
+    packing.pack_models(packed, twice)
+    for name in (MODEL, STUDENT, GUIDED, bundled.LIST, bundled.PACKED_LIST):
+        assert (again / name).read_bytes() == (packed / name).read_bytes()
+    assert json.loads((twice / bundled.LIST).read_text()) == bundled.listed()
+    first, second = read_weights(packed / STUDENT), read_weights(twice / STUDENT)
+    key = "body.layers.1.weight"
+    assert error(second[key], first[key], first[key]) < 0.01
+
+
+def test_a_file_of_small_tensors_stays_as_it_is(tmp_path: Path) -> None:
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.mkdir()
+    save_file(OTHERS, source / "x.safetensors")
+    packing.pack_models(source, target)
+    assert (target / "x.safetensors").read_bytes() == (source / "x.safetensors").read_bytes()
+    assert not (target / bundled.PACKED_LIST).exists()
+
+
+@pytest.mark.parametrize("name", [MODEL, STUDENT])
+def test_other_software_gets_a_plain_file(models: Path, packed: Path, name: str) -> None:
+    assert is_packed_file(packed / name) and not is_packed_file(models / name)
+    assert plain_file(models / name) == (models / name).read_bytes()
+    content = plain_file(packed / name)
+    expected = read_weights(packed / name)
+    found = load(content)
+    assert found.keys() == expected.keys() and all(torch.equal(found[key], expected[key]) for key in found)
+    (packed / "exported.safetensors").write_bytes(content)
+    assert metadata_of(packed / "exported.safetensors") == metadata_of(models / name)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"a": 1}'])
+def test_a_damaged_list_is_said(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
+    monkeypatch.setattr(bundled, "root", lambda: tmp_path)
+    (tmp_path / bundled.PACKED_LIST).write_text(content)
+    with pytest.raises(CheckpointError, match=r"packed\.json .*; install Paretone again"):
+        fingerprint(packed / MODEL)
+
+
+def test_shards_are_read_unpacked_too(models: Path, packed: Path) -> None:
+    found, others = Shards.find(packed / "m").read()
+    expected = read_weights(packed / MODEL)
+    assert not others and all(torch.equal(found[key], expected[key]) for key in expected)
+    assert Shards.find(packed / "m").shapes() == {key: tuple(value.shape) for key, value in weights().items()}
+
+
+def rewritten(path: Path, told: Mapping[str, str | None] = {}, **tensors: Tensor) -> None:
+    """Change metadata and tensors of a packed file."""
+    with safe_open(path, "pt") as file:
+        content = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        metadata = file.metadata() | told
+    save_file(content | tensors, path, {name: value for name, value in metadata.items() if value is not None})
+
+
+def test_differences_from_another_base_are_refused(packed: Path) -> None:
+    rewritten(packed / MODEL, step=torch.tensor(8))
+    with pytest.raises(
+        CheckpointError, match=r"student\.safetensors holds differences from .*model\.safetensors, whose"
+    ):
+        read_weights(packed / STUDENT)
+
+
+def test_differences_from_differences_are_refused(packed: Path) -> None:
+    other = packed / "m" / "cfg_free" / "w.safetensors"
+    rewritten(packed / STUDENT, {BASE: "../cfg_free/w.safetensors", packed_weights.BASE_DIGEST: sha256(other)})
+    with pytest.raises(CheckpointError, match="which itself holds differences only"):
+        read_weights(packed / STUDENT)
+
+
+def test_differences_without_their_base_are_refused_when_they_are_read(packed: Path) -> None:
+    (packed / MODEL).unlink()
+    assert metadata_of(packed / STUDENT)["kind"] == "student"
+    with pytest.raises(CheckpointError, match=r"cannot be read: .*Install Paretone again; to use these weights"):
+        read_weights(packed / STUDENT)
+
+
+@pytest.mark.parametrize(
+    ("told", "tensors", "said"),
+    [
+        ({PACKED: "2"}, {}, "packed in a form '2' that this version does not know"),
+        ({LAYERS: "[0]"}, {}, "does not say which layer of its base 'body.layers.1.weight' belongs to"),
+        ({LAYERS: "7"}, {}, "does not say which layers it has"),
+        ({LAYERS: "[[["}, {}, "is damaged"),
+        ({}, {f"body.layers.1.weight{STEPS}": torch.ones(3)}, "its steps do not fit each other"),
+        ({}, {"body.layers.1.weight": torch.ones(64, 128)}, "its steps do not fit each other"),
+        (
+            {},
+            {"body.layers.1.weight": torch.ones(64, 2, dtype=torch.int8)},
+            "does not fit 'body.layers.2.weight' of its",
+        ),
+    ],
+)
+def test_damage_is_said(packed: Path, told: dict[str, str], tensors: dict[str, Tensor], said: str) -> None:
+    assert FORMAT == "1"
+    rewritten(packed / STUDENT, told, **tensors)
+    with pytest.raises(CheckpointError, match=r"student\.safetensors is damaged") as raised:
+        read_weights(packed / STUDENT)
+    assert said in str(raised.value)

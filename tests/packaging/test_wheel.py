@@ -1,0 +1,199 @@
+"""The wheel: small enough for package registries, complete, and of use from any folder without the repository."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.models.files import bundled
+from engine.models.files.checkpoints import metadata_of, read_weights
+from tests.screen import display  # noqa: F401
+
+ROOT = Path(__file__).resolve().parents[2]
+LARGEST = 100 * 2**20
+"""Bytes of a file that package registries take."""
+SOURCES = ("app", "engine", "resources", "packaging/packed_build.py", "pyproject.toml", "README.md", "LICENSE")
+PATIENCE_SECONDS = 240
+"""When a test gives up; never what it measures."""
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def shipped() -> list[str]:
+    """Names of the files that a wheel is made of."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *SOURCES]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    return sorted({name for name in listed if name and (ROOT / name).is_file()})
+
+
+@pytest.fixture(scope="module")
+def wheel(shipped: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, since building leaves folders behind, and with what this environment has, not from a
+    network."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in shipped:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    code = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, str(target)], cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    (found,) = target.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel in it, which sees the packages that it needs here, and not the repository."""
+    place = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
+    # As a line of a .pth file the folder is searched, but its own .pth files, that of the repository among them, are
+    # not read.
+    (packages(place) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--no-index", "--no-compile", str(wheel)], check=True, cwd=place)
+    return place
+
+
+def packages(place: Path) -> Path:
+    (found,) = (place / "lib").glob("python3.*/site-packages")
+    return found
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Variables of somebody who has never used Paretone."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PARETONE", "XDG"))}
+    (tmp_path / "home").mkdir()
+    return kept | {"HOME": str(tmp_path / "home"), "XDG_RUNTIME_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def run(command: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_registries_take_it_and_everything_that_runs_is_in_it(wheel: Path, shipped: list[str]) -> None:
+    assert wheel.stat().st_size < LARGEST
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (entry_points,) = (name for name in names if name.endswith(".dist-info/entry_points.txt"))
+        written = archive.read(entry_points).decode()
+    needed = {name for name in shipped if name.startswith(("app/", "engine/", "resources/"))}
+    pages = {name for name in needed if name.startswith("resources/docs/")}
+    assert pages and names & pages == set()
+    assert needed - pages - names == set()
+    extra = {name for name in names - needed if not name.partition("/")[0].endswith(".dist-info")}
+    assert extra == {f"resources/models/{bundled.PACKED_LIST}"}
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = configparser.ConfigParser()
+    found.optionxform = str
+    found.read_string(written)
+    assert dict(found["console_scripts"]) == declared["scripts"]
+    assert dict(found["gui_scripts"]) == declared["gui-scripts"]
+    assert dict(found["paretone.techniques"]) == declared["entry-points"]["paretone.techniques"]
+
+
+def test_its_weights_are_the_repositorys_but_for_a_small_error(installed: Path) -> None:
+    root = packages(installed) / "resources" / "models"
+    assert json.loads((root / bundled.LIST).read_text()) == bundled.listed()
+    bases = {digest: name for name, digest in bundled.listed().items()}
+    for name in bundled.listed():
+        ours, theirs, told = read_weights(bundled.root() / name), read_weights(root / name), metadata_of(root / name)
+        assert ours.keys() == theirs.keys() and told == metadata_of(bundled.root() / name)
+        for key, value in ours.items():
+            error = float(torch.dist(theirs[key].float(), value.float()) / value.float().norm().clamp_min(1e-9))
+            # Where training has changed a matrix most, the differences are as large as the weights.
+            assert error < (0.06 if "base" in told else 0.02), f"{name}: {key}"
+        assert told.get("base", "") in {"", *bases}
+
+
+def test_the_check_of_the_installation_finds_all_models(
+    installed: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    said = json.loads(run([str(installed / "bin" / "paretone"), "doctor", "--json"], tmp_path, environment))
+    found = {one["name"]: one for one in said["checks"]}
+    assert found["Paretone"]["found"].endswith("installed as a package")
+    assert found["Bundled models"]["found"] == "F5 mini, MegaTTS 3 mini, LM mini, Omni mini"
+
+
+SPOKEN = {
+    "f5-mini/model.safetensors": (
+        ("--steps=2",),
+        ("--steps=2", "--technique=guidance_free:weight=0.5"),
+        ("--steps=2", "--technique=guidance_free:weight=0.67"),
+        ("--technique=average_velocity:evaluations=1",),
+    ),
+    "megatts3-mini/diffusion_transformer/model.safetensors": (("--technique=average_velocity:evaluations=1",),),
+    "lm-mini/model.safetensors": (
+        ("--technique=spade",),
+        ("--technique=spade:recovery=partly",),
+        ("--technique=speculative:weights=draft-2",),
+        ("--technique=speculative:weights=draft-3",),
+    ),
+    "omni-mini/model.safetensors": (("--steps=2",),),
+}
+"""Arguments of what is spoken with each model, named by its own weights: by all that were trained from these. The
+tokens of drafts are checked by the model itself."""
+
+
+def test_every_model_speaks_by_its_own_weights_and_by_those_trained_from_them(
+    installed: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    called, checkpoints = [], []
+    for weights, ways in SPOKEN.items():
+        model = weights.partition("/")[0]
+        for number, way in enumerate(ways):
+            out = f"--out={model}-{number}.wav"
+            called.append(["speak", f"--model={model}", "--text=Good morning.", out, "--json", *way])
+            checkpoints.append(bundled.listed()[weights])
+    # In one process, since most of the time goes into starting.
+    code = "import sys, json; from engine.cli import main; sys.exit(max(map(main, json.loads(sys.argv[1]))))"
+    python = str(installed / "bin" / "python")
+    said = run([python, "-c", code, json.dumps(called)], tmp_path, environment).splitlines()
+    takes = [json.loads(line) for line in said]
+    assert len(takes) == len(called) == len(list(tmp_path.glob("*.wav")))
+    assert [take["checkpoint"] for take in takes] == checkpoints
+    assert all(take["audio_seconds"] > 0.3 and take["silence"] < 0.9 for take in takes)
+
+
+def test_the_window_opens_and_loads_a_model(
+    installed: Path,
+    tmp_path: Path,
+    environment: dict[str, str],
+    display: str,  # noqa: F811
+) -> None:
+    command = [str(installed / "bin" / "paretone-gui"), "--measure-start"]
+    environment |= {"DISPLAY": display, "PYTHONUNBUFFERED": "1"}
+    environment.pop("QT_QPA_PLATFORM", None)
+    with (tmp_path / "said").open("w+") as said:
+        window = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=said, text=True
+        )
+        seen = []
+        try:
+            for line in window.stdout:
+                seen.append(line)
+                if "ModelLoaded" in line:
+                    break
+        finally:
+            window.kill()
+            window.wait()
+            window.stdout.close()
+        said.seek(0)
+        problems = said.read()
+    assert any("window painted" in line for line in seen) and "ModelLoaded" in seen[-1], problems
+    assert "Traceback" not in problems
