@@ -9,9 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load, load_file, save_file
 
-from engine.export import f5_tts, paretone_profile
+from engine.export.copied import paretone_profile
 from engine.export.exporting import export
 from engine.export.language import source_of, student_contents
+from engine.export.programs import f5_tts
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint, is_packed_file, metadata_of, read_weights
