@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -56,7 +56,7 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
         return [latent_synthesis_problem(batch, 0.0, generator).to(device) for batch in batches]
 
     def field(self, model: MegaDiT, problem: LatentProblem) -> Field:
-        with _ATTENTION():
+        with _attention(problem.noised):
             known = model.conditions(
                 problem.condition,
                 problem.prompt,
@@ -67,7 +67,7 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
             )
 
         def velocity(state: Tensor, times: Tensor) -> Tensor:
-            with _ATTENTION():
+            with _attention(state):
                 return model.follow(state, problem.prompt, known, times, problem.mask)
 
         return velocity
@@ -88,5 +88,7 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
         return dict(weights)
 
 
-_ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
-"""As in the training of the bundled model: items are short, and the fused kernel's backward pass costs more there."""
+def _attention(state: Tensor) -> AbstractContextManager[None]:
+    """On processors as in the training of the bundled model: items are short, and the fused kernel's backward pass costs
+    more there. Graphics cards choose."""
+    return sdpa_kernel(SDPBackend.MATH) if state.device.type == "cpu" else nullcontext()
