@@ -25,7 +25,7 @@ class BatchQueue:
     """An endless row of batches of items of about the same length. An item is one clip or two, by their numbers."""
 
     POOL, BATCHES = 192, 12
-    """Items that are drawn at a time, sorted by length and packed; more where they would be fewer batches than that, for
+    """Items that are drawn at a time, sorted by length and packed; more where that would be fewer batches, for
     items of a batch should be about as long as each other."""
 
     def __init__(

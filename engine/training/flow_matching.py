@@ -117,7 +117,7 @@ def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:
 
 
 def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw]) -> Field:
-    """:func:`velocity_field` under the conditions of each of ``branches``, one speech that is known in several ways: all
+    """:func:`velocity_field` under the conditions of each of ``branches``, speech known in several ways: all
     items of a branch, then of the next, (branches · B, frames, bands), in one pass."""
     mask = branches[0].mask
     frames = mask.shape[1]

@@ -104,6 +104,6 @@ def _fields(model: MegaDiT, branches: Sequence[LatentProblem]) -> Field:
 
 
 def _attention(state: Tensor) -> AbstractContextManager[None]:
-    """On processors as in the training of the bundled model: items are short, and the fused kernel's backward pass costs
+    """On processors as in the training of the bundled model: items are short, and the fused backward pass costs
     more there. Graphics cards choose."""
     return sdpa_kernel(SDPBackend.MATH) if state.device.type == "cpu" else nullcontext()
