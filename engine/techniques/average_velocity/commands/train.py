@@ -46,8 +46,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=arguments.positive,
         default=1,
         metavar="N",
-        help="training steps that learn from each goal of the model's steps, which take longer to work out than to "
-        "learn from; above 1, a resumed run ends in other bits (default: %(default)s)",
+        help="training steps that learn from each target, which takes longer to work out than to learn from; above "
+        "1, a resumed run ends in other bits (default: %(default)s)",
     )
     group.add_argument(
         "--single-share",
