@@ -24,8 +24,9 @@ class QueuedClip(Protocol):
 class BatchQueue:
     """An endless row of batches of items of about the same length. An item is one clip or two, by their numbers."""
 
-    POOL = 192
-    """Items that are drawn at a time, sorted by length and packed."""
+    POOL, BATCHES = 192, 12
+    """Items that are drawn at a time, sorted by length and packed; more where that would be fewer batches, for
+    items of a batch should be about as long as each other."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class BatchQueue:
         self._lengths = [clip.frames for clip in clips]
         self._prompt_frames = prompt_frames
         self._frames, self._joined_share = frames, joined_share
+        self._pool = max(self.POOL, self.BATCHES * frames * len(clips) // max(1, sum(self._lengths)))
         self._draw = random.Random(seed)
         self._pending: list[list[list[int]]] = []
         self._by_voice: dict[str, list[int]] = {}
@@ -52,7 +54,7 @@ class BatchQueue:
         return self._pending.pop()
 
     def _packed(self) -> list[list[list[int]]]:
-        items = sorted((self._item() for _ in range(self.POOL)), key=self._length)
+        items = sorted((self._item() for _ in range(self._pool)), key=self._length)
         batches: list[list[list[int]]] = [[]]
         for item in items:
             if batches[-1] and (len(batches[-1]) + 1) * self._length(item) > self._frames:

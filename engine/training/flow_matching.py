@@ -10,7 +10,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -113,15 +113,23 @@ def predicted_velocity(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Te
 
 def velocity_field(model: DiT, ids: Tensor, problem: FlowMatchingDraw) -> Field:
     """The same at any states and times, under the conditions of ``problem``, which are prepared once."""
-    mask = problem.mask
+    return velocity_fields(model, ids, (problem,))
+
+
+def velocity_fields(model: DiT, ids: Tensor, branches: Sequence[FlowMatchingDraw]) -> Field:
+    """:func:`velocity_field` under the conditions of each of ``branches``, speech known in several ways: all
+    items of a branch, then of the next, (branches · B, frames, bands), in one pass."""
+    mask = branches[0].mask
     frames = mask.shape[1]
-    text = model.text_embed(ids, frames, problem.drops_text, mask)
-    constant = model.input_embed.constant(problem.condition, text, mask)
+    texts = [model.text_embed(ids, frames, one.drops_text, mask) for one in branches]
+    rows = mask.repeat(len(branches), 1)
+    constant = model.input_embed.constant(torch.cat([one.condition for one in branches]), torch.cat(texts), rows)
     rotary = model.rotary_embed.table(frames)
 
     def velocity(state: Tensor, times: Tensor) -> Tensor:
-        entered = model.input_embed(state, constant, mask)
-        hidden, final = model.pass_layers(entered, times, rotary, mask)
+        entered = model.input_embed(state, constant, rows)
+        every = times.repeat(len(branches), *[1] * (times.ndim - 1))
+        hidden, final = model.pass_layers(entered, every, rotary, rows)
         if model.long_skip_connection is not None:
             hidden = model.long_skip_connection(torch.cat([hidden, entered], dim=-1))
         scale, shift = final.unbind(1)

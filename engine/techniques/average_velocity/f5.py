@@ -26,6 +26,7 @@ from engine.training.flow_matching import (
     draw_problem,
     synthesis_problem,
     velocity_field,
+    velocity_fields,
     without_conditions,
 )
 from engine.training.moving import moved
@@ -99,15 +100,14 @@ class F5Subject(Subject[DiT, F5Problem]):
         return velocity_field(model, problem.ids, problem.draw)
 
     def guided(self, model: DiT, problem: F5Problem, guidance: Values) -> Field:
-        conditional = self.field(model, problem)
         strength = float(guidance["guidance"])
         if not is_guided(strength):
-            return conditional
-        unconditional = velocity_field(model, problem.ids, without_conditions(problem.draw))
+            return self.field(model, problem)
+        branches = velocity_fields(model, problem.ids, (problem.draw, without_conditions(problem.draw)))
 
         def velocity(state: Tensor, times: Tensor) -> Tensor:
-            learnt = conditional(state, times).float()
-            return learnt + strength * (learnt - unconditional(state, times).float())
+            learnt, unlearnt = branches(state, times).float().chunk(2)
+            return learnt + strength * (learnt - unlearnt)
 
         return velocity
 

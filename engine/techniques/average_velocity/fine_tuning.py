@@ -89,6 +89,8 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
         request.method,
         sway=sway,
         teacher_steps=request.teacher_steps,
+        single_share=request.single_share,
+        uses=request.uses,
         seed=request.seed,
         half_precision=request.half_precision,
         rate_scale=request.rate_scale,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -56,31 +56,19 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
         return [latent_synthesis_problem(batch, 0.0, generator).to(device) for batch in batches]
 
     def field(self, model: MegaDiT, problem: LatentProblem) -> Field:
-        with _ATTENTION():
-            known = model.conditions(
-                problem.condition,
-                problem.prompt,
-                problem.phones,
-                problem.tones,
-                problem.phones_of_frames,
-                problem.mask,
-            )
-
-        def velocity(state: Tensor, times: Tensor) -> Tensor:
-            with _ATTENTION():
-                return model.follow(state, problem.prompt, known, times, problem.mask)
-
-        return velocity
+        return _fields(model, (problem,))
 
     def guided(self, model: MegaDiT, problem: LatentProblem, guidance: Values) -> Field:
         weights = branch_weights(float(guidance["intelligibility"]), float(guidance["similarity"]))
         without_prompt = replace(problem, condition=torch.zeros_like(problem.condition))
         phones, tones = model.unknown(problem.phones, problem.tones)
         branches = (problem, without_prompt, replace(without_prompt, phones=phones, tones=tones))
-        parts = [(weight, self.field(model, one)) for weight, one in zip(weights, branches, strict=True) if weight]
+        parts = [(weight, one) for weight, one in zip(weights, branches, strict=True) if weight]
+        every = _fields(model, [one for _, one in parts])
 
         def velocity(state: Tensor, times: Tensor) -> Tensor:
-            return torch.stack([weight * part(state, times).float() for weight, part in parts]).sum(0)
+            found = every(state, times).float().chunk(len(parts))
+            return torch.stack([weight * one for (weight, _), one in zip(parts, found, strict=True)]).sum(0)
 
         return velocity
 
@@ -88,5 +76,34 @@ class MegaSubject(Subject[MegaDiT, LatentProblem]):
         return dict(weights)
 
 
-_ATTENTION = partial(sdpa_kernel, SDPBackend.MATH)
-"""As in the training of the bundled model: items are short, and the fused kernel's backward pass costs more there."""
+def _fields(model: MegaDiT, branches: Sequence[LatentProblem]) -> Field:
+    """Velocity under the conditions of each of ``branches``, one speech that is known in several ways: all items of a
+    branch, then of the next, in one pass."""
+
+    def rows(part: Callable[[LatentProblem], Tensor]) -> Tensor:
+        return torch.cat([part(one) for one in branches])
+
+    prompt, mask = rows(lambda one: one.prompt), rows(lambda one: one.mask)
+    with _attention(mask):
+        known = model.conditions(
+            rows(lambda one: one.condition),
+            prompt,
+            rows(lambda one: one.phones),
+            rows(lambda one: one.tones),
+            rows(lambda one: one.phones_of_frames),
+            mask,
+        )
+
+    def velocity(state: Tensor, times: Tensor) -> Tensor:
+        count = len(branches)
+        with _attention(state):
+            every = times.repeat(count, *[1] * (times.ndim - 1))
+            return model.follow(state.repeat(count, 1, 1), prompt, known, every, mask)
+
+    return velocity
+
+
+def _attention(state: Tensor) -> AbstractContextManager[None]:
+    """On processors as in the training of the bundled model: items are short, and the fused backward pass costs
+    more there. Graphics cards choose."""
+    return sdpa_kernel(SDPBackend.MATH) if state.device.type == "cpu" else nullcontext()

@@ -35,10 +35,12 @@ from engine.techniques.average_velocity.requests import (
     MEAN_FLOW,
     METHODS,
     MOST_EVALUATIONS,
+    SINGLE_SHARE,
     TEACHER_STEPS,
 )
 from engine.techniques.average_velocity.subjects import Problem, Subject, state_at
 from engine.techniques.average_velocity.targets import Field, displacement, mean_flow
+from engine.techniques.average_velocity.targets_in_use import TargetsInUse
 from engine.training.flow_matching import span_error
 from engine.training.joined_learner import JoinedLearner
 from engine.training.learning_recipe import LearningRecipe
@@ -46,8 +48,8 @@ from engine.training.optimisers import Rates
 from engine.training.processes import Processes
 from engine.training.schedule import Rated
 
-SHARES = (0.45, 0.3, 0.125, 0.125)
-"""Share of the steps that learn a synthesis of one, two, three and four evaluations."""
+OTHER_SHARES = (0.3, 0.125, 0.125)
+"""Shares of the steps that learn a synthesis of two, three and four evaluations, relative to each other."""
 REFERENCE_STEPS = 16
 """Steps of the frozen model by whose end validation measures."""
 OWN_SHARE = 0.5
@@ -69,6 +71,10 @@ class AverageVelocityOptions(Rated):
     """Of the model's grid."""
     teacher_steps: int = TEACHER_STEPS
     """Steps of the frozen model over the whole time; over parts of it, as many fewer, but two at least."""
+    single_share: float = SINGLE_SHARE
+    """Share of the steps that learn a synthesis of one evaluation."""
+    uses: int = 1
+    """Steps that learn from each target of the frozen model's."""
     learning_rate: float = 4e-4
     matrix_rate: float | None = 0.006
     """Learning rate of Muon for the matrices of the layers; ``None`` for AdamW on everything."""
@@ -89,6 +95,30 @@ class AverageVelocityOptions(Rated):
                 raise SettingError(f"The learning rate must be above 0, not {rate:g}.")
         if self.teacher_steps < FEWEST_STEPS:
             raise SettingError(f"The model must take {FEWEST_STEPS} steps or more, not {self.teacher_steps}.")
+        if not 0 <= self.single_share <= 1:
+            raise SettingError(f"The share of single evaluations must be from 0 to 1, not {self.single_share:g}.")
+        if self.uses < 1 or (self.uses > 1 and self.method == MEAN_FLOW):
+            raise SettingError(
+                f"Targets must be used once or more often, not {self.uses} times; those of {MEAN_FLOW} serve one step."
+            )
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of the steps that learn a synthesis of one, two, three and four evaluations."""
+        return (self.single_share, *((1 - self.single_share) * one / sum(OTHER_SHARES) for one in OTHER_SHARES))
+
+
+@dataclass(frozen=True)
+class _Displacement:
+    """Where intervals start, and how far the frozen model goes from there."""
+
+    problem: Problem
+    state: Tensor
+    """(B, frames, bands)."""
+    intervals: Tensor
+    """(B, 2)."""
+    target: Tensor
+    """(B, frames, bands) per unit of time."""
 
 
 class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
@@ -122,6 +152,7 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         )
         super().__init__(learner, processes.device, options)
         self._call = learner.call
+        self._targets: TargetsInUse[_Displacement] = TargetsInUse(options.uses, subject.generator)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -133,20 +164,25 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         }
 
     def next_loss(self, progress: float) -> tuple[Tensor, dict[str, Tensor]]:
-        problem = self.subject.next(self.device)
         if self.options.method == MEAN_FLOW:
-            loss = self._mean_flow_loss(problem)
+            loss = self._mean_flow_loss(self.subject.next(self.device))
             return loss, {"loss": loss.detach()}
+        wanted = self._targets.next(self._displacement)
+        predicted = self._call(wanted.problem, wanted.state, wanted.intervals)
+        loss = span_error(predicted, wanted.target, wanted.problem.span)
+        return loss, {"loss": loss.detach()}
+
+    def _displacement(self) -> _Displacement:
+        """Intervals of the next problem, of one number of evaluations."""
+        problem = self.subject.next(self.device)
         generator, items = self.subject.generator, len(problem.times)
-        evaluations = 1 + int(torch.multinomial(torch.tensor(SHARES), 1, generator=generator))
+        evaluations = 1 + int(torch.multinomial(torch.tensor(self.options.shares), 1, generator=generator))
         numbers = torch.randint(evaluations, (items,), generator=generator)
         own = torch.rand(items, generator=generator) < OWN_SHARE
         times = self._times(evaluations, numbers)
         state = self._states(problem, evaluations, numbers, own)
         target = self._target(problem, state, times)
-        intervals = torch.stack([times[0], times[-1]], dim=-1)
-        loss = span_error(self._call(problem, state, intervals), target, problem.span)
-        return loss, {"loss": loss.detach()}
+        return _Displacement(problem, state, torch.stack([times[0], times[-1]], dim=-1), target)
 
     def _times(self, evaluations: int, numbers: Tensor) -> Tensor:
         """Times of the frozen model's steps over the intervals ``numbers`` (items,) of a synthesis, (steps + 1,

@@ -13,6 +13,8 @@ DISPLACEMENT, MEAN_FLOW = METHODS = ("displacement", "mean-flow")
 MOST_EVALUATIONS = 4
 TEACHER_STEPS, FEWEST_STEPS = 8, 2
 """Steps of the frozen model that one evaluation from noise to speech replaces in training: as a rule, and at least."""
+SINGLE_SHARE = 0.45
+"""Share of the steps that learn a synthesis of one evaluation, as a rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +27,10 @@ class AverageVelocityRequest(FineTuningRequest):
     method: str = DISPLACEMENT
     teacher_steps: int = TEACHER_STEPS
     """Steps of the model's own that one evaluation from noise to speech replaces in training; fewer for parts."""
+    uses: int = 1
+    """Training steps that learn from each displacement of the frozen model's: more are cheaper than new ones."""
+    single_share: float = SINGLE_SHARE
+    """Share of the steps that learn a synthesis of one evaluation."""
     initial: str = ""
     """File of such weights, made from the same checkpoint, to start from; else from the model's own."""
 

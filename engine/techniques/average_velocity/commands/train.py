@@ -10,7 +10,7 @@ from engine.commands.result import Result
 from engine.commands.session import Session
 from engine.setting.knobs import Values
 from engine.techniques import average_velocity
-from engine.techniques.average_velocity.requests import METHODS, TEACHER_STEPS, AverageVelocityRequest
+from engine.techniques.average_velocity.requests import METHODS, SINGLE_SHARE, TEACHER_STEPS, AverageVelocityRequest
 
 NAME = "train average-velocity"
 SUMMARY = "Fine-tune a model so that one to four evaluations replace many guided steps."
@@ -42,6 +42,21 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="steps of the model itself that one evaluation replaces in training (default: %(default)s)",
     )
     group.add_argument(
+        "--uses",
+        type=arguments.positive,
+        default=1,
+        metavar="N",
+        help="training steps that learn from each target, which takes longer to work out than to learn from; above "
+        "1, a resumed run ends in other bits (default: %(default)s)",
+    )
+    group.add_argument(
+        "--single-share",
+        type=arguments.finite,
+        default=SINGLE_SHARE,
+        metavar="SHARE",
+        help="share of the training that is for one evaluation, 0 to 1 (default: %(default)s)",
+    )
+    group.add_argument(
         "--initial",
         type=Path,
         metavar="FILE",
@@ -61,6 +76,8 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         guidance=Values(given),
         method=options.method,
         teacher_steps=options.teacher_steps,
+        uses=options.uses,
+        single_share=options.single_share,
         initial=arguments.path_text(options.initial),
         **fine_tuning.request_values(options),
     )

@@ -169,6 +169,22 @@ def test_a_resumed_run_ends_with_the_same_bits(tmp_path: Path, folder: Path, met
     assert same_weights(resumed.average.module, whole.average.module)
 
 
+@both
+def test_several_steps_learn_from_one_target(guidance: Values, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = _recipe(guidance, folder, uses=3)
+    recipe._targets.most = 2
+    work_out, made = recipe._displacement, []
+    monkeypatch.setattr(recipe, "_displacement", lambda: made.append(work_out()) or made[-1])
+    for number in range(1, 13):
+        assert recipe.step(number, number / 12)["loss"] > 0
+    assert 4 <= len(made) <= 6
+
+
+def test_the_share_of_one_evaluation_is_chosen() -> None:
+    assert AverageVelocityOptions(F5).shares == pytest.approx((0.45, 0.3, 0.125, 0.125))
+    assert AverageVelocityOptions(F5, single_share=0.725).shares == pytest.approx((0.725, 0.15, 0.0625, 0.0625))
+
+
 def test_a_run_from_other_weights_is_not_resumed(folder: Path) -> None:
     recipe = _recipe(F5, folder)
     with pytest.raises(TrainingError, match="started from another checkpoint"):
@@ -181,6 +197,9 @@ def test_a_run_from_other_weights_is_not_resumed(folder: Path) -> None:
         ({"method": "magic"}, "known: displacement, mean-flow"),
         ({"learning_rate": 0.0}, "learning rate must be above 0"),
         ({"teacher_steps": 1}, "must take 2 steps or more, not 1"),
+        ({"single_share": 1.5}, "must be from 0 to 1, not 1.5"),
+        ({"uses": 0}, "once or more often, not 0 times"),
+        ({"uses": 2, "method": "mean-flow"}, "those of mean-flow serve one step"),
     ],
 )
 def test_options_are_checked(changes: dict, words: str) -> None:
