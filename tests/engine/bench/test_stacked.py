@@ -7,7 +7,9 @@ import json
 import pytest
 
 from engine import cli
+from engine.bench.stacked import verdict
 from engine.measure.evaluation.judges import judge_named
+from engine.measure.timing import Interval
 from tests.prompts import short_prompts  # noqa: F401
 
 pytestmark = pytest.mark.usefixtures("short_prompts")
@@ -37,3 +39,16 @@ def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixtu
     passing = {row["backbone"] for row in (few, top) if row["passes"]}
     assert report["headline"] in passing or (report["headline"] == 0 and not few["passes"])
     assert all(row["passes"] == (not row["fails by"]) for row in (few, top))
+
+
+@pytest.mark.parametrize(
+    ("product", "fast", "said"),
+    [
+        (50.0, True, "50.0× meets the target of 50× with AMX or a GPU."),
+        (49.9, True, "49.9× is below the target of 50× with AMX or a GPU."),
+        (33.5, False, "33.5× meets the target of 30× without AMX or a GPU."),
+        (0.0, False, "0.0× is below the target of 30× without AMX or a GPU."),
+    ],
+)
+def test_the_target_is_that_of_the_device(product: float, fast: bool, said: str) -> None:
+    assert verdict(Interval(product, product, product), fast) == said
