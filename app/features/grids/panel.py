@@ -5,6 +5,8 @@ The panel knows neither the application's state nor the engine: methods in, sign
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
@@ -138,7 +140,10 @@ class GridPanel(QWidget):
         return rows + known_rows(len(times) - 1)
 
     def _figure(self, value: tuple[float, ...] | None) -> str:
-        return "" if value is None else general(shown(value, self._objective), 4)
+        if value is None:
+            return ""
+        known = shown(value, self._objective)
+        return general(known, 4) if math.isfinite(known) else "–"
 
 
 def known_rows(steps: int) -> list[Row]:

@@ -102,6 +102,9 @@ def test_the_panel_follows_a_search(qtbot: QtBot) -> None:
     panel.set_grid(grid, Searched(grid, (start,), first, 2, "Naturalness", 1.0), "naturalness")
     assert panel.details.text().endswith("Figures: Naturalness; higher is better, on what was searched on.")
     assert [one.figure for one in panel.ruler.rows] == ["3.5", "3.1"]
+    unheard = Trial(0, 0, (0.0, 0.5, 1.0), (float("inf"), 0.2), False)
+    panel.set_grid(grid, Searched(grid, (Start("even", unheard),), unheard, 2, "F0 error", 1.0), "pitch_error")
+    assert [one.figure for one in panel.ruler.rows] == ["–", "–"], "no pitch, no error"
     panel.set_grid(grid, None, "naturalness")
     assert "Figures" not in panel.details.text() and {one.figure for one in panel.ruler.rows} == {""}
 
