@@ -35,6 +35,8 @@ from engine.techniques.resolving import resolve
 
 NAME = "few-evaluations"
 BASELINE, GUIDED = "baseline", "guided steps"
+TARGET, NARROW_TARGET = 32.0, 50.0
+"""The speed-up that is aimed at, in float32 and with --precision."""
 TIMED = 0.35
 """Share of the budget for timed rounds."""
 DEFINITION = (
@@ -71,8 +73,12 @@ def run(arguments: argparse.Namespace) -> Report:
     takes = spoken([Way(title, setting) for title, setting in ways.items()], model, panel, arguments.seeds, budget)
     rows = [_row(title, ways[title], takes[title], takes[BASELINE], model, times) for title in ways]
     rows.append({"speech": f"{times.baseline}, again (A/A)", "backbone speed-up": times.same.median})
-    headline = _headline(takes, times, range(1, weights.evaluations + 1))
-    definition = f"{DEFINITION} {listened(takes, panel, arguments.seeds)}"
+    numbers = range(1, weights.evaluations + 1)
+    headline = _headline(takes, times, numbers)
+    said = [DEFINITION, verdict(headline.median, TARGET)]
+    if narrow := arguments.precision:
+        said.append(verdict(_headline(takes, times, numbers, narrow).median, NARROW_TARGET, narrow))
+    definition = " ".join([*said, listened(takes, panel, arguments.seeds)])
     return Report(NAME, headline.median, (headline.low, headline.high), definition, tuple(rows), describe().to_json())
 
 
@@ -162,10 +168,16 @@ def _row(
     return row
 
 
-def _headline(takes: Mapping[str, Spoken], times: PairedTimes, numbers: Sequence[int]) -> Interval:
+def verdict(found: float, target: float, precision: str = "float32") -> str:
+    """Whether the target is met, as a sentence."""
+    return f"{found:.1f}× in {precision} {'meets' if found >= target else 'is below'} the target of {target:g}×."
+
+
+def _headline(takes: Mapping[str, Spoken], times: PairedTimes, numbers: Sequence[int], precision: str = "") -> Interval:
     """Speed-up of the fewest of these numbers of evaluations that pass; zeros if none does."""
     baseline = takes[BASELINE].figures
-    for title in map(_title, numbers):
+    for number in numbers:
+        title = f"{_title(number)}, {precision}" if precision else _title(number)
         if title in takes and not failing(takes[title].figures, baseline):
             return times.speed_up[title]
     return Interval(0.0, 0.0, 0.0)
