@@ -59,13 +59,13 @@ class Turns:
         return fits
 
 
-def add_arguments(parser: argparse.ArgumentParser, spoken: str = "sentences") -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The option that the budget comes from."""
     parser.add_argument(
         "--minutes",
         type=above_zero,
         default=MINUTES,
-        help=f"time for the bench: fewer rounds and {spoken} if all would take longer, which the report then says "
+        help="time for the bench: fewer rounds and sentences if all would take longer, which the report then says "
         "(default: %(default)s)",
     )
 

@@ -87,13 +87,11 @@ def heard(arguments: argparse.Namespace, prepared_on: Sequence[str] = ()) -> tup
     return bundled.heard_sentences(arguments, prepared_on), bundled.heard_voices(arguments)
 
 
-def spoken(
-    ways: Sequence[Way], model: SpeechModel, panel: Panel, seeds: int, within: Budget, share: float = 1.0
-) -> dict[str, Spoken]:
-    """Speak the panel's sentences in all ways and let the judges listen: sentence by sentence, as many as fit into a
-    ``share`` of what is left of the budget, each with that number of seeds from the setting's on."""
+def spoken(ways: Sequence[Way], model: SpeechModel, panel: Panel, seeds: int, within: Budget) -> dict[str, Spoken]:
+    """Speak the panel's sentences in all ways and let the judges listen: sentence by sentence, as many as fit into
+    what is left of the budget, each with that number of seeds from the setting's on."""
     found = {way.title: Spoken() for way in ways}
-    turns = Turns(within, LEAST_SENTENCES, share)
+    turns = Turns(within, LEAST_SENTENCES)
     for at, text in enumerate(panel.texts):
         if not turns.another():
             break

@@ -128,7 +128,7 @@ def _climbed(
     for below, rung in zip((None, *chosen.ways), chosen.ways, strict=False):
         own = takes[rung.title]
         row: dict[str, object] = {"ladder": chosen.ladder, "rung": rung.title, **_times(below, rung, sampled, whole)}
-        row |= {"ops ratio": own.ops_ratio, **own.figures}
+        row |= {"takes": len(own.heard), "ops ratio": own.ops_ratio, **own.figures}
         if rung is not chosen.baseline:
             row |= compared(own, takes[chosen.baseline.title])
             if row["passes"] and below is not None and _step(below, rung, sampled).low > 1:

@@ -34,6 +34,8 @@ def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixtu
     assert few["backbone"] > few["whole take"] > 1, "the vocoder is not faster"
     assert few["ops ratio"] < 0.2 and top["ops ratio"] <= few["ops ratio"]
     assert set(again) == {"ladder", "rung", "backbone", "whole take"}
+    assert {row["takes"] for row in (foot, few, top)} == {4}
+    assert "heard 2 sentences in 2 voices in turn, 2 takes of each." in report["definition"]
     for row in (foot, few, top):
         assert 1 <= row["naturalness"] <= 5 and row["spread over seeds"] > 0
     passing = {row["backbone"] for row in (few, top) if row["passes"]}

@@ -159,6 +159,7 @@ def _row(
         "speech": title,
         "evaluations": plan.options["steps"],
         "branches": plan.branches,
+        "takes": len(takes.heard),
         **takes.figures,
     }
     if takes is not baseline:
