@@ -51,8 +51,15 @@ def _unusual_choices(entry: UsedTechnique) -> Iterator[str]:
     for knob in declared.knobs[1:] if declared else ():
         value = entry.knobs.get(knob.name, knob.default)
         if isinstance(knob, Choice) and knob.titles and value != knob.default and value in knob.values:
-            words = knob.titles[knob.values.index(value)].partition(" (")[0]
+            words = _short_title(knob, value)
             yield words if words[:2].isupper() else words[0].lower() + words[1:]
+
+
+def _short_title(knob: Choice, value: object) -> str:
+    """The title of one of a knob's values, without what is in brackets."""
+    if value not in knob.values or not knob.titles:
+        return str(value)
+    return knob.titles[knob.values.index(str(value))].partition(" (")[0]
 
 
 def _first_knob(entry: UsedTechnique) -> Knob | None:
@@ -69,7 +76,7 @@ def first_value(entry: UsedTechnique) -> str:
         return ""
     value = entry.knobs[knob.name]
     if isinstance(knob, Choice):
-        return str(value)
+        return _short_title(knob, value)
     return f"{knob.symbol} {general(value)}" if knob.symbol else f"{general(value)} {knob.unit or knob.title.lower()}"
 
 

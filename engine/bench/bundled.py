@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
+from engine.bench.budget import Budget
 from engine.commands.arguments import at_least, positive, seed
 from engine.errors import SettingError
-from engine.measure.timing import PairedTimes, paired_ratio
+from engine.measure.timing import PairedTimes, paired_ratio, stopwatch
 from engine.models import load_model
 from engine.models.base import SpeechModel, Voice
-from engine.models.catalogue import entry, harvard_sentences, voice, voices
+from engine.models.catalogue import entry, judged_sentences, voice, voices
 from engine.models.families.flow import FlowSpeech
 from engine.setting.setting import Setting
 
@@ -62,7 +63,8 @@ def add_listening_arguments(
         "--sentences",
         type=at_least(least),
         default=sentences,
-        help=f"how many of the 30 Harvard sentences the judge hears {spoken}{none} (default: %(default)s)",
+        help="how many sentences the judge hears "
+        f"{spoken}, the 30 Harvard sentences first{none} (default: %(default)s)",
     )
     parser.add_argument(
         "--voices",
@@ -72,9 +74,10 @@ def add_listening_arguments(
     )
 
 
-def heard_sentences(arguments: argparse.Namespace) -> list[str]:
-    """The sentences that the judge hears in each voice."""
-    return list(harvard_sentences()[: arguments.sentences])
+def heard_sentences(arguments: argparse.Namespace, prepared_on: Collection[str] = ()) -> list[str]:
+    """The sentences that the judge hears in each voice: none of those that something was calibrated or searched on."""
+    known = {one.strip() for one in prepared_on}
+    return [one for one in judged_sentences() if one not in known][: arguments.sentences]
 
 
 def heard_voices(arguments: argparse.Namespace) -> list[Voice]:
@@ -126,17 +129,33 @@ def timed(
     arguments: argparse.Namespace,
     what: str = "",
     warm_up: int = 1,
+    budget: Budget | None = None,
+    share: float = 1.0,
 ) -> PairedTimes:
-    """Compare ``variants`` with the first of them in interleaved rounds, as many as the options say. ``what`` is named
-    in the progress."""
-    say(f"{what}{': ' if what else ''}{arguments.rounds} rounds of each …")
+    """Compare ``variants`` with the first of them in interleaved rounds, as many as the options say, or as fit into a
+    ``share`` of the ``budget``. ``what`` is named in the progress."""
+    rounds = arguments.rounds
+    if budget is not None:
+        rounds, warm_up = _rounds(variants, device, budget, share), 0
+    say(f"{what}{': ' if what else ''}{rounds} rounds of each …")
     return paired_ratio(
         variants,
-        arguments.rounds,
+        rounds,
         warm_up=warm_up,
         device=device,
-        on_round=lambda done: say(f"round {done} of {arguments.rounds}"),
+        on_round=lambda done: say(f"round {done} of {rounds}"),
     )
+
+
+def _rounds(variants: Mapping[str, Callable[[], object]], device: str, budget: Budget, share: float) -> int:
+    """Runs each once, to warm it up and to see how long it takes at most; the number of rounds that fit."""
+    kept = budget.left * (1 - share)
+    seconds = []
+    for run in variants.values():
+        with stopwatch(device) as watch:
+            run()
+        seconds.append(watch.wall_seconds)
+    return budget.rounds(sum(seconds) + seconds[0], 1 - kept / max(budget.left, 1e-9))
 
 
 def say(line: str) -> None:

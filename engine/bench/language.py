@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from engine.bench import bundled
+from engine.bench import budget, bundled
+from engine.bench.budget import Turns
+from engine.bench.hearing import heard_in_turns
 from engine.errors import SettingError
 from engine.measure.timing import Interval, interval, running_order, stopwatch
-from engine.measure.verdicts import VoiceVerdict, Way, counted_errors, verdicts
+from engine.measure.verdicts import VoiceVerdict, Way, counted_errors
 from engine.models.base import Voice
 from engine.models.catalogue import entry, harvard_sentences
 from engine.models.families.language import LanguageSpeech
@@ -34,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser, rounds: int = 15) -> None:
     """The options that these benches have in common."""
     bundled.add_family_arguments(parser, "lm-mini", rounds)
     bundled.add_listening_arguments(parser, sentences=30)
+    budget.add_arguments(parser)
 
 
 def loaded(arguments: argparse.Namespace) -> LanguageSpeech:
@@ -146,18 +149,28 @@ def judged(
     model: LanguageSpeech,
     ways: Mapping[str, Setting],
     arguments: argparse.Namespace,
+    turns: Turns,
     artefacts: Sequence[Artefact] = (),
 ) -> dict[str, list[VoiceVerdict]]:
-    """Word errors of ``ways`` per voice, and of the original speech; empty if no sentences are wanted."""
-    said: dict[str, list[VoiceVerdict]] = {}
-    if sentences := bundled.heard_sentences(arguments):
-        # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
-        model_entry = entry(arguments.model)
-        vocoder = load_vocoder(model_entry.vocoder_folder) if model_entry.bundled else None
-        spoken = [Way(name, setting, tuple(artefacts)) for name, setting in ways.items()]
-        for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, spoken, bundled.say):
-            said.setdefault(verdict.speech, []).append(verdict)
-    return said
+    """Word errors of ``ways`` per voice, and of the original speech, of as many sentences as ``turns`` allow; empty if
+    none are wanted."""
+    sentences = bundled.heard_sentences(arguments)
+    if not sentences:
+        return {}
+    # Of what a released model speaks through, the judge has no copies: its floor is the original speech.
+    model_entry = entry(arguments.model)
+    vocoder = load_vocoder(model_entry.vocoder_folder) if model_entry.bundled else None
+    spoken = [Way(name, setting, tuple(artefacts)) for name, setting in ways.items()]
+    return heard_in_turns(sentences, bundled.heard_voices(arguments), vocoder, model, spoken, turns, bundled.say)
+
+
+def listened(said: Mapping[str, Sequence[VoiceVerdict]], arguments: argparse.Namespace) -> str:
+    """How much the judges have heard, as a sentence after a definition; ``""`` if nothing."""
+    if not said:
+        return ""
+    one = next(iter(said.values()))
+    of = len(bundled.heard_sentences(arguments))
+    return f" {budget.heard(len(one[0].errors.words), of, f'in each of {len(one)} voices')}"
 
 
 def heard(said: Sequence[VoiceVerdict]) -> dict[str, float]:

@@ -7,12 +7,13 @@ So what passes has to keep the spread over seeds and the pitch range as well.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.bench import bundled
+from engine.bench import budget, bundled
+from engine.bench.budget import Budget, Turns
 from engine.bench.voices import Heard, Panel
 from engine.commands.arguments import at_least
 from engine.measure.fidelity import log_mel_distance
@@ -29,17 +30,28 @@ LIMITS = (
     f"spread of log f0 over seeds, {RANGE:.0%} of the pitch range, similarity to the prompt within {LIKENESS}"
 )
 """The same in words."""
+LEAST_SENTENCES = 2
 
 
 @dataclass(frozen=True)
 class Spoken:
     """One way of speaking, by sentence and seed."""
 
-    heard: Mapping[tuple[int, int], Heard]
-    mels: Mapping[tuple[int, int], np.ndarray]
+    heard: dict[tuple[int, int], Heard] = field(default_factory=dict)
+    mels: dict[tuple[int, int], np.ndarray] = field(default_factory=dict)
     """What the model drew, (frames, bands)."""
-    ops_ratio: float = 1.0
-    """Mean over the takes."""
+    shares: list[float] = field(default_factory=list)
+    """The ops ratio of every take."""
+
+    @property
+    def ops_ratio(self) -> float:
+        """Mean over the takes."""
+        return float(np.mean(self.shares))
+
+    @property
+    def sentences(self) -> int:
+        """How many were spoken."""
+        return len({sentence for sentence, _ in self.heard})
 
     @property
     def figures(self) -> dict[str, float | None]:
@@ -67,25 +79,40 @@ def add_arguments(parser: argparse.ArgumentParser, sentences: int, seeds: int) -
         default=seeds,
         help="takes of each sentence, two at least, because few steps lose their spread (default: %(default)s)",
     )
+    budget.add_arguments(parser)
 
 
-def heard(arguments: argparse.Namespace) -> tuple[list[str], list[Voice]]:
-    """Sentences and voices for a panel."""
-    return bundled.heard_sentences(arguments), bundled.heard_voices(arguments)
+def heard(arguments: argparse.Namespace, prepared_on: Sequence[str] = ()) -> tuple[list[str], list[Voice]]:
+    """Sentences and voices for a panel; none of the sentences that something was ``prepared_on``."""
+    return bundled.heard_sentences(arguments, prepared_on), bundled.heard_voices(arguments)
 
 
-def spoken(way: Way, model: SpeechModel, panel: Panel, seeds: int) -> Spoken:
-    """Speak the panel's sentences, each with that number of seeds from the setting's on, and let the judges listen."""
-    bundled.say(f"{way.title}: {len(panel.texts)} sentences, {seeds} takes of each …")
-    takes, mels, shares = {}, {}, []
+def spoken(ways: Sequence[Way], model: SpeechModel, panel: Panel, seeds: int, within: Budget) -> dict[str, Spoken]:
+    """Speak the panel's sentences in all ways and let the judges listen: sentence by sentence, as many as fit into
+    what is left of the budget, each with that number of seeds from the setting's on."""
+    found = {way.title: Spoken() for way in ways}
+    turns = Turns(within, LEAST_SENTENCES)
     for at, text in enumerate(panel.texts):
-        for seed in range(seeds):
-            chosen = replace(way.setting, seed=way.setting.seed + seed)
-            take = run_to_completion(model.synthesise(text, panel.voice(at), chosen, way.artefacts, SilentObserver()))
-            takes[at, seed] = panel.hear(at, way.title, take.samples, take.sample_rate, seed)
-            mels[at, seed] = take.trace.drawn_mel
-            shares.append(take.measurements.ops_ratio)
-    return Spoken(takes, mels, float(np.mean(shares)))
+        if not turns.another():
+            break
+        bundled.say(f"sentence {at + 1} of {len(panel.texts)}: {len(ways)} ways, {seeds} takes of each …")
+        for way in ways:
+            for seed in range(seeds):
+                chosen, one = replace(way.setting, seed=way.setting.seed + seed), found[way.title]
+                speech = model.synthesise(text, panel.voice(at), chosen, way.artefacts, SilentObserver())
+                take = run_to_completion(speech)
+                one.heard[at, seed] = panel.hear(at, way.title, take.samples, take.sample_rate, seed)
+                one.mels[at, seed] = take.trace.drawn_mel
+                one.shares.append(take.measurements.ops_ratio)
+    return found
+
+
+def listened(takes: Mapping[str, Spoken], panel: Panel, seeds: int) -> str:
+    """How much the judges have heard, as a sentence for a report."""
+    count = next(iter(takes.values())).sentences
+    speakers = min(count, len(panel.speakers))
+    voices = f"in {speakers} voices in turn" if speakers > 1 else "in one voice"
+    return budget.heard(count, len(panel.texts), voices, seeds)
 
 
 def compared(one: Spoken, baseline: Spoken) -> dict[str, object]:

@@ -100,17 +100,19 @@ def verdicts(
     ways: Sequence[Way] = (),
     say: Callable[[str], None] = lambda line: None,
     tokenizer: Callable[[np.ndarray, Voice], np.ndarray] | None = None,
+    judge: Judge | None = None,
 ) -> Iterator[VoiceVerdict]:
     """Verdicts voice by voice, as they come: the original, its copies by ``vocoder`` and ``tokenizer``, if there is
-    one, then ``model`` in all its ``ways``. ``voices`` are shipped ones; ``say`` reports what comes next.
+    one, then ``model`` in all its ``ways``. ``voices`` are shipped ones; ``say`` reports what comes next. ``judge`` is
+    one of words that knows more sentences than these.
 
     Raises :class:`engine.errors.PlainError` if the voices' speaker, pocketsphinx or jiwer is missing.
     """
-    judge = Judge(sentences)
+    words = judge or Judge(sentences)
 
     def heard(speech: str, recordings: Sequence[tuple[np.ndarray, int]], **more: Any) -> VoiceVerdict:
         figures = tuple(judged_figures(samples, rate, voice.audio) for samples, rate in recordings)
-        return VoiceVerdict(voice.id, speech, judge.word_errors(sentences, recordings), figures=figures, **more)
+        return VoiceVerdict(voice.id, speech, words.word_errors(sentences, recordings), figures=figures, **more)
 
     def at_usual_rate(recordings: Sequence[np.ndarray]) -> list[tuple[np.ndarray, int]]:
         return [(np.asarray(samples, np.float32), SAMPLE_RATE) for samples in recordings]

@@ -13,15 +13,17 @@ from engine.errors import PlainError
 from engine.measure.fidelity import log_mel_distance
 from engine.measure.intelligibility import Judge, WordErrors
 from engine.models.base import SpeechModel, Synthesis, Utterance, run_to_completion
-from engine.models.catalogue import harvard_sentences
+from engine.models.catalogue import judged_sentences
 from engine.setting.artefact import Artefact
 from engine.setting.setting import Setting
 from engine.views.stages import Stages
 
 
 def judged_utterances(utterance: Utterance, count: int) -> tuple[Utterance, ...]:
-    """The first Harvard sentences in the voice of ``utterance``; no model here was trained on them."""
-    return tuple(Utterance(text, utterance.voice) for text in harvard_sentences()[:count])
+    """The first Harvard sentences other than that of ``utterance``, on which something may be calibrated, in its voice;
+    no model here was trained on them."""
+    others = [text for text in judged_sentences() if text != utterance.text.strip()]
+    return tuple(Utterance(text, utterance.voice) for text in others[:count])
 
 
 def speak_all(

@@ -5,6 +5,8 @@ The panel knows neither the application's state nor the engine: methods in, sign
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
@@ -14,8 +16,10 @@ from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
+from engine.measure.metrics import HIGHER, metric
 from engine.sampling.grid_search import Trial
 from engine.sampling.schedules import effective_spacing, time_grid
+from engine.techniques.searched_grid import DISTANCE
 from engine.techniques.searched_grid.figures import shown
 from engine.techniques.searched_grid.grid import PlacedGrid
 from engine.techniques.searched_grid.requests import Searched
@@ -113,8 +117,18 @@ class GridPanel(QWidget):
             self.details.setText("")
         elif grid is not None:
             self.headline.setText(f"{steps} evaluations at searched times")
-            self.details.setText(f"{_sentence(grid.origin)}Placed for {grid.solver}. Left: noise; right: speech.")
+            self.details.setText(" ".join(self._details(grid)))
         self.ruler.show_rows(self._rows(times))
+
+    def _details(self, grid: PlacedGrid) -> list[str]:
+        """What is to be said of the grid in use, as sentences."""
+        said = [_sentence(grid.origin)] if grid.origin else []
+        said += [f"Placed for {grid.solver}.", "Left: noise; right: speech."]
+        if self._searched is not None:
+            higher = self._objective != DISTANCE and metric(self._objective).better == HIGHER
+            better = "higher is better" if higher else "lower is better"
+            said.append(f"Figures: {self._searched.unit}; {better}, on what was searched on.")
+        return said
 
     def _rows(self, times: tuple[float, ...]) -> list[Row]:
         """The grid in use or the best so far, then those that anybody has."""
@@ -126,7 +140,10 @@ class GridPanel(QWidget):
         return rows + known_rows(len(times) - 1)
 
     def _figure(self, value: tuple[float, ...] | None) -> str:
-        return "" if value is None else general(shown(value, self._objective), 4)
+        if value is None:
+            return ""
+        known = shown(value, self._objective)
+        return general(known, 4) if math.isfinite(known) else "–"
 
 
 def known_rows(steps: int) -> list[Row]:
@@ -140,4 +157,4 @@ def known_rows(steps: int) -> list[Row]:
 
 
 def _sentence(origin: str) -> str:
-    return f"{origin[0].upper()}{origin[1:]}. " if origin else ""
+    return f"{origin[0].upper()}{origin[1:]}."

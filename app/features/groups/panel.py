@@ -8,7 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from app.numbers import counted
+from app.numbers import counted, grouped
 from app.shell.colours import Colours
 from app.widgets import build, sketching
 from app.widgets.invitation import Invited
@@ -118,9 +118,10 @@ class GroupsPanel(QWidget):
         else:
             alone = groups.codes - groups.grouped
             more = len(groups.members) - LISTED
+            listed = f"; the {LISTED} largest are listed" if more > 0 else ""
             self.headline.setText(
-                f"{counted(len(groups.members), 'group', 'groups')} of several tokens; {alone} of {groups.codes} "
-                f"tokens by themselves{f'; the {LISTED} largest are listed' if more > 0 else ''}"
+                f"{counted(len(groups.members), 'group', 'groups')} of several tokens; {grouped(alone, 9)} of "
+                f"{counted(groups.codes, 'token', 'tokens')} by themselves{listed}"
             )
         self._show_buttons()
 

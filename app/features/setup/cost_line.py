@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.numbers import fixed, percent, rough_duration
 from app.state.app_state import AppState
+from app.state.differences import prepared_entry
 from engine.models import catalogue
 from engine.models.base import FLOW, LANGUAGE
 from engine.setting.plan import LanguagePlan
@@ -32,6 +33,8 @@ def _of_steps(state: AppState) -> list[str]:
         return [*said, f"<b>{left}</b> of the baseline's operations are left, which allows {gain}× the speed."]
     if state.selection.entry.family != FLOW or state.cost.operations is not None:
         return [*said, "The saving is shown after a run."]
+    if prepared_entry(state.selection.setting) is None:
+        return [*said, "The saving is shown after one baseline."]
     return [*said, "The saving is shown after calibration and one baseline."]
 
 

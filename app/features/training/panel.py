@@ -222,6 +222,11 @@ class TrainingPanel(QWidget):
         else:
             self.chooser.setCurrentIndex(index)
 
+    def follow(self, name: str) -> None:
+        """Choose the training called ``name``, unless one runs."""
+        if not self._running:
+            self.choose(name)
+
     def set_corpus(self, spoken: bool) -> None:
         """Whether what is learnt from can be synthesised where recordings are needed and no manifest is given."""
         self._spoken = spoken

@@ -39,6 +39,8 @@ class TrainingPresenter(Presenter):
         """The training and the model for which the usual time was proposed."""
         self._fitted: dict[str, str] = {}
         """The checkpoint that the knobs of each training were last fitted to, by training."""
+        self._used: set[str] = set()
+        """The techniques with a training that were in use when Setup was looked at last."""
         self.training: TrainingPanel | None = None
         self.later: dict[str, Callable[[], QWidget]] = {"training": self._build_training}
         services.state.jobs.ended.connect(self._job_ended)
@@ -49,8 +51,21 @@ class TrainingPresenter(Presenter):
         info = self._state.selection.info
         if info is not None:
             self.training.offer(info.family, info.mel_steps)
+            self._follow_setup(self.training)
             self._suggest()
         self.training.set_reason(self.why_not() or self._state.jobs.why_wait)
+
+    @property
+    def _in_use(self) -> set[str]:
+        """Techniques in use that there is a training for."""
+        return {one.name for one in trainings() if self._state.selection.is_used(one.name)}
+
+    def _follow_setup(self, panel: TrainingPanel) -> None:
+        """Choose the training of the technique that has been switched on since."""
+        used = self._in_use
+        added, self._used = used - self._used, used
+        if len(added) == 1:
+            panel.follow(added.pop())
 
     def why_not(self) -> str:
         """Why the chosen training cannot be done with the selected model, as a sentence, or ``""``."""
@@ -98,6 +113,7 @@ class TrainingPresenter(Presenter):
 
     def propose(self, technique: str, **knobs: object) -> None:
         """Open Training, ready to train for ``technique`` with these knobs."""
+        self._used = self._in_use
         if self.training is not None:
             self._known = "", ""
             if self._state.selection.info is not None:

@@ -21,12 +21,12 @@ import torch
 from torch import Tensor, nn
 
 from engine.bench import bundled, official
+from engine.bench.budget import Budget
 from engine.bench.peers.limits import Limit, arithmetic
 from engine.bench.peers.rounds import (
     GRAPHS,
     OFFICIAL,
     OURS,
-    Budget,
     name_of,
     precisions,
     prepared,

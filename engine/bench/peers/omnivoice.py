@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from engine.bench import bundled, official
+from engine.bench.budget import Budget
 from engine.bench.official_masked import FULL_SIZE, UpstreamTransformer, random_network, random_request
 from engine.bench.peers.limits import Limit, arithmetic
-from engine.bench.peers.rounds import OFFICIAL, OURS, Budget, name_of, prepared, reported, rows_of, timed
+from engine.bench.peers.rounds import OFFICIAL, OURS, name_of, prepared, reported, rows_of, timed
 from engine.bench.report import Report
 from engine.errors import PlainError
 from engine.measure.timing import Interval, interval, stopwatch

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
 from engine import device as devices
-from engine.bench import LEAST_ROUNDS, bundled
+from engine.bench import bundled
+from engine.bench.budget import Budget
 from engine.bench.peers.limits import Limit, verdict
 from engine.bench.report import Report
 from engine.measure.machine import describe
@@ -17,29 +17,6 @@ from engine.measure.timing import Interval, PairedTimes, interval, paired_ratio
 
 OFFICIAL, OURS, GRAPHS = "official", "ours", "ours, CUDA graphs"
 AGAIN = "official, again (A/A)"
-
-
-class Budget:
-    """The wall time of a bench, from now on."""
-
-    def __init__(self, minutes: float, most: int) -> None:
-        """``most`` rounds at most."""
-        self._end, self._most = time.monotonic() + 60 * minutes, most
-
-    @property
-    def left(self) -> float:
-        """Seconds."""
-        return self._end - time.monotonic()
-
-    def rounds(self, seconds: float, share: float = 1.0) -> int:
-        """How many rounds of ``seconds`` each fit into a ``share`` of what is left, at least :data:`LEAST_ROUNDS`."""
-        return max(LEAST_ROUNDS, min(self._most, int(share * self.left / max(seconds, 1e-9))))
-
-    def length(self, seconds: float, most: int, least: int, begin: float = 0.0) -> int:
-        """How many tokens or steps of ``seconds`` each, after ``begin`` seconds, may be spoken at once, so that the
-        fewest rounds fit into what is left: at most ``most``, at least ``least``."""
-        runs = 2 + 3 * LEAST_ROUNDS  # Each way once, then, in every round, the official one twice and ours once.
-        return max(least, min(most, int((self.left / runs - begin) / max(seconds, 1e-9))))
 
 
 def prepared(arguments: argparse.Namespace) -> torch.device:

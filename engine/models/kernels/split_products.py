@@ -58,7 +58,7 @@ _switched_off = False
 
 def in_use() -> bool:
     """Whether products are split if that is possible and pays."""
-    return not _switched_off and os.environ.get(VARIABLE, "") != "0" and _has_amx() and exact()
+    return not _switched_off and os.environ.get(VARIABLE, "") != "0" and has_amx() and exact()
 
 
 @contextmanager
@@ -72,7 +72,8 @@ def switched_off() -> Iterator[None]:
         _switched_off = before
 
 
-def _has_amx() -> bool:
+def has_amx() -> bool:
+    """Whether the processor has AMX and this system lets programs use it."""
     return getattr(torch.cpu, "_is_amx_tile_supported", bool)()
 
 

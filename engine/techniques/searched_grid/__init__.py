@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import ProfileError, SettingError
-from engine.measure.metrics import JUDGED, NEITHER
+from engine.measure.metrics import JUDGED, METRICS, NEITHER, metric
 from engine.sampling.grid_search import METHODS
 from engine.sampling.schedules import time_grid
 from engine.setting.compatibility import Compatibility
@@ -24,8 +24,11 @@ from engine.techniques.searched_grid.grid import EULER, PlacedGrid, placed_for
 
 NAME = "searched_grid"
 DISTANCE = "distance"
-OBJECTIVES = (DISTANCE, *(one.name for one in JUDGED if one.verdict is not None and one.better != NEITHER))
-"""What a search can go by: the distance to the end point of many steps, and figures of judges."""
+FIDELITY = tuple(one.name for one in METRICS if one.relative and one.of is not None)
+"""Figures of the sound against another from the same noise."""
+OBJECTIVES = (DISTANCE, *FIDELITY, *(one.name for one in JUDGED if one.better != NEITHER))
+"""What a search can go by: the distance to the end point of many steps, figures of the sound against what these say,
+and figures of judges."""
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
@@ -82,7 +85,7 @@ def describe(knobs: Values) -> str:
 
 
 def _title(name: str) -> str:
-    return next((one.title for one in JUDGED if one.name == name), "Distance to many steps")
+    return "Distance to many steps" if name == DISTANCE else metric(name).title
 
 
 TECHNIQUE = Technique(
@@ -138,8 +141,8 @@ TECHNIQUE = Technique(
         Choice(
             "objective",
             "Searched by",
-            "Figure that the times are searched by: the distance to where many steps end from the same noise, or what "
-            "a judge says of the speech. Ties of judges are decided by the distance.",
+            "Figure that the times are searched by: the distance to where many steps end from the same noise, a figure "
+            "of the sound against what they say, or what a judge says of the speech. Ties are decided by the distance.",
             default=DISTANCE,
             effect=Effect.AFTER_CALIBRATION,
             values=OBJECTIVES,

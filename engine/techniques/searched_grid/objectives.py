@@ -1,4 +1,5 @@
-"""What a grid is searched by: the distance to where many steps end, or what a judge says of the speech."""
+"""What a grid is searched by: the distance to where many steps end, a figure of the sound against what many steps say,
+or what a judge says of the speech."""
 
 from __future__ import annotations
 
@@ -10,19 +11,23 @@ from statistics import fmean
 import numpy as np
 
 from engine.errors import SettingError
-from engine.measure.evaluation.judges import Judge, judge_named
+from engine.measure.baseline_metrics import Sounded, with_difference
+from engine.measure.evaluation.judges import Judge, Verdict, judge_named
 from engine.measure.metrics import HIGHER, Metric, estimate, metric
-from engine.models.base import FlowModel, StatusObserver, Utterance, run_to_completion
+from engine.models.base import FlowModel, StatusObserver, StepReport, Synthesis, Utterance, run_to_completion
 from engine.models.silent_observer import QuietObserver
 from engine.sampling.grid_search import Value
 from engine.setting.knobs import checked
 from engine.setting.setting import Setting
+from engine.setting.take import Metrics
 from engine.techniques.registry import technique
-from engine.techniques.searched_grid import DISTANCE
+from engine.techniques.searched_grid import DISTANCE, FIDELITY
 from engine.techniques.searched_grid.grid import PlacedGrid
 
 MANY = 64
 """Steps of the run whose end point distances are measured to."""
+SEEDS = 3
+"""Takes of each sentence, for figures of their spread over seeds."""
 PUT_ASIDE = ("grid", "solver", "skipping")
 """Slots of techniques that the run with many steps goes without: they approximate it."""
 
@@ -42,6 +47,58 @@ class Distance:
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
         found = (self._model.last_state(one.text, one.voice, setting, (grid,), step) for one in self._utterances)
         return (fmean(float(np.abs(one - end).mean()) for one, end in zip(found, self._ends, strict=True)),)
+
+
+class _Stepping(QuietObserver):
+    """Tells of every step."""
+
+    def __init__(self, observer: StatusObserver, step: Callable[[], None]) -> None:
+        super().__init__(observer)
+        self._step = step
+
+    def step(self, report: StepReport) -> None:
+        self._step()
+
+
+class Fidelity:
+    """A figure of the sound against what many steps say from the same noise; equal figures are decided by the log-mel
+    distance."""
+
+    def __init__(
+        self,
+        model: FlowModel,
+        utterances: Sequence[Utterance],
+        setting: Setting,
+        name: str,
+        observer: StatusObserver,
+        step: Callable[[], None],
+    ) -> None:
+        """Speaks with many steps. ``step`` is called after every step of it, and may raise to stop."""
+        self._model, self._utterances, self._metric = model, utterances, metric(name)
+        self._observer = QuietObserver(observer)
+        stepping = _Stepping(observer, step)
+        self._wanted = [
+            _sounded(run_to_completion(model.synthesise(one.text, one.voice, many_steps(setting), (), stepping)))
+            for one in utterances
+        ]
+        self.unit = f"{self._metric.label} to what {MANY} steps say"
+
+    def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
+        pairs = zip(self._utterances, self._wanted, strict=True)
+        figures, distances = zip(*(self._figures(one, wanted, setting, grid) for one, wanted in pairs), strict=True)
+        # What cannot be measured, such as the pitch of noise, is the worst.
+        return math.inf if math.isnan(fmean(figures)) else fmean(figures), fmean(distances)
+
+    def _figures(self, one: Utterance, wanted: Sounded, setting: Setting, grid: PlacedGrid) -> tuple[float, float]:
+        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
+        distance, metrics = with_difference(Metrics(), wanted, _sounded(spoken))
+        assert self._metric.of is not None
+        found = self._metric.of(spoken.measurements, metrics, distance)
+        return math.nan if found is None else found, distance
+
+
+def _sounded(spoken: Synthesis) -> Sounded:
+    return spoken.trace.mel, (spoken.samples, spoken.sample_rate)
 
 
 class Judged:
@@ -70,18 +127,29 @@ class Judged:
         return self
 
     def value(self, setting: Setting, grid: PlacedGrid, step: Callable[[], None]) -> Value:
-        values = [self._heard(one, setting, grid) for one in self._utterances]
+        of_one = self._heard if self._metric.across_seeds is None else self._spread
+        values = [of_one(one, setting, grid) for one in self._utterances]
         figure = estimate(self._metric.name, values).value
         # What cannot be judged is the worst.
         signed = math.inf if math.isnan(figure) else -figure if self._metric.better == HIGHER else figure
         return (signed, *(self._distance.value(setting, grid, step) if self._distance else ()))
 
     def _heard(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
-        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
-        said = self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
         assert self._metric.verdict is not None
-        found = self._metric.verdict(said.figures)
-        return float("nan") if found is None else found
+        found = self._metric.verdict(self._said(one, setting, grid).figures)
+        return math.nan if found is None else found
+
+    def _spread(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> complex:
+        """A figure of takes with several seeds."""
+        seeded = [replace(setting, seed=setting.seed + number) for number in range(SEEDS)]
+        curves = [np.array(self._said(one, each, grid).curve) for each in seeded]
+        assert self._metric.across_seeds is not None
+        found = self._metric.across_seeds(curves)
+        return math.nan if found is None else found
+
+    def _said(self, one: Utterance, setting: Setting, grid: PlacedGrid) -> Verdict:
+        spoken = run_to_completion(self._model.synthesise(one.text, one.voice, setting, (grid,), self._observer))
+        return self._judge.hear(one.text, one.voice, spoken.samples, self._model.info.sample_rate)
 
 
 def many_steps(setting: Setting) -> Setting:
@@ -104,16 +172,18 @@ def objective_of(
     name: str,
     observer: StatusObserver,
     step: Callable[[], None],
-) -> Distance | Judged:
+) -> Distance | Fidelity | Judged:
     """The objective called ``name``, ready to be asked; ``step`` is called after every step of the run with many.
     Raises :class:`SettingError` where there is no end point, and :class:`PlainError` for a judge that is not
     installed."""
     noisy = adds_noise(setting, model)
-    if name == DISTANCE and noisy:
+    if noisy and name in (DISTANCE, *FIDELITY):
         raise SettingError(
             "With an overshoot every step adds noise, and the distance to where many steps end says little; set "
             "Overshoot to 0, or search by what a judge says."
         )
+    if name in FIDELITY:
+        return Fidelity(model, utterances, setting, name, observer, step)
     # The judge first: if it is not installed, nothing was run in vain.
     judged = None if name == DISTANCE else Judged(model, utterances, name, observer)
     distance = None if noisy else Distance(model, utterances, setting, step)

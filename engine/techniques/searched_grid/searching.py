@@ -9,16 +9,17 @@ from dataclasses import replace
 import numpy as np
 
 from engine.errors import SettingError
+from engine.measure.metrics import metric
 from engine.models.base import ProgressObserver, SpeechModel, Utterance, flow_model
 from engine.sampling.flow import sampling_grid
 from engine.sampling.grid_search import OPTIMAL, Times, Trial, Value, most_trials, rounded, search
 from engine.sampling.schedules import effective_spacing
 from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.searched_grid import DISTANCE, NAME, TECHNIQUE, solver_of
+from engine.techniques.searched_grid import DISTANCE, FIDELITY, NAME, TECHNIQUE, solver_of
 from engine.techniques.searched_grid.grid import PlacedGrid, placed_for
 from engine.techniques.searched_grid.journal import Journal, search_name
-from engine.techniques.searched_grid.objectives import MANY, adds_noise, objective_of
+from engine.techniques.searched_grid.objectives import MANY, SEEDS, adds_noise, objective_of
 from engine.techniques.searched_grid.requests import Searched, Start
 
 SPEAKING = 1.5
@@ -53,7 +54,9 @@ def search_grid(
         compatibility.to_json(), others.to_json(), dict(knobs), [(one.text, one.voice.id) for one in utterances], MANY
     )
     journal = Journal(known, resume)
-    work = _Work(observer, len(utterances), name != DISTANCE, not adds_noise(others, flow))
+    noisy = adds_noise(others, flow)
+    takes = 0 if name == DISTANCE else SEEDS if name not in FIDELITY and metric(name).across_seeds else 1
+    work = _Work(observer, len(utterances), takes, measures=name not in FIDELITY and not noisy, many=not noisy)
     work.total = work.first + work.each(steps) * (most_trials(method, steps, int(knobs["passes"])) + len(titled))
     observer.status(f"Speaking with {MANY} steps" if work.first else "Loading the judge")
     objective = objective_of(flow, utterances, others, name, observer, work.step)
@@ -109,10 +112,11 @@ def start_grids(steps: int) -> list[tuple[str, Times]]:
 class _Work:
     """How far the search is, in evaluations."""
 
-    def __init__(self, observer: ProgressObserver, utterances: int, speaks: bool, measures: bool) -> None:
+    def __init__(self, observer: ProgressObserver, utterances: int, takes: int, measures: bool, many: bool) -> None:
+        """``takes`` are spoken of each utterance, and its end is measured or not, after ``many`` steps or none."""
         self._observer = observer
-        self._each = utterances * (measures + speaks * (1 + SPEAKING))
-        self.first = float(measures * utterances * MANY)
+        self._each = utterances * (measures + takes * (1 + SPEAKING))
+        self.first = float(many * utterances * MANY)
         """Of the run with many steps."""
         self.total = 1.0
         self._done = 0.0

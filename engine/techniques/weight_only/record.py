@@ -120,10 +120,10 @@ def current_machine() -> str:
 def refusal(known: Measured, title: str) -> str:
     """That packed weights gain nothing, as a sentence."""
     if known.speed_up < 1:
-        found = f"took {1 / known.speed_up:.2f} times as long"
+        found, low, high = f"took {1 / known.speed_up:.2f} times as long", 1 / known.high, 1 / known.low
     else:
-        found = f"were {known.speed_up:.2f} times as fast, which may be chance"
+        found, low, high = f"were {known.speed_up:.2f} times as fast, which may be chance", known.low, known.high
     return (
         f"One-token passes of {title} with {known.bits} weights {found} on this device ({known.machine.split(';')[0]}; "
-        f"95 % interval {known.low:.2f} to {known.high:.2f}); do without, or switch on “Even without a gain”."
+        f"95 % interval {low:.2f} to {high:.2f}); do without, or switch on “Even without a gain”."
     )

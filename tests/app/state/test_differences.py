@@ -11,6 +11,7 @@ from app.state.differences import caution_on_repeating, difference_words, differ
 from engine.models import catalogue
 from engine.setting import editions
 from engine.setting.editions import ReplacedModel
+from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import wording
 from tests.app.presenters import Presenter
@@ -99,6 +100,10 @@ def test_techniques_are_named_with_their_value(tmp_path: Path, qapp) -> None:
     state.selection.switch("ditreducio", False)
     pair = presenter.take(state.selection.baseline_setting), presenter.take(state.selection.setting, "two")
     assert technique_text(state.selection.setting) == "Precision: bfloat16 + Step pruning: 7 steps"
+    plain = state.selection.baseline_setting
+    for method, said in (("ab2", "Adams–Bashforth 2"), ("unipc", "Predictor–corrector")):
+        used = UsedTechnique("multistep", Values(method=method))
+        assert technique_text(plain.with_technique(used)) == f"Multistep solver: {said}", "choices by their titles"
     said = {wording(one): (one.left, one.right) for one in differences(*pair)}
     assert said == {"Precision": ("off", "bfloat16"), "Step pruning": ("off", "7 steps")}
     assert all(one.technique for one in differences(*pair))

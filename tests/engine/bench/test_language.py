@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import bench, cli
+from engine.bench.budget import Budget, Turns
 from engine.bench.language import Decoded, add_arguments, heard, judged, loaded
 from engine.measure.intelligibility import Judge
 from engine.measure.verdicts import ORIGINAL
@@ -98,7 +99,8 @@ def test_the_tolerance_that_is_as_fast() -> None:
 
 def test_diversity_is_over_seeds(root: Path) -> None:
     plain = {"plain": setting(), "greedy": setting(temperature=0.0)}
-    found = diversities(load(root), Accepting({}, (), ""), plain, voice("", "lm-mini"), SENTENCE, 2)
+    turns = Turns(Budget(1, most=2), least=1)
+    found = diversities(load(root), Accepting({}, (), ""), plain, voice("", "lm-mini"), SENTENCE, 2, turns)
     assert list(found) == ["plain", "greedy"]
     # Takes that are equal, or have no voice, which noise may not have.
     assert found["greedy"] in (0.0, None)
@@ -133,7 +135,7 @@ def test_what_llasa_says_is_judged_at_its_own_rate(tmp_path: Path, monkeypatch: 
     place = ["--folder", str(write_language_model(tmp_path / "Llasa-1B")), "--device", "cpu"]
     arguments = parser.parse_args(["--model", "Llasa-1B", "--sentences", "1", "--voices", "3", *place])
     plain = Setting("Llasa-1B", catalogue.entry("Llasa-1B").options_with(clone=False))
-    said = judged(loaded(arguments), {"plain": plain}, arguments)
+    said = judged(loaded(arguments), {"plain": plain}, arguments, Turns(Budget(1, most=2), least=1))
     assert list(said) == [ORIGINAL, "plain"]
     for verdict in said["plain"]:
         takes = [(one.samples, 16_000) for one in verdict.syntheses]

@@ -13,7 +13,8 @@ from engine.errors import StudyError
 from engine.models.catalogue import harvard_sentences, sentences
 from engine.paths import resource
 from engine.studies.definition import PAPER_SEEDS, parse, read
-from engine.studies.study import BASELINE, GRID, LISTED, Study, duration
+from engine.studies.study import BASELINE, GRID, LISTED, Candidate, Study, duration
+from engine.techniques import foreseen
 from engine.techniques.spade import parsed_layers
 from tests.engine.studies.small import SENTENCES, study
 from tests.voices import FIRST, SECOND
@@ -314,3 +315,36 @@ def test_the_small_study() -> None:
     found: Study = study()
     assert [one.text for one in found.utterances] == SENTENCES
     assert found.takes == 9
+
+
+SHIPPED = sorted(resource("studies").glob("*.toml"))
+COUNTED = re.compile(r"(\d+) settings × .*?= ([\d,]+) takes")
+"""What the comment on top of a shipped study says."""
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_studies_say_how_many_takes_they_are(path: Path) -> None:
+    said, found = COUNTED.search(path.read_text(encoding="utf-8")), read(path)
+    if said is not None:
+        assert (int(said[1]), int(said[2].replace(",", ""))) == (len(found.candidates), found.takes)
+    else:
+        assert found.takes <= 500, "a longer one says so beforehand"
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_studies_judge_no_sentence_that_something_is_calibrated_on(path: Path) -> None:
+    found = read(path)
+    assert {one.text for one in found.utterances}.isdisjoint({one.text for one in found.calibration})
+
+
+def test_the_study_of_guidance_has_plain_guidance_at_equal_work() -> None:
+    def work(candidate: Candidate) -> tuple[str, int]:
+        plan = foreseen(candidate.setting)
+        others = {one.technique for one in candidate.setting.techniques} - {"steps"}
+        return " ".join(sorted(others)), plan.evaluations * plan.branches
+
+    found = [work(one) for one in read(resource("studies", "f5-mini-guidance.toml")).candidates]
+    plain = {evaluations for name, evaluations in found if not name}
+    assert {10, 16, 20, 24, 32} <= plain
+    assert {name for name, _ in found} == {"", "separate_guidance", "saturating_guidance"}
+    assert {evaluations for name, evaluations in found if name} <= plain, "or as many as it takes if nothing is skipped"

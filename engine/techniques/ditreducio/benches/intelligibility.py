@@ -68,7 +68,8 @@ def run(arguments: argparse.Namespace) -> Report:
     vocoder = load_vocoder(entry(arguments.model).vocoder_folder)
     tokenizer = model.copied if isinstance(model, LmMiniSpeech | OmniMiniSpeech) else None
     rows, baselines = [], {}
-    sentences = bundled.heard_sentences(arguments)
+    # Tables are calibrated on one sentence, which is not judged.
+    sentences = bundled.heard_sentences(arguments, [arguments.text])
     for verdict in verdicts(sentences, bundled.heard_voices(arguments), vocoder, model, ways, bundled.say, tokenizer):
         if verdict.speech == plain.title:
             baselines[verdict.voice] = verdict

@@ -137,7 +137,7 @@ def _caption(points: dict[str, list[Point]], sentences: int, exactness: str) -> 
     return (
         f"At {last.ops_ratio:.0%} of the operations a table calibrated for the end is {last.distance:.3f} from the "
         f"baseline; the published table nearest to it, at {nearest.ops_ratio:.0%}, is {nearest.distance:.3f}. Means "
-        f"over {sentences} sentences that were not calibrated on. {exactness}"
+        f"over {sentences} sentences other than the selected one, on which ours is calibrated. {exactness}"
     )
 
 
@@ -145,7 +145,7 @@ VIEW = View(
     name="objectives",
     title="Published against ours",
     question="How far from the baseline does each way of choosing skips lead, at equal operations?",
-    source="Ours; DiTReducio (arXiv 2509.09748), section 3.4",
+    source="DiTReducio (arXiv 2509.09748), section 3.4; calibrating for the end of the trajectory is ours",
     families=("flow",),
     knobs=knobs,
     compute=compute,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,9 +146,13 @@ def _figures(one: _Search, searched: Searched, setting: Setting, utterances: Seq
         "unit": searched.unit,
         "times": list(searched.grid.times),
         "fingerprint": searched.grid.fingerprint,
-        "value": shown(searched.best.value, objective),
+        "value": _known(shown(searched.best.value, objective)),
         "starts": [
-            {"title": start.title, "times": list(start.trial.times), "value": shown(start.trial.value, objective)}
+            {
+                "title": start.title,
+                "times": list(start.trial.times),
+                "value": _known(shown(start.trial.value, objective)),
+            }
             for start in searched.starts
         ],
         "trials": searched.trials,
@@ -155,6 +160,11 @@ def _figures(one: _Search, searched: Searched, setting: Setting, utterances: Seq
         "seconds": searched.seconds,
         "setting": setting.to_json(),
     }
+
+
+def _known(value: float) -> float | None:
+    """``None`` for what could not be measured, such as the pitch of noise."""
+    return value if math.isfinite(value) else None
 
 
 def _shown(searches: Sequence[_Search], found: Sequence[dict[str, Any]]) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from engine.bench import bundled
 from engine.bench import language as common
-from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, loaded, timed_decoding
+from engine.bench.budget import Budget, Turns
+from engine.bench.language import AGAIN, WORD_ERRORS, baseline, heard, judged, listened, loaded, timed_decoding
 from engine.bench.report import Report
 from engine.commands.arguments import positive
 from engine.errors import PlainError
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Time all stages in the same rounds, then let the judge listen."""
+    within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
     student = _student(model, arguments.depth)
     recovered = f"recovered, {student.depth} of {model.info.layers} layers"
@@ -49,7 +51,7 @@ def run(arguments: argparse.Namespace) -> Report:
     ways = {WHOLE: plain, **dict(_stages(model, student, plain, recovered))}
     timed = {WHOLE: plain, recovered: ways[recovered]}
     times = timed_decoding(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
-    said = judged(model, ways, arguments)
+    said = judged(model, ways, arguments, Turns(within, least=1))
     rows = [{"speech": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     floor = heard(said[WHOLE])["word error rate"] if said else None
     for name in ways:
@@ -68,7 +70,8 @@ def run(arguments: argparse.Namespace) -> Report:
     same = times.speed_up[AGAIN]
     rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
     top = times.speed_up[recovered]
-    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+    definition = DEFINITION + listened(said, arguments)
+    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
 
 
 def _student(model: LanguageSpeech, depth: int | None) -> StudentWeights:

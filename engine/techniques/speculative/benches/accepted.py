@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.bench import bundled
+from engine.bench.budget import Turns
 from engine.bench.ways import Addition, read
 from engine.measure.melody import diversity, log_pitch
 from engine.models.base import SpeechModel, Voice, run_to_completion
@@ -86,16 +87,19 @@ def diversities(
     voice: Voice,
     texts: Sequence[str],
     seeds: int,
+    turns: Turns,
 ) -> Mapping[str, float | None]:
-    """Mean diversity of each way over ``texts``, each spoken with ``seeds`` seeds; ``None`` where too little is
-    voiced."""
-    found = {}
-    for title, setting in {**plain, **accepted.ways}.items():
-        bundled.say(f"{title}: {len(texts)} sentences, {seeds} takes of each …")
-        each = [diversity(list(_curves(model, text, voice, setting, accepted.artefacts, seeds))) for text in texts]
-        known = [one for one in each if one is not None]
-        found[title] = float(np.mean(known)) if known else None
-    return found
+    """Mean diversity of each way over ``texts``, each spoken with ``seeds`` seeds, while ``turns`` allow another;
+    ``None`` where too little is voiced, empty without texts."""
+    found: dict[str, list[float]] = {}
+    for at, text in enumerate(texts):
+        if not turns.another():
+            break
+        bundled.say(f"sentence {at + 1} of {len(texts)}: {seeds} takes of each way …")
+        for title, setting in {**plain, **accepted.ways}.items():
+            one = diversity(list(_curves(model, text, voice, setting, accepted.artefacts, seeds)))
+            found.setdefault(title, []).extend([] if one is None else [one])
+    return {title: float(np.mean(known)) if known else None for title, known in found.items()}
 
 
 def _curves(

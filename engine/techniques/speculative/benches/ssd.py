@@ -4,6 +4,9 @@ The baseline is the engine's own optimised loop on the same weights. At toleranc
 distribution, which greedy decoding must show token by token; at the requested tolerance it may drift, which the judge
 measures. The speed-up is also predicted from acceptance and times of passes: E / (1 + K·c), and E / (v + K·c) with v,
 the cost of a pass over several tokens relative to one over a single token.
+
+A default run ends within five minutes on two cores and hears as many sentences as fit into that. For figures to quote,
+give it time for all of them: ``--minutes 15``, and with ``--groups`` ``--minutes 45``.
 """
 
 from __future__ import annotations
@@ -15,7 +18,18 @@ from pathlib import Path
 
 from engine.bench import bundled
 from engine.bench import language as common
-from engine.bench.language import AGAIN, WORD_ERRORS, Decoded, baseline, heard, judged, loaded, timed_decoding
+from engine.bench.budget import Budget, Turns
+from engine.bench.language import (
+    AGAIN,
+    WORD_ERRORS,
+    Decoded,
+    baseline,
+    heard,
+    judged,
+    listened,
+    loaded,
+    timed_decoding,
+)
 from engine.bench.report import Report
 from engine.commands.arguments import at_least, finite, positive
 from engine.errors import PlainError
@@ -48,6 +62,9 @@ NAME = "ssd"
 PLAIN = "autoregressive"
 GREEDY_SENTENCES, GREEDY_TOKENS = 3, 300
 """Number of sentences, and of tokens of each at most, for comparing greedy decoding."""
+JUDGED = 0.75
+"""With ``--groups``: share of the time after the rounds for the judges; the rest is for takes that differ in their
+seeds."""
 DEFINITION = (
     "Backbone CPU seconds per token of the engine's optimised autoregressive loop over those of speculative decoding "
     "at this tolerance, prompt reading included; median of paired, interleaved rounds on different sentences."
@@ -81,35 +98,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Report:
     """Check equality, time all ways in the same rounds, then let the judge listen."""
+    within = Budget(arguments.minutes, arguments.rounds)
     model = loaded(arguments)
     if not model.info.drafts:
         raise PlainError(f"{model.info.title} has no draft; train one (paretone train draft), then run this again.")
     plain = baseline(arguments)
     if arguments.groups:
-        return _grouped(model, plain, arguments)
+        return _grouped(model, plain, arguments, within)
     others = model.info.drafts[1:] if arguments.all_drafts else ()
     ways = {PLAIN: plain, **dict(_ways(plain, others, arguments))}
     voice = bundled.speaker(arguments)
     equal, compared = _greedy_equality(model, ways[tolerance_title(0.0)], voice)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say)
-    said = judged(model, ways, arguments)
+    said = judged(model, ways, arguments, Turns(within, least=1))
     rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     rows += list(_rows(ways, times.decoded, times.speed_up, said))
     same = times.speed_up[AGAIN]
     rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
     rows.append({"way": f"greedy at β = 0: {equal} of {compared} tokens equal"})
     top = times.speed_up[tolerance_title(arguments.tolerance)]
-    return Report(NAME, top.median, (top.low, top.high), DEFINITION, tuple(rows), describe().to_json())
+    definition = DEFINITION + listened(said, arguments)
+    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
 
 
-def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace) -> Report:
+def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespace, within: Budget) -> Report:
     """The same with other ways of accepting drafts, and their diversity."""
     accepted = accepting(model, plain, _knobs(arguments))
     ways, voice = {PLAIN: plain, **accepted.ways}, bundled.speaker(arguments)
     times = timed_decoding(model, ways, voice, arguments.rounds, bundled.say, accepted.artefacts)
-    said = judged(model, ways, arguments, accepted.artefacts)
-    texts = bundled.heard_sentences(arguments)
-    varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds) if texts else {}
+    said = judged(model, ways, arguments, Turns(within, least=1, share=JUDGED), accepted.artefacts)
+    texts = bundled.heard_sentences(arguments)[: len(said[PLAIN][0].errors.words)] if said else []
+    turns = Turns(within, least=1)
+    varied = diversities(model, accepted, {PLAIN: plain}, voice, texts, arguments.seeds, turns)
     tolerated = {one: times.speed_up[tolerance_title(one)].median for one in TOLERANCES}
     rows = [{"way": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     for row in _rows(ways, times.decoded, times.speed_up, said):
@@ -121,7 +141,8 @@ def _grouped(model: LanguageSpeech, plain: Setting, arguments: argparse.Namespac
         rows.append(row)
     same, top = times.speed_up[AGAIN], times.speed_up[accepted.headline]
     rows.append({"way": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})
-    return Report(NAME, top.median, (top.low, top.high), GROUPS_DEFINITION, tuple(rows), describe().to_json())
+    definition = GROUPS_DEFINITION + listened(said, arguments)
+    return Report(NAME, top.median, (top.low, top.high), definition, tuple(rows), describe().to_json())
 
 
 def _knobs(arguments: argparse.Namespace) -> Values:

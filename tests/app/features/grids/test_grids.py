@@ -15,8 +15,11 @@ from app.shell.window import MainWindow
 from app.state.jobs import Kind, Outcome
 from engine.errors import ProfileError
 from engine.sampling.grid_search import Trial
+from engine.setting.compatibility import Compatibility
+from engine.setting.knobs import Values
 from engine.techniques.searched_grid import NAME
 from engine.techniques.searched_grid.grid import PlacedGrid
+from engine.techniques.searched_grid.requests import Searched, Start
 from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.features.other_families import ended
 
@@ -40,6 +43,9 @@ def test_times_are_searched_shown_used_kept_and_opened(
     assert [one.title for one in panel.ruler.rows] == ["Searched", "sway −1", "even"]
     assert panel.ruler.rows[0].times == grid.times and all(one.figure for one in panel.ruler.rows)
     assert "Found by O3S on 1 sentence" in panel.details.text() and "Placed for Euler" in panel.details.text()
+    assert "Figures: mean absolute difference of the last state to that of 64 steps; lower is better" in (
+        panel.details.text()
+    )
     assert "Searched: 0.000" in panel.ruler.accessibleDescription()
 
     assert state.availability.why_not_accelerate() == ""
@@ -91,6 +97,16 @@ def test_the_panel_follows_a_search(qtbot: QtBot) -> None:
     assert LIGHT.accent in {one.lower() for one in colours} or LIGHT.accent.lower() in colours
     panel.end()
     assert panel.pages.is_empty
+    grid = PlacedGrid(Compatibility("f5-mini", "0" * 64, "v1", Values(steps=2)), (0.0, 0.4, 1.0))
+    start = Start("even", Trial(0, 0, (0.0, 0.5, 1.0), (-3.1, 0.2), False))
+    panel.set_grid(grid, Searched(grid, (start,), first, 2, "Naturalness", 1.0), "naturalness")
+    assert panel.details.text().endswith("Figures: Naturalness; higher is better, on what was searched on.")
+    assert [one.figure for one in panel.ruler.rows] == ["3.5", "3.1"]
+    unheard = Trial(0, 0, (0.0, 0.5, 1.0), (float("inf"), 0.2), False)
+    panel.set_grid(grid, Searched(grid, (Start("even", unheard),), unheard, 2, "F0 error", 1.0), "pitch_error")
+    assert [one.figure for one in panel.ruler.rows] == ["–", "–"], "no pitch, no error"
+    panel.set_grid(grid, None, "naturalness")
+    assert "Figures" not in panel.details.text() and {one.figure for one in panel.ruler.rows} == {""}
 
 
 def test_epss_is_shown_where_it_has_a_table() -> None:

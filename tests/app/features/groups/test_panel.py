@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -33,6 +35,11 @@ def test_the_largest_group_is_first_and_chosen(panel: GroupsPanel, qtbot: QtBot)
     with qtbot.waitSignal(panel.sound_wanted) as asked:
         panel.sound_button.click()
     assert asked.args == [(1, 5)]
+
+
+def test_large_numbers_are_grouped(panel: GroupsPanel) -> None:
+    panel.set_groups(replace(GROUPS, codes=4096))
+    assert panel.headline.text() == "3 groups of several tokens; 4,090 of 4,096 tokens by themselves"
 
 
 def test_reasons_are_said(panel: GroupsPanel) -> None:

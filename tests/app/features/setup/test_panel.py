@@ -96,6 +96,11 @@ def test_a_conflict_is_told_at_the_technique_and_forbids_what_needs_it(
 
 def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Presenter) -> None:
     assert "shown after calibration" in panel._cost.text()
+    for name, used in (("ditreducio", False), ("steps", True)):
+        panel.techniques.groups[name].setChecked(used)
+    assert "shown after one baseline" in panel._cost.text(), "nothing has to be calibrated"
+    for name, used in (("steps", False), ("ditreducio", True)):
+        panel.techniques.groups[name].setChecked(used)
     state = calibrated(presenter)
     assert f"{state.cost.ops_ratio:.1%}" in panel._cost.text()
     panel.techniques.groups["ditreducio"].setChecked(False)

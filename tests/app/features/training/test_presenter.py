@@ -65,6 +65,23 @@ def test_the_wanted_weight_is_filled_in_with_time_and_folder(panel: TrainingPane
     assert borrowed_window.workspaces["training"].isAncestorOf(borrowed_window.focusWidget())
 
 
+def test_the_training_of_a_technique_that_is_switched_on_is_chosen(
+    panel: TrainingPanel, borrowed_window: MainWindow
+) -> None:
+    selection = borrowed_window.state.selection
+    assert panel.training.name == "guidance_free"
+    selection.switch("average_velocity", True)
+    assert panel.training.name == "average_velocity"
+    panel.choose("guidance_free")
+    selection.set_knob("average_velocity", "evaluations", 3)
+    assert panel.training.name == "guidance_free", "what was chosen by hand stays"
+    selection.switch("average_velocity", False)
+    selection.switch("average_velocity", True)
+    assert panel.training.name == "average_velocity"
+    borrowed_window.features["training"].propose("guidance_free")
+    assert panel.training.name == "guidance_free"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_weights_are_made_with_curves_and_said_to_be_ready(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:

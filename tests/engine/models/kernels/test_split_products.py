@@ -29,7 +29,7 @@ def _small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
     if not products.available():
         pytest.skip("this build of torch cannot pack weights")
     monkeypatch.delenv(split_products.VARIABLE, raising=False)
-    monkeypatch.setattr(split_products, "_has_amx", lambda: True)
+    monkeypatch.setattr(split_products, "has_amx", lambda: True)
     monkeypatch.setattr(split_products, "NARROWEST", 1)
     monkeypatch.setattr(split_products, "FEWEST_ROWS", 2)
     monkeypatch.setattr(products, "NARROWEST", 1)
@@ -156,9 +156,9 @@ def test_layers_are_split_where_it_pays_and_only_then(monkeypatch: pytest.Monkey
     monkeypatch.setenv(split_products.VARIABLE, "0")
     assert not split_products.can_split(weight)
     monkeypatch.delenv(split_products.VARIABLE)
-    monkeypatch.setattr(split_products, "_has_amx", lambda: False)
+    monkeypatch.setattr(split_products, "has_amx", lambda: False)
     assert not split_products.can_split(weight)
-    monkeypatch.setattr(split_products, "_has_amx", lambda: True)
+    monkeypatch.setattr(split_products, "has_amx", lambda: True)
     monkeypatch.setattr(split_products, "NARROWEST", 9)
     assert not split_products.can_split(weight)
 

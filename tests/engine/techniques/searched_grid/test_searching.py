@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 from engine.errors import Cancelled, PlainError, SettingError
+from engine.measure.baseline_metrics import with_difference
 from engine.measure.evaluation import judges
-from engine.models.base import Utterance
+from engine.measure.metrics import METRICS, NEITHER
+from engine.models.base import Utterance, Voice, run_to_completion
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.grid_search import METHODS, Trial
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
+from engine.setting.take import Metrics
+from engine.techniques.searched_grid import DISTANCE, FIDELITY, OBJECTIVES
 from engine.techniques.searched_grid.figures import shown
 from engine.techniques.searched_grid.journal import FOLDER, Journal
-from engine.techniques.searched_grid.objectives import MANY, many_steps
+from engine.techniques.searched_grid.objectives import MANY, SEEDS, many_steps
 from engine.techniques.searched_grid.searching import search_grid, start_grids
 from tests.engine.analytic_flow import AnalyticFlow
 from tests.engine.small_speech import VOICE, load, setting
@@ -162,6 +167,46 @@ def test_a_judges_figure_is_searched_by_and_ties_go_to_the_nearer() -> None:
     assert found.best.value <= min(one.trial.value for one in found.starts)
     assert shown((-0.2, 0.1), "pitch_range") == 0.2 and shown((0.3,), "distance") == 0.3
     assert shown((0.1, 0.5), "word_error_rate") == 0.1
+
+
+@pytest.mark.parametrize("name", FIDELITY)
+def test_figures_of_the_sound_are_against_what_many_steps_say(name: str) -> None:
+    """The small model has no voice, hence no pitch that could differ: the distance decides then."""
+    said = model()
+    found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective=name), Following())
+    value, apart = found.best.value
+    assert found.unit.endswith(f"to what {MANY} steps say")
+    assert found.best.value <= min(one.trial.value for one in found.starts) and apart > 0
+    used = searching(2).with_technique(UsedTechnique(NAME, Values(evaluations=2), found.grid.fingerprint))
+    ways = ((used, (found.grid,)), (many_steps(searching(2)), ()))
+    near, many = (run_to_completion(said.synthesise("One.", VOICE, *way, SilentObserver())) for way in ways)
+    sounds = [(one.trace.mel, (one.samples, one.sample_rate)) for one in (many, near)]
+    distance, metrics = with_difference(Metrics(), *sounds)
+    expected = distance if name == "log_mel_distance" else getattr(metrics, name)
+    assert value == pytest.approx(math.inf if expected is None else expected, rel=1e-5)
+    assert apart == pytest.approx(distance, rel=1e-5)
+
+
+def test_the_spread_over_seeds_is_of_several_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    spoken: list[int] = []
+    said = model()
+    synthesise = said.synthesise
+
+    def heard(text: str, voice: Voice, chosen: Setting, *more: object) -> object:
+        spoken.append(chosen.seed)
+        return synthesise(text, voice, chosen, *more)
+
+    monkeypatch.setattr(said, "synthesise", heard)
+    watch = Following()
+    found = search_grid(said, UTTERANCES[:1], searching(2, passes=1, objective="diversity"), watch)
+    assert spoken == list(range(SEEDS)) * found.trials
+    assert watch.done[-1][0] == watch.done[-1][1] and found.unit == "Diversity (nat. log)"
+    assert shown((-0.05, 0.1), "diversity") == 0.05, "more is better"
+
+
+def test_every_quality_figure_can_be_searched_by() -> None:
+    quality = {one.name for one in METRICS if one.better != NEITHER and (one.judge or one.relative)}
+    assert set(OBJECTIVES) == {DISTANCE, *quality} - {"speed_up"}
 
 
 def test_a_judge_that_is_not_there_is_said_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:

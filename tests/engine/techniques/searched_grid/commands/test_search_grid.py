@@ -101,3 +101,15 @@ def test_the_best_so_far_is_shown() -> None:
         hear(PreparationReport(1, NAME, Trial(1, 1, (0.0, 0.5, 1.0), (value,), best)))
     hear(Progress(1, 1, 2, None, ""))
     assert "best so far 3.9" in stream.getvalue()
+
+
+def test_what_cannot_be_measured_is_no_number(run: Run, tmp_path: Path) -> None:
+    """The small model has no pitch, and JSON knows no infinity."""
+    given = ("--evaluations", 2, "--objective", "pitch_error", "--grid", tmp_path / "grid.json")
+    found = run("search-grid", *given, *SEARCH)
+    assert found.code == 0, found.err
+    (one,) = found.data["searches"]
+    assert one["value"] is None and {start["value"] for start in one["starts"]} == {None}
+    assert one["unit"].startswith("F0 error")
+    shown = run("search-grid", *given, *SEARCH[:-2], "--quiet", "--restart")
+    assert shown.code == 0 and " inf" not in shown.out
