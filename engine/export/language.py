@@ -101,7 +101,7 @@ class HuggingFaceSource:
 
     def layers(self) -> int:
         """As :class:`Source` says."""
-        return _read_config(self.root / CONFIG)["num_hidden_layers"]
+        return read_config(self.root / CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
         """As :class:`Source` says."""
@@ -109,7 +109,7 @@ class HuggingFaceSource:
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As :class:`Source` says, with what lies next to the weights."""
-        config = _shallower(_read_config(self.root / CONFIG), retained)
+        config = shallower(read_config(self.root / CONFIG), retained)
         if HEAD in tensors:  # It was trained: no longer the table of the embedding.
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
@@ -130,7 +130,7 @@ class CosySource:
 
     def layers(self) -> int:
         """As :class:`Source` says."""
-        return _read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
+        return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
         """As :class:`Source` says."""
@@ -141,7 +141,7 @@ class CosySource:
         buffer = io.BytesIO()
         # What shares memory with others would be written whole.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
-        config = _shallower(_read_config(self.root / COSY_CONFIG), retained)
+        config = shallower(read_config(self.root / COSY_CONFIG), retained)
         return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: _json(config)}
 
 
@@ -194,7 +194,7 @@ def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None
 
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:
     """The files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
-    tensors = read_weights(Path(student.path), source.checks)
+    tensors = student_tensors(source, student)
     about = {
         **_technique(STUDENT),
         "stage": student.stage,
@@ -213,14 +213,25 @@ def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values
     owner, module = _owner(DRAFT)
     settings = {name: value for name, value in knobs_of(UsedTechnique(owner.name, given)).items() if name != "draft"}
     settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
-    require_layers(draft.retained, source.layers())
-    tensors = pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
+    tensors = draft_tensors(source, draft)
     about = {
         **_technique(DRAFT),
         "trained_layers": list(draft.trained),
         "file": draft.fingerprint,
     }
     return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: _json(settings)}
+
+
+def student_tensors(source: Source, student: StudentWeights) -> dict[str, Tensor]:
+    """A student of ``source`` by its official names. Raises :class:`CheckpointError`."""
+    return read_weights(Path(student.path), source.checks)
+
+
+def draft_tensors(source: Source, draft: DraftWeights) -> dict[str, Tensor]:
+    """A draft of ``source`` by its official names, complete with the layers that were not trained. Raises
+    :class:`CheckpointError`, and :class:`SettingError` for layers that the model does not have."""
+    require_layers(draft.retained, source.layers())
+    return pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
 
 
 def _owner(kind: str) -> tuple[Technique, ModuleType]:
@@ -247,7 +258,8 @@ def _checkpoint(
     return {**source.files(tensors, retained), PROVENANCE: _json(provenance)}
 
 
-def _read_config(path: Path) -> dict:
+def read_config(path: Path) -> dict:
+    """A model's ``config.json``. Raises :class:`CheckpointError`."""
     try:
         return parsed_json(_read(path))
     except ValueError as error:
@@ -261,7 +273,7 @@ def _read(path: Path) -> bytes:
         raise CheckpointError(f"{path} cannot be read ({error}); restore the model folder.") from None
 
 
-def _shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
+def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
     """``config`` with this number of layers; what it lists by layer goes with them."""
     fewer = {**config, "num_hidden_layers": len(retained), RETAINED: list(retained)}
     if "layer_types" in config:

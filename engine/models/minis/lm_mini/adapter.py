@@ -13,6 +13,7 @@ from engine import device as devices
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.language_network import LanguageNetwork, ReadDraft, ReadStudent
+from engine.models.families.official_ids import OfficialIds
 from engine.models.minis.lm_mini.checkpoint import TEXT
 from engine.models.minis.lm_mini.decoding import GatheringDecoder
 from engine.models.minis.lm_mini.front_end import LmMiniPassage, LmMiniPassages, LmMiniPrompt
@@ -73,18 +74,27 @@ class LmMiniSpeech(LanguageSpeech):
     def _request(
         self, network: LanguageNetwork, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values
     ) -> Request:
-        layout, table = self._layout, network.tables[TEXT]
-        text = [*prompt.phones.tolist(), *passage.phones.tolist(), layout.end_of_text]
-        speech = [layout.start_of_speech, *(code + layout.first_code for code in prompt.codes)]
-        ids = torch.tensor([text + speech], device=table.device)
+        table, text = network.tables[TEXT], len(prompt.phones) + len(passage.phones) + 1
+        ids = torch.tensor([self._official_prompt(passage, prompt)], device=table.device)
         return Request(
             torch.nn.functional.embedding(ids, table),
-            positions(len(text), len(prompt.codes)).to(table.device),
+            positions(text, len(prompt.codes)).to(table.device),
             first_position=len(prompt.codes) + 1,
             minimum=round(SHORTEST * passage.expected),
             maximum=passage.expected + SPARE,
             shared=len(prompt.phones),
         )
+
+    @property
+    def official_ids(self) -> OfficialIds:
+        layout = self._layout
+        size = len(self.own.tables[TEXT])
+        return OfficialIds(size, layout.first_code, layout.codes, (layout.end_of_speech,))
+
+    def _official_prompt(self, passage: LmMiniPassage, prompt: LmMiniPrompt) -> tuple[int, ...]:
+        layout = self._layout
+        text = (*prompt.phones.tolist(), *passage.phones.tolist(), layout.end_of_text)
+        return (*text, layout.start_of_speech, *(code + layout.first_code for code in prompt.codes))
 
     def _draft_prompt(self, prompt: LmMiniPrompt) -> LmMiniPrompt:
         tokens = round(DRAFT_PROMPT_SECONDS * self._token_rate)

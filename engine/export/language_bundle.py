@@ -1,0 +1,148 @@
+"""What an export of a language model is made of: the model that speaks, the draft that proposes, and prompts as ids."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import ProfileError
+from engine.export.causal_model import CausalModel, causal_model
+from engine.export.language import Source, draft_tensors, source_of, student_tensors
+from engine.export.targets import Order
+from engine.models import load_model
+from engine.models.base import DraftWeights, StudentWeights, Voice
+from engine.models.catalogue import LANGUAGE, entry
+from engine.models.families.language import LanguageSpeech
+from engine.models.families.official_ids import OfficialIds, OfficialPrompt
+from engine.models.files.pruning import pruned
+from engine.setting.plan import LanguagePlan
+from engine.setting.profile import Profile
+from engine.techniques import resolve
+
+PROMPTS = "prompts.json"
+KIND, SCHEMA = "paretone prompts", 1
+TEXT = "The birch canoe slid on the smooth planks."
+"""Spoken where the profile does not say what it was measured with."""
+
+
+@dataclass(frozen=True)
+class LanguageBundle:
+    """All of it."""
+
+    model: CausalModel
+    draft: CausalModel | None
+    """Its assistant, if the target takes one and the profile has one."""
+    prompts: tuple[OfficialPrompt, ...]
+    """The sentence that the profile was measured with, passage by passage."""
+    voice: Voice
+    speaks: str
+    """The model that speaks, in words."""
+    drafts: str
+    """The draft in words, or ``""``."""
+
+    @property
+    def ids(self) -> OfficialIds:
+        """The vocabulary."""
+        return self.model.ids
+
+    def prompts_file(self, sampling: Mapping[str, Any], **more: Any) -> bytes:
+        """Content of :data:`PROMPTS`: the vocabulary, how tokens are drawn, and the prompts."""
+        ids = {"size": self.ids.size, "first_code": self.ids.first_code, "codes": self.ids.codes}
+        prompts = [
+            {
+                "text": one.text,
+                "voice": self.voice.id,
+                "ids": list(one.ids),
+                "positions": None if one.positions is None else list(one.positions),
+                "minimum": one.minimum,
+                "maximum": one.maximum,
+            }
+            for one in self.prompts
+        ]
+        content = {
+            "kind": KIND,
+            "schema": SCHEMA,
+            "vocabulary": ids | {"stops": list(self.ids.stops)},
+            "sampling": dict(sampling),
+            **more,
+            "prompts": prompts,
+        }
+        return (json.dumps(content) + "\n").encode()
+
+
+def why_not_language(profile: Profile, program: str) -> str:
+    """Why a profile cannot be exported as a language model, as a sentence, or ``""``."""
+    model = entry(profile.setting.model)
+    if model.family != LANGUAGE:
+        return f"{model.title} decodes no tokens, and {program} runs models that do; choose a speech language model."
+    return ""
+
+
+def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
+    """What ``order`` asks for; with a draft only where ``drafting``. Raises :class:`engine.errors.PlainError`."""
+    profile, follower = order.profile, order.follower
+    ids, plan, prompts, voice, root = _prepared(order)
+    source = source_of(entry(profile.setting.model), str(root), follower.check)
+    follower.status("Reading the weights …")
+    model, speaks = _target(source, plan, ids)
+    draft, drafts = _draft(source, plan.draft if drafting else None, ids)
+    return LanguageBundle(model, draft, prompts, voice, speaks, drafts)
+
+
+def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPrompt, ...], Voice, Path]:
+    """What the loaded model says of the profile."""
+    profile, follower = order.profile, order.follower
+    folder = order.model_folder
+    speech = load_model(
+        profile.setting.model,
+        folder=folder,
+        variant=profile.named_variant,
+        device="cpu",
+        status=follower.status,
+        check=follower.check,
+    )
+    if not isinstance(speech, LanguageSpeech):
+        raise ProfileError(f"{speech.info.title} decodes no tokens; choose a profile of a speech language model.")
+    profile.check(speech.info)
+    kept = {one.technique for one in order.account.techniques}
+    setting = profile.setting
+    for used in setting.techniques:
+        if used.technique not in kept:
+            setting = setting.without(used.technique)
+    plan = resolve(speech.info, setting, profile.artefacts)
+    voice = profile.voice(folder)
+    text = profile.evidence.text or TEXT
+    follower.status("Encoding the voice …")
+    prompts = speech.official_prompts(text, voice, plan.options, setting.seed, follower.check)
+    checkpoint = Path(speech.info.checkpoint)
+    root = checkpoint if checkpoint.is_dir() else checkpoint.parent
+    ids = speech.official_ids
+    del speech
+    gc.collect()  # Before the weights are read once more.
+    return ids, plan, prompts, voice, root
+
+
+def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[CausalModel, str]:
+    layers = source.layers()
+    if plan.weights is not None:
+        student = plan.weights
+        tensors = student_tensors(source, student)
+        return causal_model(source, tensors, student.retained, ids), f"a student with {student.depth} of {layers} layers"
+    retained = plan.layers or tuple(range(layers))
+    model = causal_model(source, pruned(source.weights(), retained), retained, ids)
+    return model, f"the model with {len(retained)} of its {layers} layers" if plan.layers else "the model itself"
+
+
+def _draft(
+    source: Source, draft: DraftWeights | StudentWeights | None, ids: OfficialIds
+) -> tuple[CausalModel | None, str]:
+    if draft is None:
+        return None, ""
+    student = isinstance(draft, StudentWeights)
+    tensors = student_tensors(source, draft) if isinstance(draft, StudentWeights) else draft_tensors(source, draft)
+    kind = "student" if student else "draft"
+    return causal_model(source, tensors, draft.retained, ids), f"a {kind} with {len(draft.retained)} layers"
