@@ -122,6 +122,10 @@ class Availability:
             or ""
         )
 
+    def why_not_export(self) -> str:
+        """Why what is selected makes no profile now, as a sentence, or ``""``."""
+        return self.why_not_accelerate() if self._selection.setting.techniques else self.why_not_synthesise()
+
     def _why_not_prepared(self) -> str:
         """Why a technique in use lacks its artefact, as a sentence, or ``""``."""
         problems = (self._artefacts.problem(one.technique) for one in self._selection.setting.techniques)

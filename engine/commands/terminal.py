@@ -89,6 +89,13 @@ class Terminal:
             self._write("\r\x1b[K")
             self._drawn = False
 
+    def say(self, text: str) -> None:
+        """Write lines that must be read, also where progress is not shown."""
+        self.check()
+        self.clear()
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
     def _draw(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1
         self._write(f"\r\x1b[K{text[:width]}")

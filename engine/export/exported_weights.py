@@ -9,6 +9,7 @@ from typing import Protocol
 from torch import Tensor
 
 from engine.errors import CheckpointError
+from engine.export.delivery import Content
 from engine.models.f5.checkpoint import SIDECAR
 from engine.models.f5.phones import VOCABULARY
 
@@ -23,14 +24,14 @@ class ExportedWeights(Protocol):
     def name(self) -> str:
         """Name of their file."""
 
-    def contents(self) -> dict[str, bytes]:
+    def contents(self) -> dict[str, Content]:
         """The files by name."""
 
 
-def companions(source: Path) -> dict[str, bytes]:
+def companions(source: Path) -> dict[str, Content]:
     """What else a folder of weights needs that Paretone loads, where it lies in the model's folder ``source``: what
     describes the architecture, and the vocabulary. Raises :class:`CheckpointError` if that cannot be read."""
-    found = {}
+    found: dict[str, Content] = {}
     for name in (SIDECAR, VOCABULARY):
         path = source / name
         try:

@@ -1,10 +1,14 @@
-"""Export of techniques that only set sampler options: any target can carry these."""
+"""Export of techniques that only set sampler options: they are carried where the options are. Torch-free."""
 
 from __future__ import annotations
 
+from engine.export.accounts import OPTIONS, Carried, whole_line
+from engine.export.targets import Target, lacking
 from engine.setting.setting import UsedTechnique
 
 
-def why_not(target: str, entry: UsedTechnique, artefact: object) -> str:
-    """Exporting is always possible."""
-    return ""
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """One line; what becomes of each option is said with the options."""
+    if OPTIONS not in target.takes:
+        return lacking(target, entry)
+    return Carried((whole_line(entry, "as the sampler options listed here"),))

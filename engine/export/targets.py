@@ -1,28 +1,55 @@
-"""The forms in which a profile runs without Paretone, and which profiles each of them can carry. Torch-free.
+"""The forms in which a profile runs without Paretone, and what each of them honours of a profile. Torch-free.
 
-What a technique brings is in the module that :attr:`engine.techniques.base.Technique.exports` names, with any of:
+A program that profiles are exported for is a file in :mod:`engine.export.programs`, named in :data:`PROGRAMS`, with a
+``TARGET``. What a technique brings is in the module that :attr:`engine.techniques.base.Technique.exports` names, with
+any of:
 
-- ``why_not(target, entry, artefact)``: why the target so called cannot carry ``entry``, a sentence or ``""``; a
-  technique without it cannot be carried anywhere;
+- ``carried(target, entry, artefact)``: a :class:`engine.export.accounts.Carried`; a technique without it is dropped
+  everywhere. It asks what the target can take (:attr:`Target.takes`), never which one it is;
 - ``TARGETS``: forms of the technique's own;
-- ``described(artefact)``: fields of the file that :mod:`engine.export.paretone_profile` reads, and
-  ``readme(artefact)``, what to say of them;
-- ``weights(profile, checkpoint, check)``: the weights that the profile runs with in place of the checkpoint's, an
+- ``weights(profile, checkpoint, check)``: the weights that an F5-TTS profile runs with in place of the checkpoint's, an
   :class:`engine.export.exported_weights.ExportedWeights`, or ``None``;
 - ``KIND`` and ``SETTINGS_FILE``: which weights of language models are the technique's, and where settings for them go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
-from engine.models.catalogue import F5, entry
+from engine.export.accounts import Account, Carried, OptionLedger, whole_line
+from engine.models.catalogue import entry
 from engine.setting.profile import Profile
-from engine.techniques import Technique, technique, techniques
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques import Technique, foreseen, technique, techniques
+
+if TYPE_CHECKING:
+    from engine.export.delivery import Content
+    from engine.models.base import WorkObserver
+
+PROGRAMS = ("f5_tts",)
+"""The files of :mod:`engine.export.programs`, in the order of lists."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """An export that is to be written."""
+
+    profile: Profile
+    account: Account
+    model_folder: str
+    """Folder of the checkpoint, or ``""`` for where the catalogue has it."""
+    follower: WorkObserver
+
+    @property
+    def checkpoint_folder(self) -> Path:
+        """Where the checkpoint that the profile is for should be."""
+        return checkpoint_folder(self.profile, self.model_folder)
 
 
 @dataclass(frozen=True)
@@ -33,9 +60,25 @@ class Target:
     title: str
     summary: str
     """Contents of the written folder."""
+    program: str
+    """What runs it, as sentences call it: ``the official package``."""
     why_not: Callable[[Profile, bool], str]
-    """Why a profile cannot be exported so, as a sentence, or ``""``; also told whether the checkpoint has its guidance
-    in its weights."""
+    """Why a profile cannot be exported so, whatever its techniques, as a sentence, or ``""``; also told whether the
+    checkpoint has its guidance in its weights."""
+    options: Callable[[OptionLedger], None]
+    """Says what becomes of each sampler option."""
+    contents: Callable[[Order], Mapping[str, Content]]
+    """The files by name, with ``/`` for folders. May import torch, take long, and raise
+    :class:`engine.errors.PlainError`; must call ``follower.check`` while it does."""
+    takes: frozenset[str] = frozenset()
+    """What of techniques it can take; see :mod:`engine.export.accounts`."""
+    reads: bool = True
+    """Whether it reads the profile's checkpoint, which then has to be there."""
+
+
+def checkpoint_folder(profile: Profile, model_folder: str) -> Path:
+    """Where the checkpoint that ``profile`` is for should be; ``model_folder`` as in :class:`Order`."""
+    return Path(model_folder) if model_folder else entry(profile.setting.model).folder
 
 
 def exporting() -> Iterator[tuple[Technique, ModuleType]]:
@@ -47,7 +90,8 @@ def exporting() -> Iterator[tuple[Technique, ModuleType]]:
 
 def targets() -> tuple[Target, ...]:
     """All of them."""
-    return (F5_TTS, *(target for _, module in exporting() for target in getattr(module, "TARGETS", ())))
+    programs = (import_module(f"engine.export.programs.{name}").TARGET for name in PROGRAMS)
+    return (*programs, *(target for _, module in exporting() for target in getattr(module, "TARGETS", ())))
 
 
 def target(name: str) -> Target:
@@ -59,38 +103,58 @@ def target(name: str) -> Target:
     return found
 
 
-def why_not(chosen: Target, profile: Profile, guided_weights: bool) -> str:
-    """Why ``profile`` cannot be exported so, as a sentence, or ``""``.
+def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> Account:
+    """What ``chosen`` honours and drops of ``profile``, or why it cannot have it.
 
     ``guided_weights``: whether the checkpoint that it is for has its guidance in its weights.
     """
-    model = entry(profile.setting.model)
-    if model.kind != F5:
-        return (
-            f"The profile is for {model.title}, which is not a model of the f5_tts package; only F5-TTS profiles can "
-            "be exported."
-        )
-    return chosen.why_not(profile, guided_weights)
+    reason = chosen.why_not(profile, guided_weights)
+    if reason:
+        return Account(why_not=reason)
+    setting, carried = profile.setting, []
+    for one, brought in _brought(chosen, profile):
+        if brought.why_not:
+            return Account(why_not=brought.why_not)
+        carried.append(brought)
+        if not brought.honours:
+            setting = setting.without(one.technique)
+    ledger = _ledger(setting, guided_weights)
+    chosen.options(ledger)
+    ledger.drop_rest(f"{chosen.program} has no such option")
+    return Account(
+        (*ledger.honours, *(line for one in carried for line in one.honours)),
+        (*ledger.drops, *(line for one in carried for line in one.drops)),
+        options=ledger.options,
+        techniques=setting.techniques,
+        given={name: value for one in carried for name, value in one.given.items()},
+    )
 
 
-def _why_not_official(profile: Profile, guided_weights: bool) -> str:
-    """Why the official package cannot run the profile, as a sentence, or ``""``."""
+def _brought(chosen: Target, profile: Profile) -> Iterator[tuple[UsedTechnique, Carried]]:
+    """The techniques of a profile, each with what it brings."""
     modules = {one.name: module for one, module in exporting()}
-    reasons = []
+    artefacts = {one.fingerprint: one for one in profile.artefacts}
     for one in profile.setting.techniques:
-        carried = getattr(modules.get(one.technique), "why_not", None)
-        artefact = next((each for each in profile.artefacts if each.fingerprint == one.artefact), None)
-        if carried is None:
-            title = technique(one.technique).title
-            reasons.append(f"{title} cannot run in the official package; export a profile without it.")
-        else:
-            reasons.append(carried(F5_TTS.name, one, artefact))
-    return next(filter(None, reasons), "")
+        carry = getattr(modules.get(one.technique), "carried", None)
+        yield one, lacking(chosen, one) if carry is None else carry(chosen, one, artefacts.get(one.artefact))
 
 
-F5_TTS = Target(
-    "f5-tts",
-    "Official F5-TTS package",
-    "the profile and a module that applies it to the official package",
-    _why_not_official,
-)
+def lacking(chosen: Target, used: UsedTechnique) -> Carried:
+    """What a technique brings to a target that has nothing like it. What runs weights of its own is refused: without
+    them, nothing of it would be left."""
+    declared = technique(used.technique)
+    if declared.weights is not None and declared.weights.required:
+        return Carried(
+            why_not=f"{declared.title} runs weights of its own, which cannot be given to {chosen.program}; export a "
+            "profile without it."
+        )
+    return Carried(drops=(whole_line(used, f"{chosen.program} has nothing like it"),))
+
+
+def _ledger(setting: Setting, guided_weights: bool) -> OptionLedger:
+    """For the options that hold under ``setting``: as in synthesis, guidance in the weights takes no more on top."""
+    model = entry(setting.model)
+    options = foreseen(setting).options
+    if guided_weights:
+        options = model.guidance.off(options)
+    return OptionLedger(model.options, options, setting.seed)

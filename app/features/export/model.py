@@ -8,7 +8,8 @@ from app.state.app_state import AppState
 from app.state.availability import require
 from app.state.jobs import Kind
 from engine.errors import PlainError
-from engine.export.targets import Target, why_not
+from engine.export.accounts import Account
+from engine.export.targets import Target, account
 from engine.models.base import ModelInfo, TrainedWeights
 from engine.session.commands import ExportProfile
 from engine.setting.evidence import Evidence
@@ -32,7 +33,7 @@ class ProfileExport:
     def profile(self) -> Profile:
         """The selected setting with its artefact and its evidence. Raises :class:`PlainError` when it makes none."""
         state = self._state
-        require(state.availability.why_not_accelerate())
+        require(state.availability.why_not_export())
         take, baseline, evidence = self.evidence, state.comparison.take_a, None
         if take is not None:
             compared = baseline is not None and take.fidelity_to == baseline.id
@@ -44,18 +45,18 @@ class ProfileExport:
         """Write the profile to a file. Raises :class:`PlainError` when that cannot be done."""
         self.profile().save(path)
 
-    def why_not(self, target: Target) -> str:
-        """Why the profile cannot be exported to ``target``, as a sentence, or ``""``."""
+    def account(self, target: Target) -> Account:
+        """What ``target`` honours and drops of the profile, or why it cannot have it."""
         try:
             profile = self.profile()
         except PlainError as error:
-            return str(error)
+            return Account(why_not=str(error))
         info = self._state.selection.info
-        return why_not(target, profile, info is not None and info.trained_guidance is not None)
+        return account(target, profile, info is not None and info.trained_guidance is not None)
 
     def export(self, target: Target, folder: Path) -> None:
         """Have the engine export the profile to ``target``. Raises :class:`PlainError` when it cannot be done."""
-        require(self.why_not(target))
+        require(self.account(target).why_not)
         profile, checkpoint = self.profile(), self._state.selection.model_folder
         self._state.jobs.start(
             Kind.EXPORT, lambda job: ExportProfile(job, profile, target.name, str(folder), checkpoint)

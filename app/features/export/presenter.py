@@ -13,7 +13,7 @@ from app.features.tour.model import Part
 from app.state.jobs import Kind
 from app.widgets import build
 from engine.errors import SettingError
-from engine.export.targets import F5_TTS, target
+from engine.export.targets import target
 from engine.session.commands import ExportWeights
 from engine.session.events import Event, ProfileExported, WeightsExported
 from engine.setting.knobs import NO_VALUES, Values
@@ -51,7 +51,7 @@ class ExportPresenter(Presenter):
         return chosen.setting, chosen.voice.id if chosen.voice is not None else ""
 
     def refresh(self) -> None:
-        action, reason = self._actions.export_profile, self._state.availability.why_not_accelerate()
+        action, reason = self._actions.export_profile, self._state.availability.why_not_export()
         action.setEnabled(self._state.selection.ready and not reason)
         action.setToolTip(reason or action.statusTip())
         action, reason = self._actions.export_weights, self.why_no_weights()
@@ -69,7 +69,7 @@ class ExportPresenter(Presenter):
     def follow(self, event: Event) -> None:
         """Tell of a profile that the engine exported."""
         if isinstance(event, ProfileExported):
-            how = " Its README.md explains how to use it." if event.target == F5_TTS.name else ""
+            how = " Its README.md explains how to use it." if "README.md" in event.files else ""
             self._done(event.folder, f"{event.folder} holds {target(event.target).summary}.{how}")
         elif isinstance(event, WeightsExported):
             self._notices.note(f"Wrote {event.folder}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from app.features.export.account_view import AccountView
 from app.features.export.destination import DestinationDialog, at_home
 from app.features.export.folders import folder_problem
 from app.features.export.model import ProfileExport
@@ -41,6 +42,8 @@ class ProfileDialog(DestinationDialog):
         self.target.currentIndexChanged.connect(self._show_target)
         self.form.addRow("Fo&r", self.target)
         self.form.addRow("", self.summary)
+        self.account = AccountView()
+        self.form.addRow(self.account)
         self.finish("&File")
         self._show_target(0)
 
@@ -83,6 +86,7 @@ class ProfileDialog(DestinationDialog):
     def _show_target(self, index: int) -> None:
         chosen = self._chosen
         self.summary.setText(f"Writes {f'a folder with {chosen.summary}' if chosen else _OWN_SUMMARY}.")
+        self.account.show_account(self._export.account(chosen) if chosen else None)
         self.path_label.setText("&Folder" if chosen else "&File")
         self.path.setAccessibleName("Folder to write to" if chosen else "File of the profile")
         self.path.setText(self._paths[index])
@@ -113,7 +117,7 @@ class ProfileDialog(DestinationDialog):
 
     def _folder(self, target: Target) -> tuple[str, str]:
         """Why target or folder cannot be used, and a remark on them."""
-        reason = self._export.why_not(target)
+        reason = self._export.account(target).why_not
         return (reason, "") if reason else folder_problem(self.path.text())
 
     @Slot()

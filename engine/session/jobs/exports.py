@@ -14,8 +14,10 @@ from engine.session.observers import JobObserver, RunningJob
 
 def export_profile(command: ExportProfile, executor: Executor, job: RunningJob) -> ProfileExported:
     """Write a profile in the form of its target."""
-    written = export(command.profile, command.target, Path(command.folder), JobObserver(job), command.model_folder)
-    return ProfileExported(command.job, command.target, command.folder, tuple(path.name for path in written))
+    folder = Path(command.folder)
+    written = export(command.profile, command.target, folder, JobObserver(job), command.model_folder)
+    names = tuple(path.relative_to(folder).as_posix() for path in written)
+    return ProfileExported(command.job, command.target, command.folder, names)
 
 
 def export_weights(command: ExportWeights, executor: Executor, job: RunningJob) -> WeightsExported:

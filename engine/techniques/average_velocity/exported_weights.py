@@ -9,9 +9,9 @@ from pathlib import Path
 
 from torch import Tensor
 
-from engine.errors import CheckpointError, ProfileError
+from engine.errors import ProfileError
+from engine.export.delivery import Content, Copied
 from engine.export.exported_weights import companions
-from engine.files import reason
 from engine.models.f5.checkpoint import F5Checkpoint
 from engine.models.files.checkpoints import fingerprint, read_float_weights
 from engine.models.files.interval_weights import find_interval_weights, folders, plain_names
@@ -51,10 +51,7 @@ class AverageVelocityWeights:
         """Name of the exported file."""
         return f"model_average_velocity_{self.path.name}"
 
-    def contents(self) -> dict[str, bytes]:
-        """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if one cannot be
+    def contents(self) -> dict[str, Content]:
+        """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
         read."""
-        try:
-            return {self.name: self.path.read_bytes(), **companions(self.source)}
-        except OSError as error:
-            raise CheckpointError(f"{self.path} cannot be read ({reason(error)}); put the file there again.") from error
+        return {self.name: Copied(self.path), **companions(self.source)}

@@ -5,36 +5,58 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.export.targets import Target
+from engine.export.accounts import Carried, OptionLedger, whole_line
+from engine.export.f5_models import read_checkpoint, why_not_weights
+from engine.export.targets import Order, Target
 from engine.setting.profile import Profile
 from engine.setting.setting import UsedTechnique
 
 if TYPE_CHECKING:
+    from engine.export.delivery import Content
     from engine.models.f5.checkpoint import F5Checkpoint
     from engine.techniques.average_velocity.exported_weights import AverageVelocityWeights
 
 NAME = "average_velocity"
+INTERVALS = "weights with an embedding of the interval's length"
+"""What a target takes that runs them."""
 
 
-def why_not(target: str, entry: UsedTechnique, artefact: object) -> str:
-    """The official class has no place for the interval's length."""
-    return (
-        "Average velocity needs an embedding that the official class lacks, so the official package cannot run the "
-        "profile; export its weights, and add the embedding as Paretone's guide shows."
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """Only a class with a place for the interval's length runs them."""
+    if INTERVALS in target.takes:
+        return Carried((whole_line(entry, "its weights are written"),))
+    return Carried(
+        why_not=f"Average velocity needs an embedding of the interval's length, which {target.program} lacks, so it "
+        "cannot run the profile; export its weights, and add the embedding as Paretone's guide shows."
     )
 
 
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
+    if reason := why_not_weights(profile, guided_weights):
+        return reason
     if profile.setting.technique(NAME) is not None:
         return ""
     return "The profile does without Average velocity: there are no such weights to write; use it in the profile."
+
+
+def _options(ledger: OptionLedger) -> None:
+    ledger.drop_rest("only weights are written")
+
+
+def _contents(order: Order) -> dict[str, Content]:
+    found = weights(order.profile, read_checkpoint(order), order.follower.check)
+    return {} if found is None else found.contents()
 
 
 WEIGHTS = Target(
     "average-velocity",
     "Average-velocity weights",
     "weights for few evaluations: the official layout and one more embedding",
+    "a file of weights",
     _why_no_weights,
+    _options,
+    _contents,
+    frozenset({INTERVALS}),
 )
 TARGETS = (WEIGHTS,)
 

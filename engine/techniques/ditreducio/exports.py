@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from engine.export.accounts import TABLE, Carried, Line, whole_line
+from engine.export.targets import Target, lacking
 from engine.setting.setting import UsedTechnique
 from engine.techniques.ditreducio.table import StrategyTable
 
@@ -9,22 +11,19 @@ REUSE = "reuse"
 """The only kind of temporal skip that the official way knows."""
 
 
-def why_not(target: str, entry: UsedTechnique, artefact: StrategyTable | None) -> str:
-    """Forecasts cannot be carried."""
-    if artefact is not None and artefact.temporal != REUSE:
-        return (
-            "The strategy table was calibrated with forecasts, which the official package cannot run; "
-            "calibrate without them."
+def carried(target: Target, entry: UsedTechnique, artefact: StrategyTable | None) -> Carried:
+    """The strategy table, unless it forecasts."""
+    if TABLE not in target.takes or artefact is None:
+        return lacking(target, entry)
+    if artefact.temporal != REUSE:
+        reason = (
+            f"the strategy table was calibrated with forecasts, which {target.program} cannot run; calibrate without "
+            "them"
         )
-    return ""
-
-
-def described(artefact: StrategyTable) -> dict[str, object]:
-    """The table."""
+        return Carried(drops=(whole_line(entry, reason),))
+    said = f"{artefact.skipped_share:.0%} of the layers' work units skipped"
     actions = [[action.name for action in row] for row in artefact.actions]
-    return {"table": {"branch_skip": artefact.branch_skip, "actions": actions}}
-
-
-def readme(artefact: StrategyTable) -> str:
-    """Skipped share, as a line."""
-    return f"{artefact.skipped_share:.0%} of the layers' work units skipped"
+    return Carried(
+        (Line("Strategy table", said, "carried out block by block, step by step"),),
+        given={"table": {"branch_skip": artefact.branch_skip, "actions": actions}},
+    )

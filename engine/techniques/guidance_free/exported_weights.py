@@ -7,17 +7,17 @@ were trained from), ``steps``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors.torch import save
 from torch import Tensor
 
 from engine.errors import CheckpointError, ProfileError
+from engine.export.delivery import Content
 from engine.export.exported_weights import companions
+from engine.export.safetensors_file import safetensors_file
 from engine.models.f5.checkpoint import F5Checkpoint, backbone_weights, expected_shapes
 from engine.models.files.checkpoints import check_shapes, fingerprint, metadata_of, read_checkpoint
 from engine.models.files.weight_sets import folders
@@ -75,23 +75,12 @@ class GuidanceFreeWeights:
         """Name of the exported file."""
         return f"model_cfg_free_w{float(self.metadata['weight']):.2f}.safetensors"
 
-    def contents(self) -> dict[str, bytes]:
+    def contents(self) -> dict[str, Content]:
         """The files by name: the weights, and their companions. Raises :class:`CheckpointError` if these cannot be
         read."""
-        weights = {f"ema_model.transformer.{name}": value.contiguous() for name, value in self.tensors.items()}
+        weights = {f"ema_model.transformer.{name}": value for name, value in self.tensors.items()}
         weights |= {"initted": torch.tensor(True), "step": torch.tensor(int(self.metadata["steps"]))}
-        return {self.name: _in_order(save(weights, dict(self.metadata))), **companions(self.source)}
-
-
-def _in_order(content: bytes) -> bytes:
-    """The safetensors file ``content`` with its metadata sorted. The library writes them in another order every time,
-    and a second export of the same weights has to be the same to the byte, or it would not be known for the same."""
-    start = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:start])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
-    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    text = text.ljust(-(-len(text) // 8) * 8)  # As the format wants it, so that the tensors are aligned.
-    return len(text).to_bytes(8, "little") + text + content[start:]
+        return {self.name: safetensors_file(weights, self.metadata), **companions(self.source)}
 
 
 def cfg_free_metadata(path: Path) -> dict[str, str] | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.export.targets import Target
+from engine.export.accounts import F5_WEIGHTS, Carried, OptionLedger, whole_line
+from engine.export.f5_models import read_checkpoint, why_not_weights
+from engine.export.targets import Order, Target, lacking
 from engine.setting.profile import Profile
 from engine.setting.setting import UsedTechnique
 from engine.techniques import technique
@@ -13,16 +15,21 @@ from engine.techniques import technique
 NAME = "guidance_free"
 
 if TYPE_CHECKING:
+    from engine.export.delivery import Content
     from engine.models.f5.checkpoint import F5Checkpoint
     from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights
 
 
-def why_not(target: str, entry: UsedTechnique, artefact: object) -> str:
-    """The weights go with the profile."""
-    return ""
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """The weights go with the profile, where the target runs weights of F5-TTS."""
+    if F5_WEIGHTS not in target.takes:
+        return lacking(target, entry)
+    return Carried((whole_line(entry, "its weights are written, and run without guidance"),))
 
 
 def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
+    if reason := why_not_weights(profile, guided_weights):
+        return reason
     if guided_weights or profile.setting.technique(NAME) is not None:
         return ""
     return (
@@ -31,7 +38,25 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
     )
 
 
-SAFETENSORS = Target("safetensors", "CFG-free weights", "CFG-free weights in the official layout", _why_no_weights)
+def _options(ledger: OptionLedger) -> None:
+    ledger.drop_rest("only weights are written")
+
+
+def _contents(order: Order) -> dict[str, Content]:
+    found = weights(order.profile, read_checkpoint(order), order.follower.check)
+    return {} if found is None else found.contents()
+
+
+SAFETENSORS = Target(
+    "safetensors",
+    "CFG-free weights",
+    "CFG-free weights in the official layout",
+    "a file of weights",
+    _why_no_weights,
+    _options,
+    _contents,
+    frozenset({F5_WEIGHTS}),
+)
 TARGETS = (SAFETENSORS,)
 
 

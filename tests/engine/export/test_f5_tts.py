@@ -9,8 +9,9 @@ import pytest
 
 from engine import cli
 from engine.errors import ProfileError
-from engine.export import f5_tts, paretone_profile
-from engine.export.exporting import export
+from engine.export.copied import paretone_profile
+from engine.export.exporting import export, say
+from engine.export.programs import f5_tts
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
 from engine.models.files.checkpoints import fingerprint
@@ -21,6 +22,7 @@ from engine.setting.knobs import Values, defaults
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import ditreducio, precision, steps
+from engine.techniques.average_velocity import TECHNIQUE as AVERAGE_VELOCITY
 from engine.techniques.ditreducio.table import StrategyTable
 from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
 from tests import official
@@ -120,12 +122,32 @@ def test_techniques_are_carried_over_as_what_they_come_to(tmp_path: Path) -> Non
     assert read["probes"] == f5_tts.probes(read_f5_checkpoint(exported).weights), "those of the weights that run"
 
 
-def test_what_cannot_be_carried_over_is_named(tmp_path: Path) -> None:
+def test_what_cannot_be_carried_over_is_dropped_and_said(tmp_path: Path) -> None:
     plain = profile(skips=False)
-    knobs = Values({knob.name: knob.default for knob in precision.TECHNIQUE.knobs})
-    setting = plain.setting.with_technique(UsedTechnique(precision.TECHNIQUE.name, knobs))
-    with pytest.raises(ProfileError, match=f"{precision.TECHNIQUE.title} cannot run in the official package"):
-        export(Profile(setting, plain.checkpoint, plain.variant), "f5-tts", tmp_path / "out", SilentObserver())
+    setting = plain.setting.with_technique(UsedTechnique(precision.TECHNIQUE.name, defaults(precision.TECHNIQUE.knobs)))
+    given = Profile(setting, plain.checkpoint, plain.variant)
+    said = say(given, f5_tts.TARGET)
+    assert [line.what for line in said.drops] == [
+        "Speed",
+        "Cross-fade",
+        "Quick start",
+        "Seed",
+        precision.TECHNIQUE.title,
+    ]
+    assert said.drops[-1].how == "the official package has nothing like it"
+    assert said.techniques == ()
+    export(given, "f5-tts", tmp_path / "out", SilentObserver())
+    assert paretone_profile.read(tmp_path / "out")["sampling"]["steps"] == 8
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert f"* {precision.TECHNIQUE.title} " in readme.partition("## Dropped")[2]
+
+
+def test_weights_that_the_package_cannot_run_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    plain = profile("b" * 64, skips=False)
+    used = UsedTechnique(AVERAGE_VELOCITY.name, defaults(AVERAGE_VELOCITY.knobs), "c" * 64)
+    given = Profile(plain.setting.with_technique(used), plain.checkpoint, plain.variant)
+    with pytest.raises(ProfileError, match="needs an embedding of the interval's length"):
+        export(given, "f5-tts", tmp_path / "out", SilentObserver(), str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,8 +14,8 @@ from safetensors import safe_open
 from app.features.export.profile_dialog import ProfileDialog
 from app.shell.window import MainWindow
 from app.state.jobs import Outcome
-from engine.export import paretone_profile
-from engine.export.targets import F5_TTS
+from engine.export.copied import paretone_profile
+from engine.export.programs.f5_tts import TARGET as F5_TTS
 from engine.models import load_model
 from engine.techniques.guidance_free.exports import SAFETENSORS
 from tests.app.conftest import PATIENCE_MILLISECONDS

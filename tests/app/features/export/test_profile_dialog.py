@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.export.model import ProfileExport
 from app.features.export.profile_dialog import ProfileDialog
-from engine.export.targets import F5_TTS
+from engine.export.programs.f5_tts import TARGET as F5_TTS
 from engine.session.commands import ExportProfile
 from engine.session.events import TakeReady
 from engine.setting.profile import Profile
@@ -124,8 +124,24 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
     presenter.state.selection.switch("first_block", True)
     presenter.state.selection.switch("ditreducio", False)
     again = opened(presenter, qtbot)
+    assert not again.account.isVisible()
     again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
-    assert "cannot run in the official package" in again.note.text()
+    honoured, dropped = again.account.toPlainText().split("Dropped")
+    assert "Steps 4" in honoured
+    assert "First-block cache" in dropped
+    assert again.export_button.isEnabled(), "what is dropped is said, and hinders nobody"
+    again.target.setCurrentIndex(again.target.findData(SAFETENSORS.name))
+    assert not again.account.isVisible()
+
+
+def test_a_setting_without_techniques_is_exported_too(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    presenter.state.selection.switch("ditreducio", False)
+    assert presenter.state.availability.why_not_accelerate() == "Switch at least one technique on first."
+    assert presenter.state.availability.why_not_export() == ""
+    dialog = opened(presenter, qtbot)
+    type_path(dialog, tmp_path / "plain.json", qtbot)
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    assert Profile.load(tmp_path / "plain.json").setting.techniques == ()
 
 
 def test_a_folder_is_looked_at_before(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_the_weights_are_written_as_they_were_trained_with_their_companions(fold
 
 @pytest.mark.parametrize(
     ("target", "words"),
-    [("f5-tts", "an embedding that the official class lacks"), ("safetensors", "no CFG-free weights to write")],
+    [("f5-tts", "an embedding of the interval"), ("safetensors", "no CFG-free weights to write")],
 )
 def test_other_targets_refuse_the_profile(folder: Path, tmp_path: Path, target: str, words: str) -> None:
     with pytest.raises(ProfileError, match=words):

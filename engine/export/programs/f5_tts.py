@@ -1,4 +1,7 @@
-"""A profile as a folder that runs in the official ``f5_tts`` package: what to do, and the module that does it."""
+"""A profile as a folder that runs in the official ``f5_tts`` package: what to do, and the module that does it.
+
+Torch-free until it is written.
+"""
 
 from __future__ import annotations
 
@@ -7,61 +10,68 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
-
-from engine.export import paretone_profile
-from engine.export.targets import exporting
-from engine.models.f5.checkpoint import CHARACTERS, F5Checkpoint
-from engine.models.files.weight_sets import trained_guidance
-from engine.sampling.flow import sampling_grid
-from engine.setting.knobs import Values
+from engine.export.accounts import F5_WEIGHTS, OPTIONS, SEED, TABLE, Account, OptionLedger
+from engine.export.f5_models import read_checkpoint, weights_of, why_not_weights
+from engine.export.readme import lists
+from engine.export.targets import Order, Target
 from engine.setting.profile import Profile
-from engine.techniques import options_in_force
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from engine.export.delivery import Content
     from engine.export.exported_weights import ExportedWeights
+    from engine.models.f5.checkpoint import F5Checkpoint
 
 PROBES_PER_TENSOR = 2
+SAMPLING = ("solver", "steps", "spacing", "sway", "guidance")
 
 
-def contents(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> dict[str, bytes]:
-    """The folder's files by name, without the ``weights`` that the profile runs with in place of those of
-    ``checkpoint``. Values of the weights are noted down, so that the profile is not applied to others."""
-    description = describe(profile, checkpoint, None if weights is None else weights.tensors)
+def options(ledger: OptionLedger) -> None:
+    """The module sets what shapes the mel; the rest are arguments of the package's ``infer``."""
+    ledger.honour("set by paretone_profile.apply", *SAMPLING)
+    ledger.drop("an argument of the package's infer", "speed", SEED)
+    ledger.drop("the argument cross_fade_duration of the package's infer", "cross_fade")
+    ledger.drop("the package cuts long texts itself", "quick_start")
+
+
+def contents(order: Order) -> dict[str, Content]:
+    """The files; values of the weights are noted down, so that the profile is not applied to others."""
+    from engine.export.copied import paretone_profile
+
+    checkpoint = read_checkpoint(order)
+    weights = weights_of(order.profile, checkpoint, order.follower.check)
+    description = describe(order.profile, order.account, checkpoint, None if weights is None else weights.tensors)
     return {
         paretone_profile.FILE: (json.dumps(description, indent=1) + "\n").encode(),
-        "profile.json": profile.encoded(),
+        "profile.json": order.profile.encoded(),
         "paretone_profile.py": Path(paretone_profile.__file__).read_bytes(),
-        "README.md": _readme(profile, checkpoint, weights).encode(),
+        "README.md": _readme(order.profile, order.account, checkpoint, weights).encode(),
+        **({} if weights is None else weights.contents()),
     }
 
 
-def describe(profile: Profile, checkpoint: F5Checkpoint, weights: Mapping[str, Tensor] | None = None) -> dict:
+def describe(
+    profile: Profile, account: Account, checkpoint: F5Checkpoint, weights: Mapping[str, Tensor] | None = None
+) -> dict[str, Any]:
     """Data for ``paretone_profile.apply``, as JSON values. ``weights`` are those to use in place of the checkpoint's
     own."""
-    options = _options(profile, checkpoint)
-    names = ("solver", "steps", "spacing", "sway", "guidance")
+    from engine.export.copied import paretone_profile
+    from engine.sampling.flow import sampling_grid
+
+    chosen = account.options
     config = checkpoint.config
-    carried = {name: value for described in _of_artefacts(profile, "described") for name, value in described.items()}
     return {
         "kind": paretone_profile.KIND,
         "schema": paretone_profile.SCHEMA,
         "variant": profile.variant,
         "checkpoint": profile.checkpoint,
         "architecture": {"pe_attn_head": config.pe_attn_head, "text_mask_padding": config.text_mask_padding},
-        "sampling": {name: options[name] for name in names},
-        "times": sampling_grid(options["steps"], options["spacing"], options["sway"]).tolist(),
-        "table": carried.get("table"),
+        "sampling": {name: chosen[name] for name in SAMPLING},
+        "times": sampling_grid(chosen["steps"], chosen["spacing"], chosen["sway"]).tolist(),
+        "table": account.given.get("table"),
         "probes": probes(weights or checkpoint.weights),
     }
-
-
-def _of_artefacts(profile: Profile, what: str) -> list[Any]:
-    """Texts of techniques (``described`` or ``readme``) on the profile's artefacts."""
-    modules = {one.name: module for one, module in exporting()}
-    artefacts = {one.fingerprint: one for one in profile.artefacts}
-    used = [one for one in profile.setting.techniques if one.artefact in artefacts]
-    return [getattr(modules[one.technique], what)(artefacts[one.artefact]) for one in used]
 
 
 def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
@@ -74,14 +84,9 @@ def probes(weights: Mapping[str, Tensor]) -> dict[str, list[list[float]]]:
     return found
 
 
-def _options(profile: Profile, checkpoint: F5Checkpoint) -> Values:
-    """The sampler options in force; a checkpoint with guidance in its weights takes none, as in synthesis."""
-    options = options_in_force(profile.setting)
-    return options if trained_guidance(checkpoint.path) is None else options.replace(guidance=0.0)
+def _readme(profile: Profile, account: Account, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> str:
+    from engine.models.f5.checkpoint import CHARACTERS
 
-
-def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeights | None) -> str:
-    options = _options(profile, checkpoint)
     weight_file = checkpoint.path.name if weights is None else weights.name
     if checkpoint.text_front_end != CHARACTERS:
         use = (
@@ -97,16 +102,25 @@ def _readme(profile: Profile, checkpoint: F5Checkpoint, weights: ExportedWeights
             'paretone_profile.apply(tts.ema_model, "this folder")'
         )
         note = "\nThen use `tts.infer(…)` as usual; `paretone_profile.remove(tts.ema_model)` removes the profile.\n"
-    skipped = "; ".join(_of_artefacts(profile, "readme")) or "none"
     return (
         f"# A Paretone profile for the official F5-TTS package\n\n```python\n{use}\n```\n{note}\n"
         f"* Model: {profile.variant}; weights: `{weight_file}`; profile made on the checkpoint with SHA-256\n"
         f"  `{profile.checkpoint}`\n"
-        f"* Sampling: {options['steps']} steps ({options['spacing']}, sway {options['sway']:g}), {options['solver']}, "
-        f"guidance {options['guidance']:g}\n"
-        f"* Strategy table: {skipped}\n"
         "* `f5_tts.json` is what `paretone_profile.py` reads; `profile.json` runs in Paretone "
         '(`paretone speak --profile profile.json --text "…" --out out.wav`).\n\n'
+        f"{lists(account)}\n"
         "Needs `pip install f5-tts==1.1.20`. `paretone_profile.py` is licensed under Apache-2.0; the weights keep "
         "their own licence.\n"
     )
+
+
+TARGET = Target(
+    "f5-tts",
+    "Official F5-TTS package",
+    "the profile and a module that applies it to the official package",
+    "the official package",
+    why_not_weights,
+    options,
+    contents,
+    frozenset({OPTIONS, F5_WEIGHTS, TABLE}),
+)

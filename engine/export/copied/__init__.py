@@ -1,0 +1,1 @@
+"""Modules that exports take along: each runs without Paretone, with what its first lines name."""

@@ -1,0 +1,69 @@
+"""What targets for F5-TTS have in common: which profiles they can have, the checkpoint, and the weights that run.
+
+Torch-free until a checkpoint is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.errors import ProfileError
+from engine.export.targets import Order, exporting
+from engine.models.catalogue import F5, entry
+from engine.models.f5.config import VARIANTS
+from engine.setting.profile import Profile
+
+if TYPE_CHECKING:
+    from engine.export.exported_weights import ExportedWeights
+    from engine.models.f5.checkpoint import F5Checkpoint
+
+
+def why_not_f5(profile: Profile, package: str) -> str:
+    """Why a profile is not for a diffusion transformer of F5-TTS, as a sentence, or ``""``; ``package`` runs those."""
+    model = entry(profile.setting.model)
+    if model.kind != F5:
+        return (
+            f"The profile is for {model.title}, which is not a model of {package}; only F5-TTS profiles can be "
+            "exported so."
+        )
+    found = VARIANTS.get(profile.variant)
+    if found is not None and found.backbone != "DiT":
+        return f"{profile.variant} is not a diffusion transformer; only F5-TTS profiles can be exported so."
+    return ""
+
+
+def why_not_weights(profile: Profile, guided_weights: bool) -> str:
+    """Why there are no weights of F5-TTS to write, as a sentence, or ``""``."""
+    return why_not_f5(profile, "the f5_tts package")
+
+
+def read_checkpoint(order: Order) -> F5Checkpoint:
+    """The checkpoint that the profile is for. Raises :class:`PlainError` when it is not there, or another one is."""
+    from engine.models.f5.checkpoint import read_f5_checkpoint
+    from engine.models.files.checkpoints import fingerprint
+
+    profile, check = order.profile, order.follower.check
+    checkpoint = read_f5_checkpoint(order.checkpoint_folder, profile.named_variant, check)
+    if checkpoint.config.backbone != "DiT":
+        raise ProfileError(
+            f"{checkpoint.variant} is not a diffusion transformer; only F5-TTS profiles can be exported."
+        )
+    found = fingerprint(checkpoint.path, check)
+    if found != profile.checkpoint:
+        raise ProfileError(
+            f"The profile is for the checkpoint {profile.checkpoint[:12]!r}, but {checkpoint.path} is {found[:12]!r}; "
+            "name the folder of the right one."
+        )
+    return checkpoint
+
+
+def weights_of(
+    profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None] = lambda: None
+) -> ExportedWeights | None:
+    """Those that the profile runs with in place of the checkpoint's."""
+    for _, module in exporting():
+        found = module.weights(profile, checkpoint, check) if hasattr(module, "weights") else None
+        if found is not None:
+            return found
+    return None

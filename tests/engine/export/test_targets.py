@@ -1,0 +1,141 @@
+"""What every target says of profiles, before anything is written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine import cli
+from engine.errors import SettingError
+from engine.export.accounts import Account, OptionLedger
+from engine.export.targets import account, target, targets
+from engine.models.catalogue import MODELS, CatalogueEntry, entry
+from engine.models.f5.config import OPTIONS
+from engine.setting.knobs import defaults
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques import conflict, techniques
+
+
+def plain(model: CatalogueEntry, **options: object) -> Profile:
+    """A profile without techniques."""
+    return Profile(Setting(model.id, model.options_with(**options), seed=7), "a" * 64, model.variant or model.id)
+
+
+def with_each_technique(model: CatalogueEntry) -> list[Profile]:
+    """The plain profile, and one with each technique that needs no artefact."""
+    found = [plain(model)]
+    for one in techniques():
+        if model.family not in one.families or one.artefact is not None:
+            continue
+        needs = one.weights is not None and one.weights.required
+        used = UsedTechnique(one.name, defaults(one.knobs), "b" * 64 if needs else "")
+        setting = found[0].setting.with_technique(used)
+        if conflict(setting) is None:
+            found.append(Profile(setting, "a" * 64, found[0].variant))
+    return found
+
+
+@pytest.mark.parametrize("name", [one.name for one in targets()])
+def test_every_option_and_technique_is_honoured_or_dropped(name: str) -> None:
+    chosen, accepted = target(name), 0
+    for profile in (profile for model in MODELS for profile in with_each_technique(model)):
+        said = account(chosen, profile)
+        if said.why_not:
+            assert said.why_not.endswith(".")
+            assert not said.honours and not said.drops
+            continue
+        accepted += 1
+        model = entry(profile.setting.model)
+        lines = [*said.honours, *said.drops]
+        named = [line.what for line in lines]
+        assert sorted(set(named)) == sorted(named), "nothing is said twice"
+        assert {knob.title for knob in model.options} | {"Seed"} <= set(named)
+        for used in profile.setting.techniques:
+            title = next(one.title for one in techniques() if one.name == used.technique).partition(" (")[0]
+            assert any(title in one for one in named) or used in said.techniques
+        assert all(line.how and not line.how.endswith(".") for line in lines)
+        json.dumps(said.to_json(), allow_nan=False)
+    assert accepted or name in ("average-velocity", "safetensors")
+
+
+def test_what_is_dropped_takes_its_options_along() -> None:
+    """A technique that sets options and cannot be carried leaves the setting's own in force."""
+    model = entry("f5-mini")
+    (steps,) = (one for one in techniques() if one.name == "steps")
+    setting = plain(model).setting.with_technique(UsedTechnique(steps.name, defaults(steps.knobs).replace(steps=5)))
+    profile = Profile(setting, "a" * 64, "f5-mini")
+    assert account(target("f5-tts"), profile).options["steps"] == 5
+    weights = account(target("safetensors"), profile, guided_weights=True)
+    assert weights.options["steps"] == 12
+    assert weights.honours == ()
+
+
+def test_guidance_in_the_weights_takes_none_on_top() -> None:
+    said = account(target("f5-tts"), plain(entry("f5-mini"), guidance=1.5), guided_weights=True)
+    assert next(line.value for line in said.honours if line.what == "Guidance") == "0"
+
+
+def test_options_that_a_target_forgets_are_dropped() -> None:
+    ledger = OptionLedger(OPTIONS, defaults(OPTIONS), 3)
+    ledger.drop("no", "steps")
+    ledger.honour("yes", "steps", "seed", "nothing like it")
+    ledger.drop_rest("forgotten")
+    assert [line.what for line in ledger.honours] == ["Steps", "Seed"]
+    assert {line.how for line in ledger.drops} == {"forgotten"}
+    assert len(ledger.drops) == len(OPTIONS) - 1
+
+
+def test_an_unknown_target_is_named_with_all() -> None:
+    with pytest.raises(SettingError, match="choose f5-tts"):
+        target("elsewhere")
+
+
+def test_targets_are_told_without_torch() -> None:
+    code = (
+        "import sys; from engine.export.targets import account, target, targets\n"
+        "from tests.engine.export.test_targets import plain; from engine.models.catalogue import MODELS\n"
+        "[account(one, plain(model)) for one in targets() for model in MODELS]\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_an_account_in_words() -> None:
+    assert Account(why_not="No.").sentences() == ["Cannot be exported: No."]
+    said = account(target("f5-tts"), plain(entry("f5-mini")))
+    assert "  Steps 12: set by paretone_profile.apply" in said.sentences()
+    assert said.sentences().index("Honoured:") < said.sentences().index("Dropped:")
+
+
+def test_the_command_says_it_before_and_writes_nothing_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain(entry("f5-mini")).save(tmp_path / "p.json")
+    command = ["export", "--profile", str(tmp_path / "p.json"), "--say"]
+    assert cli.main([*command, "--target", "f5-tts", "--out", str(tmp_path / "out")]) == 0
+    assert "Honoured:\n  Steps 12: set by" in capsys.readouterr().out
+    assert cli.main([*command, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["targets"]
+    assert list(said) == [one.name for one in targets()]
+    assert {"what": "Steps", "value": "12", "how": "set by paretone_profile.apply"} in said["f5-tts"]["honours"]
+    assert said["safetensors"]["why_not"].startswith("The profile runs the plain checkpoint")
+    assert cli.main([*command, "--folder", str(tmp_path / "nowhere")]) == 0
+    assert "nowhere; download it" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
+    assert cli.main(command[:-1]) == 2
+    assert "Give --target and --out, or --say" in capsys.readouterr().err
+
+
+def test_what_is_said_is_printed_before_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plain(entry("f5-mini")).save(tmp_path / "p.json")
+    arguments = ["export", "--profile", str(tmp_path / "p.json"), "--target", "f5-tts", "--out", str(tmp_path / "out")]
+    assert cli.main(arguments) == 6, "the checkpoint is another"
+    said = capsys.readouterr().err
+    assert said.index("Dropped:") < said.index("Reading the checkpoint") < said.index("is for the checkpoint")
+    assert not (tmp_path / "out").exists()
