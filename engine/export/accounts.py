@@ -19,6 +19,9 @@ F5_WEIGHTS = "weights in the layout of the official F5-TTS class"
 TABLE = "strategy tables"
 CACHE_DIT = "configurations of cache-dit"
 PRECISION = "a precision for the whole model"
+FEWER_LAYERS = "language models with fewer layers"
+DRAFT = "drafts that propose tokens"
+ADAPTIVE_DRAFT = "drafts that propose as many tokens as are accepted"
 """What a target can take (:attr:`engine.export.targets.Target.takes`); techniques ask for it."""
 
 

@@ -114,7 +114,11 @@ class HuggingFaceSource:
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
         contents[CONFIG] = _json(config)
-        return contents | {name: _read(self.root / name) for name in self.companions if (self.root / name).is_file()}
+        return contents | self.companion_files()
+
+    def companion_files(self) -> dict[str, bytes]:
+        """Files next to the weights, by name."""
+        return {name: _read(self.root / name) for name in self.companions if (self.root / name).is_file()}
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,27 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.errors import ProfileError
+from engine.errors import AudioError, ProfileError
 from engine.export.causal_model import CausalModel, causal_model
-from engine.export.language import Source, draft_tensors, source_of, student_tensors
+from engine.export.language import (
+    CosySource,
+    HuggingFaceSource,
+    Source,
+    draft_tensors,
+    source_of,
+    student_tensors,
+)
 from engine.export.targets import Order
 from engine.models import load_model
 from engine.models.base import DraftWeights, StudentWeights, Voice
-from engine.models.catalogue import LANGUAGE, entry
+from engine.models.catalogue import entry
+from engine.models.catalogue import voice as catalogue_voice
+from engine.models.cosyvoice2.checkpoint import BLANK
+from engine.models.cosyvoice2.tokenizer import TextTokenizer
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.official_ids import OfficialIds, OfficialPrompt
 from engine.models.files.pruning import pruned
@@ -23,8 +33,12 @@ from engine.setting.plan import LanguagePlan
 from engine.setting.profile import Profile
 from engine.techniques import resolve
 
-PROMPTS = "prompts.json"
+PROMPTS, TOKENIZER = "prompts.json", "tokenizer.json"
 KIND, SCHEMA = "paretone prompts", 1
+TOKENIZER_FILES = TOKENIZER, "tokenizer_config.json", "special_tokens_map.json"
+MARKS = "<|sos|>", "<|task|>"
+STOPS = "<|end_of_speech|>", "<|unused_stop|>", "<|more_text|>"
+"""Names for what CosyVoice 2 has in tables of its own."""
 TEXT = "The birch canoe slid on the smooth planks."
 """Spoken where the profile does not say what it was measured with."""
 
@@ -39,6 +53,8 @@ class LanguageBundle:
     prompts: tuple[OfficialPrompt, ...]
     """The sentence that the profile was measured with, passage by passage."""
     voice: Voice
+    tokenizer: Mapping[str, bytes] = field(repr=False)
+    """The files of the tokenizer by name; none where the model reads phones."""
     speaks: str
     """The model that speaks, in words."""
     drafts: str
@@ -74,14 +90,6 @@ class LanguageBundle:
         return (json.dumps(content) + "\n").encode()
 
 
-def why_not_language(profile: Profile, program: str) -> str:
-    """Why a profile cannot be exported as a language model, as a sentence, or ``""``."""
-    model = entry(profile.setting.model)
-    if model.family != LANGUAGE:
-        return f"{model.title} decodes no tokens, and {program} runs models that do; choose a speech language model."
-    return ""
-
-
 def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
     """What ``order`` asks for; with a draft only where ``drafting``. Raises :class:`engine.errors.PlainError`."""
     profile, follower = order.profile, order.follower
@@ -90,7 +98,7 @@ def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
     follower.status("Reading the weights …")
     model, speaks = _target(source, plan, ids)
     draft, drafts = _draft(source, plan.draft if drafting else None, ids)
-    return LanguageBundle(model, draft, prompts, voice, speaks, drafts)
+    return LanguageBundle(model, draft, prompts, voice, tokenizer_files(source, ids), speaks, drafts)
 
 
 def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPrompt, ...], Voice, Path]:
@@ -114,7 +122,7 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
         if used.technique not in kept:
             setting = setting.without(used.technique)
     plan = resolve(speech.info, setting, profile.artefacts)
-    voice = profile.voice(folder)
+    voice = _voice(profile, folder)
     text = profile.evidence.text or TEXT
     follower.status("Encoding the voice …")
     prompts = speech.official_prompts(text, voice, plan.options, setting.seed, follower.check)
@@ -126,6 +134,14 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     return ids, plan, prompts, voice, root
 
 
+def _voice(profile: Profile, folder: str) -> Voice:
+    """The voice that the profile was measured with; where that is somebody's own recording, the model's first."""
+    try:
+        return profile.voice(folder)
+    except AudioError:
+        return catalogue_voice("", profile.setting.model, folder)
+
+
 def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[CausalModel, str]:
     layers = source.layers()
     if plan.weights is not None:
@@ -135,6 +151,19 @@ def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[Causa
     retained = plan.layers or tuple(range(layers))
     model = causal_model(source, pruned(source.weights(), retained), retained, ids)
     return model, f"the model with {len(retained)} of its {layers} layers" if plan.layers else "the model itself"
+
+
+def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
+    """The files of the tokenizer of ``source`` by name, in the vocabulary ``ids``. Raises
+    :class:`engine.errors.CheckpointError`."""
+    if not isinstance(source, CosySource):
+        assert isinstance(source, HuggingFaceSource)
+        return {name: content for name, content in source.companion_files().items() if name in TOKENIZER_FILES}
+    speech = [f"<|s_{number}|>" for number in range(ids.codes)]
+    rows = ids.first_code - len(MARKS)
+    joined = TextTokenizer.load(source.root / BLANK).joined(rows, MARKS, speech, STOPS[: len(ids.stops)])
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    return {TOKENIZER: joined.encode(), "tokenizer_config.json": (json.dumps(config, indent=1) + "\n").encode()}
 
 
 def _draft(

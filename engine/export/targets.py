@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from engine.export.delivery import Content
     from engine.models.base import WorkObserver
 
-PROGRAMS = ("f5_tts",)
+PROGRAMS = ("f5_tts", "transformers", "vllm", "gguf")
 """The files of :mod:`engine.export.programs`, in the order of lists."""
 
 
