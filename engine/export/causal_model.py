@@ -43,7 +43,9 @@ class CausalModel:
         return self.tensors.get(HEAD, self.tensors[EMBEDDING])
 
 
-def causal_model(source: Source, tensors: Mapping[str, Tensor], retained: Sequence[int], ids: OfficialIds) -> CausalModel:
+def causal_model(
+    source: Source, tensors: Mapping[str, Tensor], retained: Sequence[int], ids: OfficialIds
+) -> CausalModel:
     """The model with the ``tensors`` of a checkpoint, student or draft of ``source``, by official names and numbered
     without gaps, of whose layers it has those ``retained``. Raises :class:`CheckpointError`."""
     if isinstance(source, CosySource):
@@ -51,7 +53,7 @@ def causal_model(source: Source, tensors: Mapping[str, Tensor], retained: Sequen
     elif isinstance(source, HuggingFaceSource):
         config = read_config(source.root / CONFIG)
         tied = HEAD not in tensors
-        made = CausalModel(config | {"tie_word_embeddings": tied}, tensors, ids)
+        made = CausalModel({**config, "tie_word_embeddings": tied}, tensors, ids)
     else:
         raise CheckpointError(f"{source.root} holds a model that no class of transformers has.")
     config = shallower(made.config, retained)
@@ -74,7 +76,7 @@ def _joined(config: Mapping[str, Any], tensors: Mapping[str, Tensor], ids: Offic
     unspoken = parts.head.new_zeros(ids.first_code, parts.head.shape[1])
     named = {BODY + name: value for name, value in parts.transformer.items()}
     named |= {EMBEDDING: parts.embedding, HEAD: torch.cat([unspoken, parts.head])}
-    return CausalModel(config | {"tie_word_embeddings": False}, named, ids, parts.bias)
+    return CausalModel({**config, "tie_word_embeddings": False}, named, ids, parts.bias)
 
 
 def _type_of(tensors: Mapping[str, Tensor]) -> str:

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.errors import CheckpointError, ProfileError
 from engine.export.causal_model import CausalModel
 from engine.export.delivery import Made
+from engine.extras import NO_GGUF
 from engine.models.networks.causal import CausalConfig, rotary_frequencies
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ UNSPOKEN = -1e9
 """Added to the scores of ids that cannot be spoken: their probability is 0."""
 CONTEXT = 4096
 """Context length where the configuration says none."""
-INSTALL = "install it with: pip install paretone[gguf]"
 PIECES = {"llama": "llama-bpe", "qwen2": "qwen2"}
 """llama.cpp's names for how texts are split before byte pairs are merged, by ``model_type``."""
 
@@ -161,7 +161,8 @@ def _describe(writer: gguf.GGUFWriter, model: CausalModel, vocabulary: GgufVocab
 
 def _stops(writer: gguf.GGUFWriter, stops: Sequence[int]) -> None:
     """All of ``stops`` end a text; llama.cpp knows three by name."""
-    for add, stop in zip((writer.add_eos_token_id, writer.add_eot_token_id, writer.add_eom_token_id), stops):
+    named = (writer.add_eos_token_id, writer.add_eot_token_id, writer.add_eom_token_id)
+    for add, stop in zip(named, stops, strict=False):
         add(stop)
 
 
@@ -180,7 +181,5 @@ def _gguf() -> Any:
     try:
         import gguf
     except ImportError:
-        raise ProfileError(f"GGUF files are written by the package gguf, which is not installed; {INSTALL}") from None
+        raise ProfileError(NO_GGUF) from None
     return gguf
-
-

@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from engine.errors import AudioError, ProfileError
 from engine.export.causal_model import CausalModel, causal_model
@@ -19,6 +18,7 @@ from engine.export.language import (
     source_of,
     student_tensors,
 )
+from engine.export.prompts_file import prompts_file
 from engine.export.targets import Order
 from engine.models import load_model
 from engine.models.base import DraftWeights, StudentWeights, Voice
@@ -29,12 +29,12 @@ from engine.models.cosyvoice2.tokenizer import TextTokenizer
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.official_ids import OfficialIds, OfficialPrompt
 from engine.models.files.pruning import pruned
+from engine.setting.knobs import Values
 from engine.setting.plan import LanguagePlan
 from engine.setting.profile import Profile
 from engine.techniques import resolve
 
-PROMPTS, TOKENIZER = "prompts.json", "tokenizer.json"
-KIND, SCHEMA = "paretone prompts", 1
+TOKENIZER = "tokenizer.json"
 TOKENIZER_FILES = TOKENIZER, "tokenizer_config.json", "special_tokens_map.json"
 MARKS = "<|sos|>", "<|task|>"
 STOPS = "<|end_of_speech|>", "<|unused_stop|>", "<|more_text|>"
@@ -65,29 +65,9 @@ class LanguageBundle:
         """The vocabulary."""
         return self.model.ids
 
-    def prompts_file(self, sampling: Mapping[str, Any], **more: Any) -> bytes:
-        """Content of :data:`PROMPTS`: the vocabulary, how tokens are drawn, and the prompts."""
-        ids = {"size": self.ids.size, "first_code": self.ids.first_code, "codes": self.ids.codes}
-        prompts = [
-            {
-                "text": one.text,
-                "voice": self.voice.id,
-                "ids": list(one.ids),
-                "positions": None if one.positions is None else list(one.positions),
-                "minimum": one.minimum,
-                "maximum": one.maximum,
-            }
-            for one in self.prompts
-        ]
-        content = {
-            "kind": KIND,
-            "schema": SCHEMA,
-            "vocabulary": ids | {"stops": list(self.ids.stops)},
-            "sampling": dict(sampling),
-            **more,
-            "prompts": prompts,
-        }
-        return (json.dumps(content) + "\n").encode()
+    def prompts_file(self, options: Values) -> bytes:
+        """Content of :data:`engine.export.prompts_file.PROMPTS`; tokens are drawn under ``options``."""
+        return prompts_file(self.ids, self.prompts, self.voice.id, options)
 
 
 def language_bundle(order: Order, drafting: bool) -> LanguageBundle:
@@ -147,7 +127,9 @@ def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[Causa
     if plan.weights is not None:
         student = plan.weights
         tensors = student_tensors(source, student)
-        return causal_model(source, tensors, student.retained, ids), f"a student with {student.depth} of {layers} layers"
+        return causal_model(
+            source, tensors, student.retained, ids
+        ), f"a student with {student.depth} of {layers} layers"
     retained = plan.layers or tuple(range(layers))
     model = causal_model(source, pruned(source.weights(), retained), retained, ids)
     return model, f"the model with {len(retained)} of its {layers} layers" if plan.layers else "the model itself"

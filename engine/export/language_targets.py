@@ -1,5 +1,4 @@
-"""What targets for speech language models have in common: which profiles they can have, and their options. Torch-free.
-"""
+"""What targets for speech language models have in common: possible profiles, options, READMEs. Torch-free."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from llama_cpp import Llama, LogitsProcessorList
 PROMPTS, MODEL = "prompts.json", "model.gguf"
 
 
-def load(folder: str | Path, threads: int | None = None) -> tuple[Llama, dict[str, Any]]:
-    """The model, and the content of ``prompts.json``."""
+def load(folder: str | Path, threads: int | None = None, prompts: str = "") -> tuple[Llama, dict[str, Any]]:
+    """The model, and the content of ``prompts.json``, of another one if that is given."""
     root = Path(folder)
-    content = json.loads((root / PROMPTS).read_text(encoding="utf-8"))
+    content = json.loads(Path(prompts or root / PROMPTS).read_text(encoding="utf-8"))
     longest = max(len(one["ids"]) + one["maximum"] for one in content["prompts"])
     model = Llama(str(root / MODEL), n_ctx=longest + 1, n_threads=threads, n_batch=longest + 1, verbose=False)
     return model, content
@@ -43,9 +43,7 @@ def spoken_only(vocabulary: dict[str, Any], prompt: dict[str, Any]) -> Callable:
     return process
 
 
-def generate(
-    model: Llama, content: dict[str, Any], index: int = 0, greedy: bool = False, seed: int = 0
-) -> list[int]:
+def generate(model: Llama, content: dict[str, Any], index: int = 0, greedy: bool = False, seed: int = 0) -> list[int]:
     """Speech tokens, counted from 0, that continue the prompt number ``index``."""
     prompt, vocabulary, sampling = content["prompts"][index], content["vocabulary"], content["sampling"]
     model.set_seed(seed)
@@ -69,12 +67,13 @@ def generate(
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="Speech tokens with llama-cpp-python.")
-    parser.add_argument("--prompt", type=int, default=0, help="number of the prompt in prompts.json, from 0")
+    parser.add_argument("--prompts", default="", metavar="FILE", help="another prompts.json than the folder's")
+    parser.add_argument("--prompt", type=int, default=0, help="number of the prompt in it, from 0")
     parser.add_argument("--greedy", action="store_true", help="the most likely token every time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", default="tokens.json", help="file to write")
     given = parser.parse_args()
-    model, content = load(Path(__file__).parent)
+    model, content = load(Path(__file__).parent, prompts=given.prompts)
     began = time.perf_counter()
     tokens = generate(model, content, given.prompt, given.greedy, given.seed)
     seconds = time.perf_counter() - began

@@ -64,10 +64,12 @@ class RepetitionAware(LogitsProcessor):
         return drawn.clamp(min=0).log()
 
 
-def load(folder: str | Path, dtype: torch.dtype = torch.float32, device: str = "cpu") -> tuple[Any, Any, dict]:
-    """The model, its assistant or ``None``, and the content of ``prompts.json``."""
+def load(
+    folder: str | Path, dtype: torch.dtype = torch.float32, device: str = "cpu", prompts: str = ""
+) -> tuple[Any, Any, dict]:
+    """The model, its assistant or ``None``, and the content of ``prompts.json``, of another one if that is given."""
     root = Path(folder)
-    content = json.loads((root / PROMPTS).read_text(encoding="utf-8"))
+    content = json.loads(Path(prompts or root / PROMPTS).read_text(encoding="utf-8"))
     model = AutoModelForCausalLM.from_pretrained(root, dtype=dtype).to(device).eval()
     assistant = None
     if (root / ASSISTANT).is_dir():
@@ -109,7 +111,8 @@ def generate(
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description="Speech tokens with transformers.")
-    parser.add_argument("--prompt", type=int, default=0, help="number of the prompt in prompts.json, from 0")
+    parser.add_argument("--prompts", default="", metavar="FILE", help="another prompts.json than the folder's")
+    parser.add_argument("--prompt", type=int, default=0, help="number of the prompt in it, from 0")
     parser.add_argument("--greedy", action="store_true", help="the most likely token every time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--alone", action="store_true", help="without the assistant")
@@ -117,7 +120,7 @@ def main() -> None:
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16", "float16"])
     parser.add_argument("--out", default="tokens.json", help="file to write")
     given = parser.parse_args()
-    model, assistant, content = load(Path(__file__).parent, getattr(torch, given.dtype), given.device)
+    model, assistant, content = load(Path(__file__).parent, getattr(torch, given.dtype), given.device, given.prompts)
     began = time.perf_counter()
     helper = None if given.alone else assistant
     tokens = generate(model, helper, content, given.prompt, given.greedy, given.seed)

@@ -16,7 +16,9 @@ from engine.export.language_targets import (
     readme,
     why_not_counted,
 )
+from engine.export.prompts_file import PROMPTS
 from engine.export.targets import Order, Target
+from engine.extras import why_no_gguf
 from engine.models.catalogue import entry
 from engine.setting.profile import Profile
 
@@ -24,13 +26,12 @@ if TYPE_CHECKING:
     from engine.export.delivery import Content
 
 SCRIPT, MODEL, DRAFT_FILE = "generate.py", "model.gguf", "draft.gguf"
-SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty")
 TITLE = "A Paretone profile for llama.cpp"
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
     """As :class:`Target` says."""
-    return why_not_counted(profile, "llama.cpp")
+    return why_not_counted(profile, "llama.cpp") or why_no_gguf()
 
 
 def options(ledger: OptionLedger) -> None:
@@ -47,7 +48,7 @@ def options(ledger: OptionLedger) -> None:
 def contents(order: Order) -> dict[str, Content]:
     """The folder's files by name."""
     from engine.export.gguf_file import GgufVocabulary, gguf_file
-    from engine.export.language_bundle import PROMPTS, TOKENIZER, language_bundle
+    from engine.export.language_bundle import TOKENIZER, language_bundle
 
     account, drafted, chosen = order.account, given_draft(order.account), entry(order.profile.setting.model)
     bundle = language_bundle(order, drafting=drafted is not None)
@@ -58,7 +59,7 @@ def contents(order: Order) -> dict[str, Content]:
     if bundle.draft is not None and drafted is not None:
         found[DRAFT_FILE] = gguf_file(bundle.draft, vocabulary, f"{chosen.title} draft", check)
         server += f" --model-draft {DRAFT_FILE} --spec-type draft-simple --spec-draft-n-max {drafted['length']}"
-    found[PROMPTS] = bundle.prompts_file({name: account.options[name] for name in SAMPLING if name in account.options})
+    found[PROMPTS] = bundle.prompts_file(account.options)
     found[SCRIPT] = copied_script("generate_gguf.py")
     found["profile.json"] = order.profile.encoded()
     use = (

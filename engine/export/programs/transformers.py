@@ -17,6 +17,7 @@ from engine.export.language_targets import (
     readme,
     why_not_language,
 )
+from engine.export.prompts_file import PROMPTS, SAMPLING, sampling_of
 from engine.export.targets import Order, Target
 from engine.models.catalogue import entry
 from engine.setting.knobs import Values
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from engine.export.delivery import Content
 
 SCRIPT, ASSISTANT, BIAS = "generate.py", "assistant", "score_bias.safetensors"
-SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty")
 TITLE = "A Paretone profile for transformers"
 
 
@@ -47,7 +47,7 @@ def options(ledger: OptionLedger) -> None:
 
 def contents(order: Order) -> dict[str, Content]:
     """The folder's files by name."""
-    from engine.export.language_bundle import PROMPTS, language_bundle
+    from engine.export.language_bundle import language_bundle
     from engine.export.language_folder import model_folder
     from engine.export.safetensors_file import safetensors_file
 
@@ -56,11 +56,13 @@ def contents(order: Order) -> dict[str, Content]:
     stops = list(bundle.ids.stops)
     found: dict[str, Content] = model_folder(bundle.model, generation(account.options, stops))
     if bundle.draft is not None and drafted is not None:
-        found |= {f"{ASSISTANT}/{name}": one for name, one in model_folder(bundle.draft, assisting(drafted, stops)).items()}
+        found |= {
+            f"{ASSISTANT}/{name}": one for name, one in model_folder(bundle.draft, assisting(drafted, stops)).items()
+        }
     if bundle.model.bias is not None:
         found[BIAS] = safetensors_file({"bias": bundle.model.bias.float()}, {"format": "pt"})
     found |= bundle.tokenizer
-    found[PROMPTS] = bundle.prompts_file(_repetition_aware(account.options))
+    found[PROMPTS] = bundle.prompts_file(account.options)
     found[SCRIPT] = copied_script("generate_speech.py")
     found["profile.json"] = order.profile.encoded()
     assisted = "with the draft as `assistant_model`" if bundle.draft is not None else ""
@@ -82,7 +84,7 @@ def generation(options: Values, stops: list[int]) -> dict[str, Any]:
         return {"do_sample": False, **common}
     if is_repetition_aware(options):  # The script's own processor draws.
         return {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0, **common}
-    return {"do_sample": True, **{name: options[name] for name in SAMPLING if name in options}, **common}
+    return {"do_sample": True, **sampling_of(options), **common}
 
 
 def assisting(drafted: Mapping[str, Any], stops: list[int]) -> dict[str, Any]:
@@ -94,12 +96,6 @@ def assisting(drafted: Mapping[str, Any], stops: list[int]) -> dict[str, Any]:
         "eos_token_id": stops,
         "pad_token_id": stops[0],
     }
-
-
-def _repetition_aware(options: Values) -> dict[str, Any]:
-    if not is_repetition_aware(options):
-        return {}
-    return {name: options[name] for name in ("repeats", "top_p", "top_k")}
 
 
 TARGET = Target(

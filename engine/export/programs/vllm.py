@@ -26,6 +26,7 @@ from engine.export.language_targets import (
     readme,
     why_not_counted,
 )
+from engine.export.prompts_file import PROMPTS, SAMPLING, sampling_of
 from engine.export.targets import Order, Target
 from engine.models.catalogue import entry
 from engine.setting.profile import Profile
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from engine.export.language_bundle import LanguageBundle
 
 MODEL, DRAFT_FOLDER, COMMAND = "model", "draft", "serve.sh"
-SAMPLING = ("temperature", "top_k", "top_p", "repetition_penalty")
 LARGEST_BIAS = 100.0
 """vLLM clamps the values of ``logit_bias`` to this, as OpenAI's interface does."""
 TITLE = "A Paretone profile for vLLM"
@@ -65,7 +65,7 @@ def options(ledger: OptionLedger) -> None:
 
 def contents(order: Order) -> dict[str, Content]:
     """The folder's files by name."""
-    from engine.export.language_bundle import PROMPTS, language_bundle
+    from engine.export.language_bundle import language_bundle
     from engine.export.language_folder import model_folder
 
     account, drafted = order.account, given_draft(order.account)
@@ -74,13 +74,12 @@ def contents(order: Order) -> dict[str, Content]:
     parts = {MODEL: bundle.model} | ({} if bundle.draft is None else {DRAFT_FOLDER: bundle.draft})
     found: dict[str, Content] = {}
     for folder, model in parts.items():
-        files = model_folder(model, stops) | bundle.tokenizer
+        files = {**model_folder(model, stops), **bundle.tokenizer}
         found |= {f"{folder}/{name}": content for name, content in files.items()}
     command = serving(drafted["length"] if drafted and bundle.draft is not None else 0, order.profile)
     found[COMMAND] = f"#!/bin/sh\n# Run in this folder.\n{command}\n".encode()
     found |= {f"requests/{number}.json": _json(one) for number, one in enumerate(requests(bundle, order))}
-    sampling = {name: account.options[name] for name in SAMPLING if name in account.options}
-    found[PROMPTS] = bundle.prompts_file(sampling)
+    found[PROMPTS] = bundle.prompts_file(account.options)
     found["profile.json"] = order.profile.encoded()
     use = (
         f"```\npip install vllm\n{command}\n```\n\nIn another terminal, from this folder:\n\n"
@@ -107,7 +106,8 @@ def serving(length: int, profile: Profile) -> str:
 def requests(bundle: LanguageBundle, order: Order) -> list[dict[str, Any]]:
     """One for each passage. Raises :class:`ProfileError` for a bias that vLLM would clamp."""
     account, ids = order.account, bundle.ids
-    sampling = {name: account.options[name] for name in SAMPLING if name in account.options}
+    sampling = sampling_of(account.options)
+    sampling.pop("repeats", None)
     common: dict[str, Any] = {
         "model": entry(order.profile.setting.model).id,
         **sampling,

@@ -28,10 +28,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader, PassageJoiner
+from engine.errors import SettingError
 from engine.failures import enough_memory
 from engine.last_used import LastUsed
 from engine.models.base import ModelInfo, Observer, Voice
@@ -47,6 +49,7 @@ from engine.models.families.token_decoder import TokenDecoder, largest_differenc
 from engine.models.families.token_progress import TokenProgress
 from engine.models.files.language_weights import find_language_weights, places_of
 from engine.models.kernels.causal_graphs import GraphedTransformer
+from engine.reading import shown
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.tokens import TokenSampler, Uniforms
@@ -185,6 +188,27 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         """What the model continues to speak ``text`` in ``voice``, passage by passage. Raises :class:`PlainError`."""
         prompt, script = self._prepare(text, voice, options, check, seed)
         return tuple(self._exported(passage, prompt, options) for passage in script.passages)
+
+    @torch.inference_mode()
+    def heard(
+        self,
+        tokens: Sequence[int],
+        text: str,
+        voice: Voice,
+        options: Values,
+        seed: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        """The sound (n,) float32 of speech ``tokens``, counted from 0, that say ``text`` in ``voice``. Raises
+        :class:`PlainError`."""
+        strange = next((one for one in tokens if not 0 <= one < self.own.tokens.codes), None)
+        if strange is not None:
+            raise SettingError(
+                f"{shown(strange)} is not a speech token of {self.info.title}, which has those from 0 to "
+                f"{self.own.tokens.codes - 1}; take off the id of the first one."
+            )
+        prompt, _ = self._prepare(text, voice, options, check, seed)
+        return self._decoder(prompt, seed, options).whole(tokens).samples
 
     def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
         ids = self._official_prompt(passage, prompt)

@@ -67,10 +67,17 @@ def test_every_tensor_is_there(one: Exported, folder: Path) -> None:
     cosy = one.profile.setting.model == COSYVOICE
     prefix = "llm.model.model." if cosy else "model."
     for layer in range(2):
-        for theirs, ours in {"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-                             "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
-                             "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm",
-                             "ffn_norm": "post_attention_layernorm"}.items():
+        for theirs, ours in {
+            "attn_q": "self_attn.q_proj",
+            "attn_k": "self_attn.k_proj",
+            "attn_v": "self_attn.v_proj",
+            "attn_output": "self_attn.o_proj",
+            "ffn_gate": "mlp.gate_proj",
+            "ffn_up": "mlp.up_proj",
+            "ffn_down": "mlp.down_proj",
+            "attn_norm": "input_layernorm",
+            "ffn_norm": "post_attention_layernorm",
+        }.items():
             value = found.pop(f"blk.{layer}.{theirs}.weight")
             heads = {"attn_q": 4, "attn_k": 2}.get(theirs)
             value = halves(value, heads) if heads and not cosy else value
