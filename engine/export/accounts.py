@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.models.catalogue import CatalogueEntry
 from engine.setting.knobs import NO_VALUES, Choice, Knob, Switch, Values
 from engine.setting.setting import UsedTechnique
 from engine.techniques import knobs_of, technique
@@ -22,6 +23,7 @@ PRECISION = "a precision for the whole model"
 FEWER_LAYERS = "language models with fewer layers"
 DRAFT = "drafts that propose tokens"
 ADAPTIVE_DRAFT = "drafts that propose as many tokens as are accepted"
+GUIDANCE_EVERY = "the unconditional branch at every n-th step"
 """What a target can take (:attr:`engine.export.targets.Target.takes`); techniques ask for it."""
 
 
@@ -69,6 +71,11 @@ class Account:
     given: Mapping[str, Any] = field(default_factory=dict)
     """What the techniques give to the target."""
 
+    @property
+    def weights(self) -> bool:
+        """Whether a technique that is carried runs weights of its own."""
+        return any(technique(one.technique).weights is not None for one in self.techniques)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values: the lists ``honours`` and ``drops``, and ``why_not``."""
         lists = {"honours": self.honours, "drops": self.drops}
@@ -91,10 +98,11 @@ class Account:
 class OptionLedger:
     """Collects what a target does with each sampler option. Options that it does not mention are dropped."""
 
-    def __init__(self, knobs: Iterable[Knob], options: Values, seed: int) -> None:
+    def __init__(self, model: CatalogueEntry, options: Values, seed: int) -> None:
+        self.model = model
         self.options = options
         self.seed = seed
-        self._knobs = {knob.name: knob for knob in knobs}
+        self._knobs = {knob.name: knob for knob in model.options}
         self._honours: dict[str, Line] = {}
         self._drops: dict[str, Line] = {}
 

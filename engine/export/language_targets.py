@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from engine.export import copied
 from engine.export.accounts import Account, OptionLedger
 from engine.export.readme import lists
 from engine.models.base import LANGUAGE
@@ -118,11 +116,6 @@ _HOW = {
         "`<|s_n|>`; `tokenizer.json`, in which CosyVoice 2's tables are one vocabulary, reads it."
     ),
 }
-
-
-def copied_script(name: str) -> bytes:
-    """A script of :mod:`engine.export.copied`, which is read and not imported: what it runs on may be missing here."""
-    return (Path(copied.__file__).parent / name).read_bytes()
 
 
 def given_draft(account: Account) -> Mapping[str, Any] | None:

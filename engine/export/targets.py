@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     from engine.export.delivery import Content
     from engine.models.base import WorkObserver
 
-PROGRAMS = ("f5_tts", "transformers", "vllm", "gguf")
+PROGRAMS = (
+    "f5_tts",
+    "f5_triton",
+    "vllm_omni",
+    "sglang",
+    "omnivoice",
+    "crispasr",
+    "transformers",
+    "vllm",
+    "gguf",
+)
 """The files of :mod:`engine.export.programs`, in the order of lists."""
 
 
@@ -157,4 +167,4 @@ def _ledger(setting: Setting, guided_weights: bool) -> OptionLedger:
     options = foreseen(setting).options
     if guided_weights:
         options = model.guidance.off(options)
-    return OptionLedger(model.options, options, setting.seed)
+    return OptionLedger(model, options, setting.seed)

@@ -44,6 +44,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="grid",
     place=120,
+    exports="engine.export.options_only",
     knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
     resolve=resolve,
     describe=describe,

@@ -7,11 +7,17 @@ states before the head), or guidance is left out. Nobody has published this for 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
+from engine.export.accounts import GUIDANCE_EVERY, Carried, whole_line
 from engine.setting.knobs import Choice, Number, Values
 from engine.setting.plan import MaskedPlan
+from engine.setting.setting import UsedTechnique
 from engine.techniques.base import Context, Paper, Technique, ordinal
+
+if TYPE_CHECKING:
+    from engine.export.targets import Target
 
 NAME = "guidance_stride"
 REUSE, LEAVE_OUT = "reuse", "leave_out"
@@ -31,6 +37,17 @@ def describe(knobs: Values) -> str:
     return f"both branches at every {ordinal(knobs['every'])} step, {between}"
 
 
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """Exports (see :mod:`engine.export.targets`) carry reuse alone, and nearly: other programs reuse what the
+    unconditional branch said, where Paretone reuses how it differed."""
+    from engine.export.targets import lacking
+
+    if GUIDANCE_EVERY not in target.takes or entry.knobs.get("between", REUSE) != REUSE:
+        return lacking(target, entry)
+    how = f"nearly: {target.program} reuses the unconditional branch's output, Paretone the effect of guidance"
+    return Carried((whole_line(entry, how),), given={"guidance_every": int(entry.knobs.get("every", 2))})
+
+
 TECHNIQUE = Technique(
     name=NAME,
     title="Guidance at every n-th step (experiment)",
@@ -41,6 +58,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="guidance:every",
     place=130,
+    exports=__name__,
     knobs=(
         Number(
             "every",

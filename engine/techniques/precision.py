@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from engine.export.accounts import PRECISION, Carried, whole_line
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Values
 from engine.setting.plan import WHOLE
+from engine.setting.setting import UsedTechnique
 from engine.techniques.base import AnyPlan, Context, Paper, Technique
+
+if TYPE_CHECKING:
+    from engine.export.targets import Target
 
 NAME = "precision"
 PRECISIONS = ("float32", "bfloat16", "float16", "int8", f"bfloat16{WHOLE}", f"float16{WHOLE}")
@@ -42,6 +48,19 @@ def describe(knobs: Values) -> str:
     return f"attention and feed-forward in {precision}{inputs}; state, norms, time vectors and output in float32"
 
 
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """Exports (see :mod:`engine.export.targets`) carry one precision for the whole network."""
+    from engine.export.targets import lacking
+
+    wanted = str(entry.knobs.get("precision", "bfloat16"))
+    if PRECISION not in target.takes:
+        return lacking(target, entry)
+    if wanted != "float32" and not wanted.endswith(WHOLE):
+        return Carried(drops=(whole_line(entry, f"{target.program} computes the whole network in one precision"),))
+    kind = wanted.removesuffix(WHOLE)
+    return Carried((whole_line(entry, f"the model is loaded as {kind}"),), given={"precision": kind})
+
+
 TECHNIQUE = Technique(
     name=NAME,
     title="Precision",
@@ -52,6 +71,7 @@ TECHNIQUE = Technique(
     families=("flow", "masked"),
     slot="precision",
     place=40,
+    exports=__name__,
     knobs=(
         Choice(
             "precision",

@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING
 
 from engine.export.accounts import DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from engine.export.copied_files import copied
 from engine.export.language_targets import (
-    copied_script,
     given_draft,
     ids_section,
     is_repetition_aware,
@@ -60,7 +60,7 @@ def contents(order: Order) -> dict[str, Content]:
         found[DRAFT_FILE] = gguf_file(bundle.draft, vocabulary, f"{chosen.title} draft", check)
         server += f" --model-draft {DRAFT_FILE} --spec-type draft-simple --spec-draft-n-max {drafted['length']}"
     found[PROMPTS] = bundle.prompts_file(account.options)
-    found[SCRIPT] = copied_script("generate_gguf.py")
+    found[SCRIPT] = copied("generate_gguf")
     found["profile.json"] = order.profile.encoded()
     use = (
         "```\npip install llama-cpp-python\npython generate.py --greedy --out tokens.json\n```\n\n"

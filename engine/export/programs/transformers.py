@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.export.accounts import ADAPTIVE_DRAFT, DRAFT, FEWER_LAYERS, OPTIONS, OptionLedger
+from engine.export.copied_files import copied
 from engine.export.language_targets import (
-    copied_script,
     given_draft,
     ids_section,
     is_greedy,
@@ -63,7 +63,7 @@ def contents(order: Order) -> dict[str, Content]:
         found[BIAS] = safetensors_file({"bias": bundle.model.bias.float()}, {"format": "pt"})
     found |= bundle.tokenizer
     found[PROMPTS] = bundle.prompts_file(account.options)
-    found[SCRIPT] = copied_script("generate_speech.py")
+    found[SCRIPT] = copied("generate_speech")
     found["profile.json"] = order.profile.encoded()
     assisted = "with the draft as `assistant_model`" if bundle.draft is not None else ""
     use = (

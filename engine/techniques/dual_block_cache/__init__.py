@@ -159,6 +159,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=75,
+    exports="engine.techniques.dual_block_cache.exports",
     knobs=KNOBS,
     resolve=resolve,
     describe=describe,

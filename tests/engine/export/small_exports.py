@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from safetensors.torch import save_file
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from engine.export.exporting import export
 from engine.models import catalogue, load_model
 from engine.models.families.language import LanguageSpeech
+from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import fingerprint
 from engine.models.llasa import adapter as llasa_adapter
 from engine.models.silent_observer import SilentObserver
-from engine.sampling.autoregressive import decode
+from engine.sampling.autoregressive import Request, after_prompt, decode
 from engine.sampling.tokens import Greedy
 from engine.setting.evidence import Evidence
 from engine.setting.knobs import Values
@@ -25,6 +30,7 @@ from tests.engine.models.cosyvoice2 import small_release as cosy_release
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import write_draft, write_model, write_student
 
+CLEAR = 1e-4
 TEXT = "Rain comes tomorrow."
 LM_MINI, LLASA, COSYVOICE = NAMES = ("lm-mini", "Llasa-1B", "CosyVoice2-0.5B")
 OPTIONS: dict[str, dict[str, object]] = {LM_MINI: {"speed": 2.0}, LLASA: {"clone": False}, COSYVOICE: {}}
@@ -72,7 +78,30 @@ def write_small(model: str, root: Path) -> Path:
     else:
         for package in ("onnx", "onnxruntime"):
             pytest.importorskip(package)
-    return with_companions(model, root / model)
+    folder = with_companions(model, root / model)
+    if model == LLASA:
+        _with_random_head(folder)
+    return folder
+
+
+def _with_random_head(folder: Path) -> None:
+    """A head that is not the embedding: with that, random weights say one token for ever."""
+    head = torch.zeros(llasa_release.ROWS, llasa_release.CONFIG["hidden_size"])
+    spoken = torch.randn(len(llasa_release.LOCAL), head.shape[1], generator=torch.Generator().manual_seed(5))
+    head[llasa_release.LOCAL] = spoken
+    for path in folder.glob("*s/*.safetensors"):
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata()
+        save_file(load_file(path) | {"lm_head.weight": head.half()}, path, metadata)
+
+
+class Clear(Greedy):
+    """The most likely id, which has to be so by far more than processors and programs differ by."""
+
+    def probabilities(self, logits: Tensor, history: Sequence[int]) -> Tensor:
+        first, second = logits[-1].topk(2).values.tolist()
+        assert first - second > CLEAR
+        return super().probabilities(logits, history)
 
 
 @dataclass(frozen=True)
@@ -90,6 +119,19 @@ class Exported:
 
     def greedy(self) -> list[list[int]]:
         """The most likely tokens that the profile's model speaks :data:`TEXT` with, passage by passage."""
+        found = []
+        for model, request in self._requests():
+            cycles = decode(model, request, Clear(), lambda: 0.0)
+            found.append([token for cycle in cycles for token in cycle.tokens])
+        return found
+
+    def scores(self, tokens: Sequence[int]) -> Tensor:
+        """What the profile's model scores after the first passage's prompt and after each of ``tokens``, (tokens + 1,
+        codes + stops)."""
+        model, request = self._requests()[0]
+        return after_prompt(model, request, len(tokens)).logits(tokens, len(tokens) + 1)
+
+    def _requests(self) -> list[tuple[TokenModel, Request]]:
         speech, setting = self.speech, self.profile.setting
         plan = resolve(speech.info, setting)
         target = speech.networks(plan).target
@@ -99,8 +141,7 @@ class Exported:
         for passage in text.passages:
             request = speech._request(target, passage, prompt, plan.options)
             target.tokens.reach(request.first_position + request.maximum)
-            cycles = decode(target.tokens, request, Greedy(), lambda: 0.0)
-            found.append([token for cycle in cycles for token in cycle.tokens])
+            found.append((target.tokens, request))
         return found
 
 
@@ -121,6 +162,11 @@ def exported(root: Path, model: str, *techniques: UsedTechnique, **options: obje
         setting = setting.with_technique(one)
     profile = Profile.of(setting, speech.info, evidence=Evidence(seed=3, text=TEXT))
     return Exported(root, speech, profile)
+
+
+def some_tokens(codes: int) -> list[int]:
+    """Tokens that no model would say."""
+    return torch.randint(0, codes, (30,), generator=torch.Generator().manual_seed(1)).tolist()
 
 
 def soon_over(patch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from tests.engine.export.small_exports import (
     Exported,
     drafted,
     exported,
+    some_tokens,
     soon_over,
     student,
     write_small,
@@ -148,5 +149,12 @@ def test_greedy_tokens_are_ours_in_llama_cpp(one: Exported, folder: Path) -> Non
     model, content = module["load"](folder, 1)
     ours = one.greedy()
     assert [module["generate"](model, content, number, greedy=True) for number in range(len(ours))] == ours
+    scored = module["Llama"](str(folder / "model.gguf"), n_ctx=512, n_batch=512, logits_all=True, verbose=False)
+    vocabulary, tokens = content["vocabulary"], some_tokens(content["vocabulary"]["codes"])
+    scored.eval([*content["prompts"][0]["ids"], *(vocabulary["first_code"] + token for token in tokens)])
+    spoken = [*range(vocabulary["first_code"], vocabulary["first_code"] + vocabulary["codes"]), *vocabulary["stops"]]
+    found = torch.from_numpy(scored.scores[scored.n_tokens - len(tokens) - 1 : scored.n_tokens, spoken])
+    expected = one.scores(tokens)
+    assert torch.allclose(found, expected, rtol=1e-3, atol=1e-3 * float(expected.abs().max()))
     text = content["prompts"][0]["ids"]
     assert model.tokenize(model.detokenize(text, special=True), add_bos=False, special=True) == text

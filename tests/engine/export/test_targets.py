@@ -14,7 +14,6 @@ from engine.errors import SettingError
 from engine.export.accounts import Account, OptionLedger
 from engine.export.targets import account, target, targets
 from engine.models.catalogue import MODELS, CatalogueEntry, entry
-from engine.models.f5.config import OPTIONS
 from engine.setting.knobs import defaults
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
@@ -81,13 +80,14 @@ def test_guidance_in_the_weights_takes_none_on_top() -> None:
 
 
 def test_options_that_a_target_forgets_are_dropped() -> None:
-    ledger = OptionLedger(OPTIONS, defaults(OPTIONS), 3)
+    model = entry("f5-mini")
+    ledger = OptionLedger(model, model.options_with(), 3)
     ledger.drop("no", "steps")
     ledger.honour("yes", "steps", "seed", "nothing like it")
     ledger.drop_rest("forgotten")
     assert [line.what for line in ledger.honours] == ["Steps", "Seed"]
     assert {line.how for line in ledger.drops} == {"forgotten"}
-    assert len(ledger.drops) == len(OPTIONS) - 1
+    assert len(ledger.drops) == len(model.options) - 1
 
 
 def test_an_unknown_target_is_named_with_all() -> None:

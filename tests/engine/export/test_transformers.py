@@ -13,7 +13,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from engine import cli
 from engine.export.targets import account, target
+from engine.models.catalogue import entry
 from engine.sampling.tokens import RepetitionAware
 from tests.engine.export.small_exports import (
     COSYVOICE,
@@ -23,6 +25,7 @@ from tests.engine.export.small_exports import (
     Exported,
     drafted,
     exported,
+    some_tokens,
     soon_over,
     student,
     write_small,
@@ -73,6 +76,24 @@ def test_greedy_tokens_are_ours_with_and_without_the_assistant(one: Exported, fo
     # The drafts of these two are nearly the students themselves.
     most = 1.0 if one.profile.setting.model == COSYVOICE else 0.6
     assert len(passes) <= most * sum(len(tokens) + 1 for tokens in ours)
+
+
+@torch.inference_mode()
+def test_scores_are_ours(one: Exported, folder: Path, script: Any) -> None:
+    model, _, content = script.load(folder)
+    prompt, vocabulary = content["prompts"][0], content["vocabulary"]
+    tokens = some_tokens(vocabulary["codes"])
+    ids = torch.tensor([prompt["ids"] + [vocabulary["first_code"] + token for token in tokens]])
+    positions = prompt["positions"] or list(range(len(prompt["ids"])))
+    positions = positions + [positions[-1] + 1 + number for number in range(len(tokens))]
+    # With a cache: without, transformers takes positions that begin anew for another sequence.
+    found = model(ids, position_ids=torch.tensor([positions]), use_cache=True, attention_mask=torch.ones_like(ids))
+    scores = script.SpokenOnly(vocabulary, content["bias"], model.device)(ids, found.logits[0, -len(tokens) - 1 :])
+    spoken = [*range(vocabulary["first_code"], vocabulary["first_code"] + vocabulary["codes"]), *vocabulary["stops"]]
+    expected = one.scores(tokens)
+    assert torch.allclose(scores[:, spoken], expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
+    scores[:, spoken] = -torch.inf
+    assert (scores == -torch.inf).all()
 
 
 def test_the_vocabulary_reads_what_the_prompt_says(one: Exported, folder: Path) -> None:
@@ -161,9 +182,13 @@ def test_without_a_draft_there_is_no_assistant(patch: pytest.MonkeyPatch, tmp_pa
 
 
 @pytest.mark.slow
-def test_the_script_runs_by_itself(patch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    one = exported(write_small(LM_MINI, tmp_path), LM_MINI, drafted())
+def test_the_bundled_model_speaks_by_itself(tmp_path: Path) -> None:
+    one = exported(entry(LM_MINI).folder, LM_MINI, drafted())
     place = one.to("transformers", tmp_path / "out")
-    command = [sys.executable, str(place / "generate.py"), "--greedy", "--out", str(tmp_path / "tokens.json")]
+    tokens = tmp_path / "tokens.json"
+    command = [sys.executable, "-I", str(place / "generate.py"), "--greedy", "--out", str(tokens)]
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
-    assert json.loads((tmp_path / "tokens.json").read_text())["tokens"] == one.greedy()[0]
+    assert json.loads(tokens.read_text())["tokens"] == one.greedy()[0]
+    speech = tmp_path / "speech.wav"
+    assert cli.main(["tokens", "--tokens", str(tokens), "--out", str(speech)]) == 0
+    assert speech.stat().st_size > 40_000

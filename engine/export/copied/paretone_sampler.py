@@ -1,0 +1,156 @@
+# Copyright 2026 The Paretone authors. Licensed under the Apache License, Version 2.0:
+# https://www.apache.org/licenses/LICENSE-2.0
+"""Runs a Paretone profile in the official Triton and TensorRT-LLM recipe of F5-TTS, which has its number of steps, its
+sway and its guidance in the code (f5-tts 1.1.20: 32, -1 and 2; earlier ones 16).
+
+Lies next to the recipe's ``f5_tts_trtllm.py`` and its own ``f5_triton.json``; ``install.py`` puts both there. The
+recipe's class keeps engine, text embedding and batching; its times and its loop are replaced. The state is kept in
+float32. A profile without guidance runs one branch, where the engine takes such a batch (``install.py`` allows it).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+
+FILE = "f5_triton.json"
+KIND = "paretone profile for f5-triton"
+SCHEMA = 1
+SMALLEST_GUIDANCE = 1e-5
+"""Below it, the official code runs one branch."""
+FEATURES = 256
+"""Features of a time, as the recipe's engine takes them."""
+
+
+class ProfileMismatch(ValueError):
+    """The profile cannot be used with this recipe."""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The profile at ``path``, checked. Raises :class:`ProfileMismatch`."""
+    try:
+        profile = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ProfileMismatch(f"{path} cannot be read: {error}") from None
+    if not isinstance(profile, dict) or profile.get("kind") != KIND:
+        raise ProfileMismatch(f"{path} is not a profile; export one with: paretone export --target f5-triton")
+    if profile.get("schema") != SCHEMA:
+        raise ProfileMismatch(f"The profile's schema is {profile.get('schema')!r}, but this module reads {SCHEMA}.")
+    if profile.get("solver") not in ("euler", "midpoint") or len(profile.get("times", ())) < 2:
+        raise ProfileMismatch(f"{path} is damaged: its solver or its times are missing.")
+    return profile
+
+
+def evaluation_times(times: list[float], solver: str) -> list[float]:
+    """The times at which the engine runs: the beginning of each step, and for midpoint its middle."""
+    if solver == "euler":
+        return times[:-1]
+    return [time for start, end in pairwise(times) for time in (start, start + (end - start) * 0.5)]
+
+
+def time_features(times: list[float]) -> torch.Tensor:
+    """Sines and cosines of ``times``, (1, times, FEATURES), as the official embedding has them."""
+    half = FEATURES // 2
+    frequencies = 1000 * torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000) / (half - 1)))
+    angles = torch.tensor(times, dtype=torch.float32)[:, None] * frequencies
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)[None]
+
+
+def __getattr__(name: str) -> Any:
+    """``F5TTS``: the recipe's class with this sampler. Made when it is asked for, so that the module can be read where
+    there is no TensorRT."""
+    if name != "F5TTS":
+        raise AttributeError(name)
+    from f5_tts_trtllm import F5TTS as recipe  # noqa: N811
+
+    made = type("F5TTS", (Sampler, recipe), {"forward": recipe.cuda_stream_guard(Sampler.flow)})
+    globals()[name] = made
+    return made
+
+
+class Sampler:
+    """What a profile changes in the recipe's class."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.profile = read(Path(__file__).resolve().parent / FILE)
+        times = self.profile["times"]
+        self.steps = torch.diff(torch.tensor(times, dtype=torch.float32)).tolist()
+        evaluations = evaluation_times(times, self.profile["solver"])
+        self.nfe_steps = len(evaluations)
+        self.time_expand = time_features(evaluations).to(self.device)
+
+    def flow(
+        self,
+        noise: torch.Tensor,
+        cond: torch.Tensor,
+        time_expand: torch.Tensor,
+        rope_cos: torch.Tensor,
+        rope_sin: torch.Tensor,
+        input_lengths: torch.Tensor,
+        delta_t: torch.Tensor,
+        use_perf: bool = False,
+    ) -> torch.Tensor:
+        """The mels (requests, frames, bands). All inputs hold each request twice: conditional, then unconditional."""
+        from tensorrt_llm._utils import str_dtype_to_torch
+
+        requests, strength = noise.shape[0] // 2, self.profile["guidance"]
+        guided = strength >= SMALLEST_GUIDANCE
+        # An engine that was built without install.py takes no batch of one: then the other branch runs for nothing.
+        rows = requests if not guided and requests >= self._least_rows() else 2 * requests
+        kind = str_dtype_to_torch(self.dtype)
+        fixed = {
+            "cond": cond[:rows].to(kind).contiguous(),
+            "rope_cos": rope_cos[:rows].to(kind).contiguous(),
+            "rope_sin": rope_sin[:rows].to(kind).contiguous(),
+            "input_lengths": input_lengths[:rows].to(torch.int32).contiguous(),
+        }
+        state = self._noise(noise[:requests], input_lengths).float()
+
+        def velocity(now: torch.Tensor, evaluation: int) -> torch.Tensor:
+            both = torch.cat([now] * (rows // requests)).to(kind).contiguous()
+            time = time_expand[:rows, evaluation].to(kind).contiguous()
+            found = self._run({"noise": both, "time": time, **fixed})
+            if not guided:
+                return found[:requests]
+            conditional, alone = found.chunk(2)
+            return conditional + (conditional - alone) * strength
+
+        for step, length in enumerate(self.steps):
+            if self.profile["solver"] == "euler":
+                state = state + length * velocity(state, step)
+            else:
+                middle = state + length / 2 * velocity(state, 2 * step)
+                state = state + length * velocity(middle, 2 * step + 1)
+        return state
+
+    def _run(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """One run of the engine: velocities (rows, frames, bands), float32."""
+        rows, frames, _ = inputs["noise"].shape
+        self._setup(rows, frames)
+        self.inputs.clear()
+        self.inputs.update(inputs)
+        self.session.set_shapes(self.inputs)
+        if not self.session.run(self.inputs, self.outputs, self.stream.cuda_stream):
+            raise RuntimeError("The engine failed.")
+        return self.outputs["denoised"].float()
+
+    def _noise(self, noise: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """The noise of each request, drawn from the profile's seed as the official package draws it: on the processor,
+        for the request's own frames. Without a seed, the recipe's own."""
+        if self.profile["seed"] is None:
+            return noise
+        drawn = torch.zeros(noise.shape, dtype=torch.float32)
+        for row, length in zip(drawn, lengths.tolist(), strict=False):  # Lengths are there twice.
+            generator = torch.Generator().manual_seed(self.profile["seed"])
+            row[:length] = torch.randn(length, noise.shape[2], generator=generator)
+        return drawn.to(noise.device)
+
+    def _least_rows(self) -> int:
+        """The smallest batch that the engine was built for."""
+        return int(self.session.engine.get_tensor_profile_shape("noise", 0)[0][0])
