@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -72,25 +73,27 @@ def why_not_gguf(model: CausalModel) -> str:
     return ""
 
 
-def gguf_file(model: CausalModel, vocabulary: GgufVocabulary, title: str, check: Callable[[], None]) -> Made:
+def gguf_file(model: CausalModel, vocabulary: GgufVocabulary, title: str) -> Made:
     """The file of ``model``, to be written. Raises :class:`ProfileError` where it cannot be."""
     if reason := why_not_gguf(model):
         raise ProfileError(reason)
-    size = sum(value.numel() * value.element_size() for value in model.tensors.values())
+    arrays = [(name, _array(value)) for name, value in tensors(model)]
+    size = sum(array.nbytes for _, (array, _) in arrays)
 
     def write(path: Path, wrote: Callable[[int], None]) -> None:
         writer = _gguf().GGUFWriter(path, architecture(model))
         try:
             _describe(writer, model, vocabulary, title)
-            for name, value in tensors(model):
-                check()
-                _add(writer, name, value)
+            for name, (array, kind) in arrays:
+                writer.add_tensor_info(name, array.shape, array.dtype, array.nbytes, kind)
             writer.write_header_to_file(path)
             writer.write_kv_data_to_file()
-            writer.write_tensors_to_file()
+            writer.write_ti_data_to_file()
+            for _, (array, _) in arrays:
+                writer.write_tensor_data(array)
+                wrote(array.nbytes)
         finally:
             writer.close()
-        wrote(size)
 
     return Made(write, size)
 
@@ -166,14 +169,12 @@ def _stops(writer: gguf.GGUFWriter, stops: Sequence[int]) -> None:
         add(stop)
 
 
-def _add(writer: gguf.GGUFWriter, name: str, value: Tensor) -> None:
-    package = _gguf()
+def _array(value: Tensor) -> tuple[np.ndarray, Any]:
+    """A tensor's numbers, and their kind where numpy has no such type: then its bytes."""
+    value = value.contiguous()
     if value.dtype == torch.bfloat16:
-        kind = package.GGMLQuantizationType.BF16
-        # numpy has no such type: the writer takes the bytes.
-        writer.add_tensor(name, value.contiguous().view(torch.uint8).numpy(), raw_dtype=kind)
-    else:
-        writer.add_tensor(name, value.contiguous().numpy())
+        return value.view(torch.uint8).numpy(), _gguf().GGMLQuantizationType.BF16
+    return value.numpy(), None
 
 
 def _gguf() -> Any:

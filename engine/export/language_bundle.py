@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.errors import AudioError, ProfileError
@@ -95,13 +95,10 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     )
     if not isinstance(speech, LanguageSpeech):
         raise ProfileError(f"{speech.info.title} decodes no tokens; choose a profile of a speech language model.")
-    profile.check(speech.info)
-    kept = {one.technique for one in order.account.techniques}
-    setting = profile.setting
-    for used in setting.techniques:
-        if used.technique not in kept:
-            setting = setting.without(used.technique)
-    plan = resolve(speech.info, setting, profile.artefacts)
+    carried = _carried(profile, {one.technique for one in order.account.techniques})
+    carried.check(speech.info)
+    setting = carried.setting
+    plan = resolve(speech.info, setting, carried.artefacts)
     voice = _voice(profile, folder)
     text = profile.evidence.text or TEXT
     follower.status("Encoding the voice …")
@@ -112,6 +109,17 @@ def _prepared(order: Order) -> tuple[OfficialIds, LanguagePlan, tuple[OfficialPr
     del speech
     gc.collect()  # Before the weights are read once more.
     return ids, plan, prompts, voice, root
+
+
+def _carried(profile: Profile, kept: Collection[str]) -> Profile:
+    """``profile`` with the techniques ``kept`` alone: of those that are dropped, nothing needs to run here."""
+    setting = profile.setting
+    for used in setting.techniques:
+        if used.technique not in kept:
+            setting = setting.without(used.technique)
+    named = {one.artefact for one in setting.techniques}
+    artefacts = tuple(one for one in profile.artefacts if one.fingerprint in named)
+    return replace(profile, setting=setting, artefacts=artefacts)
 
 
 def _voice(profile: Profile, folder: str) -> Voice:
@@ -127,9 +135,8 @@ def _target(source: Source, plan: LanguagePlan, ids: OfficialIds) -> tuple[Causa
     if plan.weights is not None:
         student = plan.weights
         tensors = student_tensors(source, student)
-        return causal_model(
-            source, tensors, student.retained, ids
-        ), f"a student with {student.depth} of {layers} layers"
+        model = causal_model(source, tensors, student.retained, ids)
+        return model, f"a student with {student.depth} of {layers} layers"
     retained = plan.layers or tuple(range(layers))
     model = causal_model(source, pruned(source.weights(), retained), retained, ids)
     return model, f"the model with {len(retained)} of its {layers} layers" if plan.layers else "the model itself"
@@ -155,5 +162,5 @@ def _draft(
         return None, ""
     student = isinstance(draft, StudentWeights)
     tensors = student_tensors(source, draft) if isinstance(draft, StudentWeights) else draft_tensors(source, draft)
-    kind = "student" if student else "draft"
-    return causal_model(source, tensors, draft.retained, ids), f"a {kind} with {len(draft.retained)} layers"
+    words = f"{'a student, ' if student else ''}{len(draft.retained)} layers"
+    return causal_model(source, tensors, draft.retained, ids), words

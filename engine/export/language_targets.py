@@ -109,11 +109,11 @@ _HOW = {
     ),
     "llasa": (
         "A prompt is the chat of the release, with a fixed date, up to `<|SPEECH_GENERATION_START|>`, and then the "
-        "recording's speech tokens `<|s_n|>`; `tokenizer.json` reads it."
+        "recording's speech tokens `<|s_n|>`; the tokenizer reads it."
     ),
     "cosyvoice2": (
         "A prompt is `<|sos|>`, the recording's transcript and the text, `<|task|>`, and the recording's speech tokens "
-        "`<|s_n|>`; `tokenizer.json`, in which CosyVoice 2's tables are one vocabulary, reads it."
+        "`<|s_n|>`; the tokenizer, in which CosyVoice 2's tables are one vocabulary, reads it."
     ),
 }
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 SCRIPT, MODEL, DRAFT_FILE = "generate.py", "model.gguf", "draft.gguf"
 TITLE = "A Paretone profile for llama.cpp"
+_SPOKEN = {
+    "llama": "`generate.py` keeps ids of text out; the server does not, and neither does the release.",
+    "qwen2": "Ids of text are kept out by the bias of the scores, which is in the file.",
+}
 
 
 def why_not(profile: Profile, guided_weights: bool) -> str:
@@ -47,17 +51,16 @@ def options(ledger: OptionLedger) -> None:
 
 def contents(order: Order) -> dict[str, Content]:
     """The folder's files by name."""
-    from engine.export.gguf_file import GgufVocabulary, gguf_file
+    from engine.export.gguf_file import GgufVocabulary, architecture, gguf_file
     from engine.export.language_bundle import TOKENIZER, language_bundle
 
     account, drafted, chosen = order.account, given_draft(order.account), entry(order.profile.setting.model)
     bundle = language_bundle(order, drafting=drafted is not None)
     vocabulary = GgufVocabulary.of(json.loads(bundle.tokenizer[TOKENIZER]), bundle.ids.size)
-    check = order.follower.check
-    found: dict[str, Content] = {MODEL: gguf_file(bundle.model, vocabulary, chosen.title, check)}
+    found: dict[str, Content] = {MODEL: gguf_file(bundle.model, vocabulary, chosen.title)}
     server = f"llama-server -m {MODEL}"
     if bundle.draft is not None and drafted is not None:
-        found[DRAFT_FILE] = gguf_file(bundle.draft, vocabulary, f"{chosen.title} draft", check)
+        found[DRAFT_FILE] = gguf_file(bundle.draft, vocabulary, f"{chosen.title} draft")
         server += f" --model-draft {DRAFT_FILE} --spec-type draft-simple --spec-draft-n-max {drafted['length']}"
     found[PROMPTS] = bundle.prompts_file(account.options)
     found[SCRIPT] = copied("generate_gguf")
@@ -68,7 +71,7 @@ def contents(order: Order) -> dict[str, Content]:
         f"as `prompt` of `/completion` and gives new ones with `return_tokens`:\n\n```\n{server}\n```\n\n"
         "Weights keep their precision; `llama-quantize` makes them smaller. llama.cpp rounds activations to the type "
         "of the weights, so that from float16 and bfloat16 weights a greedy token can differ from Paretone's, which "
-        "computes in float32."
+        f"computes in float32. {_SPOKEN[architecture(bundle.model)]}"
     )
     sections = {"Texts, ids and sound": ids_section(chosen)}
     found["README.md"] = readme(order.profile, account, TITLE, use, bundle.speaks, bundle.drafts, sections)

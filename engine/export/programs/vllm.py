@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from engine.export.language_bundle import LanguageBundle
 
 MODEL, DRAFT_FOLDER, COMMAND = "model", "draft", "serve.sh"
+CONTEXT = 2048
+"""Tokens of prompt and speech together that are served at least."""
 LARGEST_BIAS = 100.0
 """vLLM clamps the values of ``logit_bias`` to this, as OpenAI's interface does."""
 TITLE = "A Paretone profile for vLLM"
@@ -76,7 +78,7 @@ def contents(order: Order) -> dict[str, Content]:
     for folder, model in parts.items():
         files = {**model_folder(model, stops), **bundle.tokenizer}
         found |= {f"{folder}/{name}": content for name, content in files.items()}
-    command = serving(drafted["length"] if drafted and bundle.draft is not None else 0, order.profile)
+    command = serving(bundle, drafted["length"] if drafted else 0, order.profile)
     found[COMMAND] = f"#!/bin/sh\n# Run in this folder.\n{command}\n".encode()
     found |= {f"requests/{number}.json": _json(one) for number, one in enumerate(requests(bundle, order))}
     found[PROMPTS] = bundle.prompts_file(account.options)
@@ -86,18 +88,21 @@ def contents(order: Order) -> dict[str, Content]:
         "```\ncurl -s http://localhost:8000/v1/completions -H 'Content-Type: application/json' -d @requests/0.json\n"
         "```\n\n"
         "`choices[0].token_ids` of the answer are the new ids. Requests allow only ids that can be spoken. Written for "
-        "vLLM 0.26 and not run there by Paretone, whose tests load both folders with transformers."
+        "the flags and requests of vLLM 0.26, and not run there by Paretone, whose tests load the folders with "
+        "transformers. bfloat16 rounds: greedy tokens can differ from Paretone's in float32."
     )
     sections = {"Texts, ids and sound": ids_section(entry(order.profile.setting.model))}
     found["README.md"] = readme(order.profile, account, TITLE, use, bundle.speaks, bundle.drafts, sections)
     return found
 
 
-def serving(length: int, profile: Profile) -> str:
-    """The command, with a draft that proposes ``length`` tokens at a time, or without one (0)."""
+def serving(bundle: LanguageBundle, length: int, profile: Profile) -> str:
+    """The command, with the draft, if there is one, proposing ``length`` tokens at a time."""
     name = entry(profile.setting.model).id
+    longest = max(CONTEXT, *(len(one.ids) + one.maximum for one in bundle.prompts))
     arguments = ["vllm", "serve", f"./{MODEL}", "--served-model-name", name, "--dtype", "bfloat16"]
-    if length:
+    arguments += ["--max-model-len", str(longest)]
+    if bundle.draft is not None:
         drafted = {"model": f"./{DRAFT_FOLDER}", "num_speculative_tokens": length, "method": "draft_model"}
         arguments += ["--speculative-config", json.dumps(drafted)]
     return shlex.join(arguments)

@@ -18,8 +18,8 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     knobs = knobs_of(entry)
     adapts = bool(knobs["adaptive"]) and ADAPTIVE_DRAFT in target.takes
     honours = [
-        *knob_lines(entry, "written beside the model", ("draft",)),
-        *knob_lines(entry, "tokens proposed at a time", ("draft_length",)),
+        *knob_lines(entry, "written next to the model", ("draft",)),
+        *knob_lines(entry, "that many tokens are proposed at a time", ("draft_length",)),
     ]
     drops: list[Line] = []
 

@@ -139,7 +139,7 @@ def test_what_is_written_is_what_runs(one: Exported, folder: Path) -> None:
     assert torch.equal(drafted[first], load_file(path)[f"{prefix}{first}"])
     assert (folder / "score_bias.safetensors").exists() == (name == COSYVOICE)
     said = (folder / "README.md").read_text()
-    assert "a student with 2 of 3 layers" in said and "a draft with 2 layers" in said
+    assert "a student with 2 of 3 layers" in said and "* Draft: 2 layers" in said
     assert json.loads((folder / "profile.json").read_text())["setting"]["model"] == name
     again = one.to("transformers", folder)  # Every file is the same to the byte.
     assert again == folder
