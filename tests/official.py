@@ -1,4 +1,4 @@
-"""The official F5-TTS package for tests: in an environment of its own, which is made once and kept between runs."""
+"""The official packages for tests: each in an environment of its own, which is made once and kept between runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,24 @@ from engine.bench import official
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "runs" / "official" / f"f5-tts-{official.F5.version}"
+"""The environment of F5-TTS."""
+
+
+def folder_of(package: official.Package) -> Path:
+    """The environment of a package."""
+    return FOLDER.with_name(f"{package.name}-{package.version}")
+
+
+def python(package: official.Package = official.F5) -> Path:
+    """The Python of a package's environment. Skips the test if the registry cannot be reached, and only then."""
+    return _python(package.name)
 
 
 @cache
-def python() -> Path:
-    """The environment's Python. Skips the test when the package registry cannot be reached, and only then."""
-    return _made(FOLDER, lambda: official.environment(_say, FOLDER))
+def _python(name: str) -> Path:
+    package = official.PACKAGES[name]
+    folder = folder_of(package)
+    return _made(folder, lambda: official.environment(_say, folder, package))
 
 
 @cache
@@ -43,9 +55,9 @@ def packages(name: str, *requirements: str) -> Path:
     return _made(folder, made)
 
 
-def run(module: str, *arguments: str, path: Path | None = None) -> dict:
+def run(module: str, *arguments: str, path: Path | None = None, package: official.Package = official.F5) -> dict:
     """JSON that ``module`` prints when the environment's Python runs it, with the packages in ``path``."""
-    command = [str(python()), "-m", module, *arguments]
+    command = [str(python(package)), "-m", module, *arguments]
     environment = os.environ if path is None else {**os.environ, "PYTHONPATH": str(path)}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

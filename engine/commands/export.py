@@ -37,9 +37,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Export the profile, or say what that would do."""
-    if not options.say and not (options.target and options.out):
+    if not options.say and (options.target is None or options.out is None):
         raise SettingError("Give --target and --out, or --say to see what the targets would do with the profile.")
-    out, profile = place_for_folder(options.out) if options.out else None, Profile.load(options.profile)
+    out = None if options.out is None else place_for_folder(options.out)
+    profile = Profile.load(options.profile)
     if options.say and not options.target:
         return _all(profile, options.folder)
     chosen = target(options.target)

@@ -11,4 +11,4 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     """One line; what becomes of each option is said with the options."""
     if OPTIONS not in target.takes:
         return lacking(target, entry)
-    return Carried((whole_line(entry, "as the sampler options listed here"),))
+    return Carried((whole_line(entry, "as sampler options, as far as those are honoured"),))

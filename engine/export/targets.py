@@ -109,7 +109,7 @@ def target(name: str) -> Target:
     known = targets()
     found = next((one for one in known if one.name == name), None)
     if found is None:
-        raise SettingError(f"There is no export target {name!r}; choose {' or '.join(one.name for one in known)}.")
+        raise SettingError(f"There is no export target {name!r}; choose one of {', '.join(one.name for one in known)}.")
     return found
 
 

@@ -74,7 +74,15 @@ def __getattr__(name: str) -> Any:
 
 
 class Sampler:
-    """What a profile changes in the recipe's class."""
+    """What a profile changes in the recipe's class, which has all of these."""
+
+    device: torch.device
+    dtype: str
+    session: Any
+    stream: Any
+    inputs: dict[str, torch.Tensor]
+    outputs: dict[str, torch.Tensor]
+    _setup: Any
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

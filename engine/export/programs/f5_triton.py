@@ -97,7 +97,9 @@ def _usage(variant: str, weights: str) -> str:
             "sh",
             f"python3 install.py {recipe}\ncd {recipe}\nbash run.sh {1 if weights else 0} 4 {variant}",
         )
-        + "\n`python3 install.py … --remove` gives the recipe its own sampler back. To have every request sound "
+        + "\nStage 0 downloads the released weights; if the profile's checkpoint is another, put that into "
+        f"`F5-TTS/ckpts/{variant}` in their place, and begin with stage 1. "
+        "`python3 install.py … --remove` gives the recipe its own sampler back. To have every request sound "
         f"different, set `seed` to `null` in the recipe's copy of `{FILE}`.\n"
     )
 

@@ -59,7 +59,7 @@ def options(ledger: OptionLedger) -> None:
     """Arguments of ``generate``."""
     for name, argument in ARGUMENTS.items():
         ledger.honour(f"the argument {argument}", name)
-    ledger.honour("paretone_omnivoice seeds torch with it (Paretone draws other numbers from it)", SEED)
+    ledger.honour("paretone_omnivoice seeds torch with it; on a processor the codes are those of Paretone", SEED)
     ledger.honour("with ref_audio, or without", "clone")
     if ledger.options["by_sentence"]:
         ledger.drop("the package cuts long texts into chunks of 15 seconds", "by_sentence")

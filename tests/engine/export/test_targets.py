@@ -91,7 +91,7 @@ def test_options_that_a_target_forgets_are_dropped() -> None:
 
 
 def test_an_unknown_target_is_named_with_all() -> None:
-    with pytest.raises(SettingError, match="choose f5-tts"):
+    with pytest.raises(SettingError, match="choose one of f5-tts, "):
         target("elsewhere")
 
 

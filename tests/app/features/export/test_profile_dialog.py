@@ -126,7 +126,7 @@ def test_what_a_target_cannot_carry_forbids_it(presenter: Presenter, qtbot: QtBo
     again = opened(presenter, qtbot)
     assert not again.account.isVisible()
     again.target.setCurrentIndex(again.target.findData(F5_TTS.name))
-    honoured, dropped = again.account.toPlainText().split("Dropped")
+    dropped, honoured = again.account.toPlainText().split("Honoured")
     assert "Steps 4" in honoured
     assert "First-block cache" in dropped
     assert again.export_button.isEnabled(), "what is dropped is said, and hinders nobody"
@@ -166,3 +166,22 @@ def test_what_fails_while_writing_stays_in_the_dialog(presenter: Presenter, qtbo
     assert "Calibrate again" in dialog.note.text()
     assert dialog.isVisible()
     assert not (tmp_path / "profile.json").exists()
+
+
+def test_every_target_says_what_it_does_or_why_it_cannot(presenter: Presenter, qtbot: QtBot, tmp_path: Path) -> None:
+    presenter.state.selection.switch("ditreducio", False)
+    dialog = opened(presenter, qtbot)
+    possible = []
+    for index in range(1, dialog.target.count()):
+        dialog.target.setCurrentIndex(index)
+        said = dialog.account.isVisible()
+        assert said is dialog.export_button.isEnabled()
+        assert said or dialog.note.text().endswith(".")
+        possible += [dialog.target.currentData()] if said else []
+    assert {"f5-tts", "sglang"} <= set(possible)
+    dialog.target.setCurrentIndex(dialog.target.findData("sglang"))
+    type_path(dialog, tmp_path / "out", qtbot)
+    qtbot.keyClick(dialog.path, Qt.Key.Key_Return)
+    command = presenter.sent[-1]
+    assert isinstance(command, ExportProfile)
+    assert (command.target, command.profile.setting.techniques) == ("sglang", ())

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
-from filelock import FileLock
 
 from engine import bench
-from engine.bench import official
-from tests.official import ROOT
-
-FOLDER = ROOT / "runs" / "official" / f"omnivoice-{official.OMNIVOICE.version}"
+from engine.bench.official import OMNIVOICE
+from tests import official
 
 pytest.importorskip("transformers")
 
@@ -20,13 +16,19 @@ pytest.importorskip("transformers")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_bench_compares_equal_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    FOLDER.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(FOLDER.with_suffix(".lock")):
-        try:
-            official.environment(lambda line: print(line, file=sys.stderr), FOLDER, official.OMNIVOICE)
-        except official.RegistryUnreachable as error:
-            pytest.skip(str(error))
-    options = ["--environment", str(FOLDER), "--device", "cpu", "--layers", "1", "--frames", "9", "--steps", "3"]
+    official.python(OMNIVOICE)
+    options = [
+        "--environment",
+        str(official.folder_of(OMNIVOICE)),
+        "--device",
+        "cpu",
+        "--layers",
+        "1",
+        "--frames",
+        "9",
+        "--steps",
+        "3",
+    ]
     assert bench.main(["peers", "--model", "omnivoice", "--json", *options, "--minutes", "0.001"]) == 0
     report = json.loads(capsys.readouterr().out)
     ways = {row["way"]: row for row in report["rows"]}

@@ -1,0 +1,37 @@
+"""Runs written scripts with a command on the path that tells what it was called with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TELLING = """#!{python}
+import json, os, sys
+print(json.dumps([sys.argv[1:], dict(os.environ)]))
+"""
+
+
+def called(script: Path, command: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Words and variables that ``script`` calls ``command`` with."""
+    place = script.parent / "bin of a test"
+    place.mkdir(exist_ok=True)
+    program = place / command
+    program.write_text(TELLING.format(python=sys.executable))
+    program.chmod(0o755)
+    path = {**os.environ, "PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["sh", str(script), *arguments], capture_output=True, text=True, check=True, env=path)
+    words, variables = json.loads(done.stdout)
+    return words, variables
+
+
+def flags(words: list[str]) -> dict[str, str]:
+    """Words as flags with their values; a flag that another follows has none."""
+    following = [*words[1:], "--"]
+    return {
+        one: "" if after.startswith("--") else after
+        for one, after in zip(words, following, strict=True)
+        if one.startswith("--")
+    }

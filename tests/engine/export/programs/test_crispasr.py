@@ -1,0 +1,102 @@
+"""Profiles for CrispASR: the script calls it with flags and variables."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engine.export.exporting import export
+from engine.export.programs.crispasr import TARGET
+from engine.export.targets import account
+from engine.models.catalogue import entry
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from tests.engine.export.programs.scripts import called, flags
+
+needs_shell = pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+
+
+def profile(model: str, *techniques: UsedTechnique, seed: int = 5, **options: object) -> Profile:
+    chosen = entry(model)
+    setting = Setting(chosen.id, chosen.options_with(**options), seed=seed)
+    for one in techniques:
+        setting = setting.with_technique(one)
+    return Profile(setting, "a" * 64, chosen.variant or chosen.id)
+
+
+@needs_shell
+def test_f5_is_run_with_its_flags(tmp_path: Path) -> None:
+    export(profile("F5TTS_v1_Base", steps=7, guidance=1.5, speed=1.2), "crispasr", tmp_path, SilentObserver())
+    words, _ = called(tmp_path / "speak.sh", "crispasr", "It's a text.", "o.wav")
+    assert flags(words) == {
+        "--backend": "f5-tts",
+        "--tts": "It's a text.",
+        "--tts-output": "o.wav",
+        "--tts-steps": "7",
+        "--tts-cfg-scale": "1.5",
+        "--tts-speed": "1.2",
+        "--seed": "5",
+    }
+    assert words[words.index("-m") + 1] == "auto"
+    words, _ = called(
+        tmp_path / "speak.sh", "crispasr", "A text.", "o.wav", "v.wav", "What is said.", "--i-have-rights"
+    )
+    given = flags(words)
+    assert (given["--voice"], given["--ref-text"]) == ("v.wav", "What is said.")
+    assert "--i-have-rights" in given
+    readme = (tmp_path / "README.md").read_text()
+    assert "CrispASR itself was not run" in readme
+
+
+@needs_shell
+def test_omnivoice_is_run_with_its_variables(tmp_path: Path) -> None:
+    stride = UsedTechnique("guidance_stride", Values(every=3, between="reuse"))
+    given = profile("OmniVoice", stride, steps=16, guidance=1.2, class_temperature=0.4, instruct="female, low pitch")
+    export(given, "crispasr", tmp_path, SilentObserver())
+    words, variables = called(tmp_path / "speak.sh", "crispasr", "A text.", "o.wav")
+    assert flags(words)["--instruct"] == "female, low pitch"
+    assert "--tts-cfg-scale" not in flags(words) and "--language" not in flags(words)
+    assert {name: value for name, value in variables.items() if name.startswith("CRISPASR_")} == {
+        "CRISPASR_OMNIVOICE_GUIDANCE": "1.2",
+        "CRISPASR_OMNIVOICE_POS_TEMP": "5",
+        "CRISPASR_OMNIVOICE_CLASS_TEMP": "0.4",
+        "CRISPASR_OMNIVOICE_CFG_INTERVAL": "3",
+    }
+
+
+def test_guidance_left_out_in_between_is_dropped() -> None:
+    stride = UsedTechnique("guidance_stride", Values(every=3, between="leave_out"))
+    said = account(TARGET, profile("OmniVoice", stride))
+    assert "guidance_every" not in said.given
+    assert any(line.what.startswith("Guidance at every n-th step") for line in said.drops)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "seed", "dropped"),
+    [
+        ("F5TTS_v1_Base", {"steps": 128}, 5, "Steps"),
+        ("F5TTS_v1_Base", {}, 0, "Seed"),
+        ("F5TTS_v1_Base", {}, 2**40, "Seed"),
+        ("F5TTS_v1_Base", {"solver": "midpoint"}, 5, "Solver"),
+        ("OmniVoice", {"shift": 0.3}, 5, "Schedule"),
+        ("OmniVoice", {"duration": 3.0}, 5, "Duration"),
+    ],
+)
+def test_what_it_cannot_do_is_dropped_and_left_out(
+    tmp_path: Path, model: str, options: dict, seed: int, dropped: str
+) -> None:
+    given = profile(model, seed=seed, **options)
+    assert dropped in [line.what for line in account(TARGET, given).drops]
+    export(given, "crispasr", tmp_path, SilentObserver())
+    script = (tmp_path / "speak.sh").read_text()
+    assert ("--tts-steps" in script) is (dropped != "Steps")
+    assert ("--seed" in script) is (dropped != "Seed")
+
+
+def test_what_it_has_no_weights_for_is_refused() -> None:
+    assert "CrispASR has F5-TTS v1 Base and OmniVoice" in account(TARGET, profile("F5TTS_Base")).why_not
+    assert "guidance in its weights" in account(TARGET, profile("F5TTS_v1_Base"), guided_weights=True).why_not

@@ -1,0 +1,135 @@
+"""Profiles for the official Triton and TensorRT-LLM recipe: its own class with our sampler, and files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.export.accounts import Account
+from engine.export.copied import install, paretone_sampler
+from engine.export.exporting import export
+from engine.export.programs.f5_triton import FILE, KIND, SCHEMA, TARGET, contents
+from engine.export.targets import Order, account
+from engine.models.catalogue import entry
+from engine.models.files.checkpoints import fingerprint
+from engine.models.silent_observer import SilentObserver
+from engine.sampling.flow import sampling_grid
+from engine.sampling.schedules import evaluation_times
+from engine.setting.knobs import defaults
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques.guidance_free import TECHNIQUE as CFG_FREE
+from tests import official
+from tests.engine.export.official_comparison import small_release
+
+MODEL = entry("F5TTS_v1_Base")
+
+
+def profile(**options: object) -> Profile:
+    return Profile(Setting(MODEL.id, MODEL.options_with(**options), seed=5), "a" * 64, MODEL.variant)
+
+
+@pytest.fixture(scope="module")
+def official_run() -> dict:
+    """Findings of :mod:`tests.engine.export.programs.triton_comparison` in the official package's environment."""
+    return official.run("tests.engine.export.programs.triton_comparison")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_recipe_gives_the_engines_mel(official_run: dict) -> None:
+    assert len(official_run["differences"]) == 10
+    assert {name: value for name, value in official_run["differences"].items() if not value < 1e-4} == {}
+    assert len(set(official_run["sums"].values())) == 5, "every profile sounds different"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_one_branch_runs_alone_where_the_engine_takes_it(official_run: dict) -> None:
+    rows = official_run["rows"]
+    assert rows["v1, one branch, from 1"] == [1, 2], "one and two requests"
+    assert rows["v1, one branch, from 2"] == [2], "one request runs twice in an engine that takes no fewer"
+    assert rows["v1, epss, from 1"] == [2, 4]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_recipe_is_changed_and_given_back(official_run: dict) -> None:
+    assert "from paretone_sampler import F5TTS" in official_run["text"]
+    assert official_run["restored"]
+
+
+def test_the_sampler_reads_what_is_written(tmp_path: Path) -> None:
+    export(profile(steps=7, sway=-0.5), "f5-triton", tmp_path, SilentObserver())
+    assert (paretone_sampler.FILE, paretone_sampler.KIND, paretone_sampler.SCHEMA) == (FILE, KIND, SCHEMA)
+    read = paretone_sampler.read(tmp_path / FILE)
+    times = sampling_grid(7, "epss", -0.5)
+    assert read["times"] == times.tolist()
+    assert (read["guidance"], read["seed"], read["solver"]) == (2.0, 5, "euler")
+    for solver in ("euler", "midpoint"):
+        found = paretone_sampler.evaluation_times(read["times"], solver)
+        assert found == pytest.approx(evaluation_times(times, solver).tolist(), abs=1e-7)
+    readme = (tmp_path / "README.md").read_text()
+    assert "bash run.sh 0 4 F5TTS_v1_Base" in readme
+    assert "were never run" in readme
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"kind": "other"}, "is not a profile"),
+        ({"schema": 9}, "this module reads 1"),
+        ({"times": [0.0]}, "is damaged"),
+        ({"solver": "heun"}, "is damaged"),
+    ],
+)
+def test_a_damaged_profile_is_refused(tmp_path: Path, change: dict, reason: str) -> None:
+    export(profile(), "f5-triton", tmp_path, SilentObserver())
+    path = tmp_path / FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(paretone_sampler.ProfileMismatch, match=reason):
+        paretone_sampler.read(path)
+
+
+def test_another_recipe_is_left_as_it_is(tmp_path: Path) -> None:
+    for name, before, _ in install.CHANGES:
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(f"import this\n{before}")
+    last = tmp_path / install.CHANGES[-1][0]
+    last.write_text("batch_size_range = [3, 4, 5]\n")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(ValueError, match="another version of the recipe"):
+        install.install(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_weights_of_its_own_go_with_the_profile(tmp_path: Path) -> None:
+    path = small_release(tmp_path / "model", "v1")
+    free = small_release(tmp_path / "model" / "cfg_free", "v1", guidance_free=True)
+    used = UsedTechnique(CFG_FREE.name, defaults(CFG_FREE.knobs).replace(weight=0.5), fingerprint(free))
+    plain = profile()
+    # The released architecture would be too large here; a sidecar describes the small one.
+    made = Profile(plain.setting.with_technique(used), fingerprint(path), "small-v1")
+    said = account(TARGET, replace(made, variant=MODEL.variant))
+    assert said.options["guidance"] == 0
+    assert any(line.what == CFG_FREE.title for line in said.honours)
+    written = contents(Order(made, said, str(path.parent), SilentObserver()))
+    assert "model_cfg_free_w0.50.safetensors" in written
+    assert json.loads(written[FILE])["guidance"] == 0
+    assert b"run.sh 1 4" in written["README.md"]
+
+
+def test_models_that_the_recipe_cannot_convert_are_refused() -> None:
+    for name, reason in (
+        ("f5-mini", "F5 mini is none of them"),
+        ("E2TTS_Base", "is not a diffusion transformer"),
+        ("megatts3-mini", "which is not a model of the recipe"),
+    ):
+        model = entry(name)
+        given = Profile(Setting(model.id, model.options_with()), "a" * 64, model.variant or model.id)
+        said = account(TARGET, given)
+        assert isinstance(said, Account)
+        assert reason in said.why_not

@@ -1,0 +1,116 @@
+"""Profiles for the official omnivoice package: run in it, and as files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engine.bench.official import OMNIVOICE
+from engine.export.copied import paretone_omnivoice
+from engine.export.exporting import export
+from engine.export.programs.omnivoice import FILE, KIND, SCHEMA, TARGET
+from engine.export.targets import account
+from engine.models.catalogue import entry
+from engine.models.silent_observer import SilentObserver
+from engine.setting.knobs import Values
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques import precision
+from tests import official
+
+MODEL = entry("OmniVoice")
+
+
+def profile(**options: object) -> Profile:
+    return Profile(Setting(MODEL.id, MODEL.options_with(**options), seed=5), "a" * 64, MODEL.variant)
+
+
+@pytest.fixture(scope="module")
+def official_run() -> dict:
+    """Findings of :mod:`tests.engine.export.programs.omnivoice_comparison` in the package's environment."""
+    return official.run("tests.engine.export.programs.omnivoice_comparison", package=OMNIVOICE)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_official_package_gives_the_engines_codes(official_run: dict) -> None:
+    assert len(official_run["codes"]) == 3
+    for name, (ours, theirs) in official_run["codes"].items():
+        assert ours == theirs, name
+    sizes = {name: (len(ours), len(ours[0])) for name, (ours, _) in official_run["codes"].items()}
+    assert sizes["one branch, fixed order"] == (8, 50), "the duration is honoured"
+    assert len({json.dumps(ours) for ours, _ in official_run["codes"].values()}) == 3
+    assert all(official_run["repeated"].values()), "the seed makes equal calls equal"
+    assert official_run["restored"]
+    assert official_run["overridden"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_what_does_not_belong_together_is_refused_with_the_reason(official_run: dict) -> None:
+    reasons = {
+        "twice": "remove it first",
+        "no model": "not an OmniVoice",
+        "kind": "not a profile for omnivoice",
+        "schema": "reads 1",
+        "precision": "damaged",
+    }
+    assert {name for name, reason in reasons.items() if reason not in official_run["refusals"][name]} == set()
+    assert official_run["loading"] == "torch.bfloat16"
+
+
+def test_the_module_reads_what_is_written(tmp_path: Path) -> None:
+    export(profile(steps=16, language="en"), "omnivoice", tmp_path, SilentObserver())
+    assert (paretone_omnivoice.FILE, paretone_omnivoice.KIND, paretone_omnivoice.SCHEMA) == (FILE, KIND, SCHEMA)
+    read = paretone_omnivoice.read(tmp_path)
+    assert read["generate"]["num_step"] == 16
+    assert (read["generate"]["language"], read["generate"]["instruct"], read["generate"]["duration"]) == (
+        *("en", None, None),
+    )
+    assert (read["seed"], read["precision"]) == (5, None)
+    with pytest.raises(paretone_omnivoice.ProfileMismatch, match="cannot be read"):
+        paretone_omnivoice.read(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "loaded"), [("bfloat16_all", "bfloat16"), ("float32", "float32"), ("bfloat16", None), ("int8", None)]
+)
+def test_a_precision_of_the_whole_network_is_carried(wanted: str, loaded: str | None) -> None:
+    plain = profile()
+    used = UsedTechnique(precision.TECHNIQUE.name, Values(precision=wanted))
+    said = account(TARGET, Profile(plain.setting.with_technique(used), plain.checkpoint, plain.variant))
+    assert said.given.get("precision") == loaded
+    lines = said.honours if loaded else said.drops
+    assert any(line.what == precision.TECHNIQUE.title for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
+def test_the_script_calls_the_packages_command_with_its_flags(tmp_path: Path, official_run: dict) -> None:
+    export(profile(instruct="female, low pitch", guidance=0.5), "omnivoice", tmp_path / "out", SilentObserver())
+    (tmp_path / "bin").mkdir()
+    command = tmp_path / "bin" / "omnivoice-infer"
+    command.write_text('#!/bin/sh\nfor one; do echo "$one"; done\n')
+    command.chmod(0o755)
+    given = ["sh", str(tmp_path / "out" / "speak.sh"), "It's a text.", "o.wav", "--ref_audio", "my voice.wav"]
+    path = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(given, capture_output=True, text=True, check=True, env=path)
+    words = done.stdout.splitlines()
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    assert options["--text"] == "It's a text."
+    assert options["--instruct"] == "female, low pitch"
+    assert options["--guidance_scale"] == "0.5"
+    assert options["--ref_audio"] == "my voice.wav"
+    assert set(options) <= set(official_run["flags"])
+
+
+def test_other_models_are_refused() -> None:
+    mini = entry("omni-mini")
+    said = account(TARGET, Profile(Setting(mini.id, mini.options_with()), "a" * 64, mini.variant or mini.id))
+    assert "Omni mini, which is not a model of the omnivoice package" in said.why_not
