@@ -72,6 +72,8 @@ def _read(path: Path) -> tuple[tuple[int, ...], str, object]:
     """The tokens in a file, the text that they say, and the voice if it is named. Raises :class:`SettingError`."""
     try:
         content = parsed_json(read_bytes(path))
+    except FileNotFoundError:
+        raise SettingError(f"There is no file {path}; check the path.") from None
     except OSError as error:
         raise SettingError(f"{path} cannot be read: {files.reason(error)}.") from None
     except ValueError as error:

@@ -74,6 +74,8 @@ def main() -> None:
     parser.add_argument("--out", default="tokens.json", help="file to write")
     given = parser.parse_args()
     model, content = load(Path(__file__).parent, prompts=given.prompts)
+    if not 0 <= given.prompt < len(content["prompts"]):
+        parser.error(f"--prompt must be from 0 to {len(content['prompts']) - 1}")
     began = time.perf_counter()
     tokens = generate(model, content, given.prompt, given.greedy, given.seed)
     seconds = time.perf_counter() - began

@@ -94,7 +94,7 @@ def generate(
     if prompt["positions"] is not None:
         more["position_ids"] = torch.tensor([prompt["positions"]], device=model.device)
     if greedy:
-        more |= {"do_sample": False, "temperature": None, "top_k": None, "top_p": None}
+        more |= {"do_sample": False, "temperature": None, "top_k": None, "top_p": None, "repetition_penalty": 1.0}
     found = model.generate(
         ids,
         attention_mask=torch.ones_like(ids),
@@ -121,6 +121,8 @@ def main() -> None:
     parser.add_argument("--out", default="tokens.json", help="file to write")
     given = parser.parse_args()
     model, assistant, content = load(Path(__file__).parent, getattr(torch, given.dtype), given.device, given.prompts)
+    if not 0 <= given.prompt < len(content["prompts"]):
+        parser.error(f"--prompt must be from 0 to {len(content['prompts']) - 1}")
     began = time.perf_counter()
     helper = None if given.alone else assistant
     tokens = generate(model, helper, content, given.prompt, given.greedy, given.seed)

@@ -81,7 +81,7 @@ def generation(options: Values, stops: list[int]) -> dict[str, Any]:
     """Content of ``generation_config.json``."""
     common: dict[str, Any] = {"eos_token_id": stops, "pad_token_id": stops[0]}
     if is_greedy(options):
-        return {"do_sample": False, **common}
+        return {"do_sample": False, "repetition_penalty": options.get("repetition_penalty", 1.0), **common}
     if is_repetition_aware(options):  # The script's own processor draws.
         return {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0, **common}
     return {"do_sample": True, **sampling_of(options), **common}

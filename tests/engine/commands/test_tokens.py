@@ -72,6 +72,11 @@ def test_what_cannot_be_heard_is_said(
     assert not (tmp_path / "speech.wav").exists()
 
 
+def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tokens", "--tokens", str(tmp_path / "none.json"), "--out", str(tmp_path / "speech.wav")]) == 2
+    assert "There is no file" in capsys.readouterr().err
+
+
 def test_something_has_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tokens", "--out", str(tmp_path / "prompts.json")]) == 2
     assert "nothing to encode" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.export.exporting import export
 from engine.models import catalogue, load_model
+from engine.models.base import run_to_completion
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.token_model import TokenModel
 from engine.models.files.checkpoints import fingerprint
@@ -124,6 +125,13 @@ class Exported:
             cycles = decode(model, request, Clear(), lambda: 0.0)
             found.append([token for cycle in cycles for token in cycle.tokens])
         return found
+
+    def spoken(self) -> list[int]:
+        """The tokens that Paretone speaks :data:`TEXT` with under the profile."""
+        voice = catalogue.voice("", self.profile.setting.model, str(self.root))
+        said = run_to_completion(self.speech.synthesise(TEXT, voice, self.profile.setting, (), SilentObserver()))
+        assert said.trace.decoding is not None
+        return list(said.trace.decoding.tokens)
 
     def scores(self, tokens: Sequence[int]) -> Tensor:
         """What the profile's model scores after the first passage's prompt and after each of ``tokens``, (tokens + 1,

@@ -101,15 +101,13 @@ class LmMiniSpeech(LanguageSpeech):
         return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
 
     def _token_sampler(self, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values) -> TokenSampler:
-        if options["temperature"] == 0:
-            return Greedy()
-        return Nucleus(
-            float(options["temperature"]),
-            int(options["top_k"]),
-            float(options["top_p"]),
-            float(options["repetition_penalty"]),
-            prompt.codes,
-        )
+        temperature, top_k = float(options["temperature"]), int(options["top_k"])
+        penalty = float(options["repetition_penalty"])
+        if temperature == 0:
+            if penalty == 1:
+                return Greedy()
+            temperature, top_k = 1.0, 1
+        return Nucleus(temperature, top_k, float(options["top_p"]), penalty, prompt.codes)
 
     def _decoder(self, prompt: LmMiniPrompt, seed: int, options: Values) -> GatheringDecoder:
         return GatheringDecoder(self._coding.stream(prompt.who), self._coding.device)

@@ -55,6 +55,10 @@ def folder(one: Exported, tmp_path_factory: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def script(folder: Path) -> Any:
+    return run_module(folder)
+
+
+def run_module(folder: Path) -> Any:
     """The folder's own ``generate.py``."""
     module: dict[str, Any] = {"__name__": "generate", "__file__": str(folder / "generate.py")}
     exec(compile((folder / "generate.py").read_text(), "generate.py", "exec"), module)
@@ -192,3 +196,12 @@ def test_the_bundled_model_speaks_by_itself(tmp_path: Path) -> None:
     speech = tmp_path / "speech.wav"
     assert cli.main(["tokens", "--tokens", str(tokens), "--out", str(speech)]) == 0
     assert speech.stat().st_size > 40_000
+
+
+def test_without_temperature_a_penalty_still_counts(tmp_path: Path) -> None:
+    one = exported(write_small(LM_MINI, tmp_path), LM_MINI, temperature=0.0, repetition_penalty=1.5)
+    script = run_module(one.to("transformers", tmp_path / "out"))
+    model, _, content = script.load(tmp_path / "out")
+    said = one.spoken()
+    assert script.generate(model, None, content) == said
+    assert script.generate(model, None, content, greedy=True) == one.greedy()[0] != said
