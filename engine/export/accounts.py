@@ -23,6 +23,8 @@ PRECISION = "a precision for the whole model"
 FEWER_LAYERS = "language models with fewer layers"
 DRAFT = "drafts that propose tokens"
 ADAPTIVE_DRAFT = "drafts that propose as many tokens as are accepted"
+GUIDED_STEPS = "guidance on the first steps"
+TIMES = "times of the steps, one by one"
 GUIDANCE_EVERY = "the unconditional branch at every n-th step"
 """What a target can take (:attr:`engine.export.targets.Target.takes`); techniques ask for it."""
 
@@ -98,10 +100,14 @@ class Account:
 class OptionLedger:
     """Collects what a target does with each sampler option. Options that it does not mention are dropped."""
 
-    def __init__(self, model: CatalogueEntry, options: Values, seed: int) -> None:
+    def __init__(
+        self, model: CatalogueEntry, options: Values, seed: int, given: Mapping[str, Any] | None = None
+    ) -> None:
         self.model = model
         self.options = options
         self.seed = seed
+        self.given = given or {}
+        """What techniques give to the target."""
         self._knobs = {knob.name: knob for knob in model.options}
         self._honours: dict[str, Line] = {}
         self._drops: dict[str, Line] = {}

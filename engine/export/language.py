@@ -7,7 +7,6 @@ Students are written as they are, drafts with the frozen layers that their own f
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from torch import Tensor
 from engine import __version__
 from engine.errors import CheckpointError, SettingError
 from engine.export.delivery import deliver
+from engine.export.readme import json_file
 from engine.export.targets import exporting
 from engine.models.base import DraftWeights, StudentWeights, WorkObserver
 from engine.models.catalogue import CatalogueEntry, entry
@@ -113,7 +113,7 @@ class HuggingFaceSource:
         if HEAD in tensors:  # It was trained: no longer the table of the embedding.
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
-        contents[CONFIG] = _json(config)
+        contents[CONFIG] = json_file(config)
         return contents | self.companion_files()
 
     def companion_files(self) -> dict[str, bytes]:
@@ -146,7 +146,7 @@ class CosySource:
         # What shares memory with others would be written whole.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
         config = shallower(read_config(self.root / COSY_CONFIG), retained)
-        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: _json(config)}
+        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
 
 
 _SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
@@ -223,7 +223,7 @@ def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values
         "trained_layers": list(draft.trained),
         "file": draft.fingerprint,
     }
-    return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: _json(settings)}
+    return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: json_file(settings)}
 
 
 def student_tensors(source: Source, student: StudentWeights) -> dict[str, Tensor]:
@@ -259,7 +259,7 @@ def _checkpoint(
         RETAINED: list(retained),
         **about,
     }
-    return {**source.files(tensors, retained), PROVENANCE: _json(provenance)}
+    return {**source.files(tensors, retained), PROVENANCE: json_file(provenance)}
 
 
 def read_config(path: Path) -> dict:
@@ -285,7 +285,3 @@ def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
     if "max_window_layers" in config:
         fewer["max_window_layers"] = min(config["max_window_layers"], len(retained))
     return fewer
-
-
-def _json(data: Mapping[str, object]) -> bytes:
-    return (json.dumps(data, indent=1) + "\n").encode()

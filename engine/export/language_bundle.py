@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from engine.export.language import (
     student_tensors,
 )
 from engine.export.prompts_file import prompts_file
+from engine.export.readme import json_file
 from engine.export.targets import Order
 from engine.models import load_model
 from engine.models.base import DraftWeights, StudentWeights, Voice
@@ -152,7 +152,7 @@ def tokenizer_files(source: Source, ids: OfficialIds) -> dict[str, bytes]:
     rows = ids.first_code - len(MARKS)
     joined = TextTokenizer.load(source.root / BLANK).joined(rows, MARKS, speech, STOPS[: len(ids.stops)])
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
-    return {TOKENIZER: joined.encode(), "tokenizer_config.json": (json.dumps(config, indent=1) + "\n").encode()}
+    return {TOKENIZER: joined.encode(), "tokenizer_config.json": json_file(config)}
 
 
 def _draft(

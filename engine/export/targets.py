@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import SettingError
 from engine.export.accounts import Account, Carried, OptionLedger, whole_line
@@ -128,7 +128,8 @@ def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> A
         carried.append(brought)
         if not brought.honours:
             setting = setting.without(one.technique)
-    ledger = _ledger(setting, guided_weights)
+    given = {name: value for one in carried for name, value in one.given.items()}
+    ledger = _ledger(setting, guided_weights, given)
     chosen.options(ledger)
     ledger.drop_rest(f"{chosen.program} has no such option")
     return Account(
@@ -136,7 +137,7 @@ def account(chosen: Target, profile: Profile, guided_weights: bool = False) -> A
         (*ledger.drops, *(line for one in carried for line in one.drops)),
         options=ledger.options,
         techniques=setting.techniques,
-        given={name: value for one in carried for name, value in one.given.items()},
+        given=given,
     )
 
 
@@ -161,10 +162,10 @@ def lacking(chosen: Target, used: UsedTechnique) -> Carried:
     return Carried(drops=(whole_line(used, f"{chosen.program} has nothing like it"),))
 
 
-def _ledger(setting: Setting, guided_weights: bool) -> OptionLedger:
+def _ledger(setting: Setting, guided_weights: bool, given: Mapping[str, Any]) -> OptionLedger:
     """For the options that hold under ``setting``: as in synthesis, guidance in the weights takes no more on top."""
     model = entry(setting.model)
     options = foreseen(setting).options
     if guided_weights:
         options = model.guidance.off(options)
-    return OptionLedger(model, options, setting.seed)
+    return OptionLedger(model, options, setting.seed, given)

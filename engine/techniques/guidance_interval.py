@@ -8,9 +8,15 @@ the plain conditional velocity (of masked models: the conditional scores), with 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from engine.export.accounts import GUIDED_STEPS, Carried, whole_line
 from engine.setting.knobs import Number, Values
+from engine.setting.setting import UsedTechnique
 from engine.techniques.base import AnyPlan, Conflict, Context, Paper, Technique
+
+if TYPE_CHECKING:
+    from engine.export.targets import Target
 
 NAME = "guidance_interval"
 
@@ -46,6 +52,16 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
     return (f"Guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of them.",)
 
 
+def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
+    """Exports (see :mod:`engine.export.targets`) carry it to samplers that count their steps."""
+    from engine.export.targets import lacking
+
+    if GUIDED_STEPS not in target.takes:
+        return lacking(target, entry)
+    steps = int(entry.knobs.get("steps", 8))
+    return Carried((whole_line(entry, "as the number of guided steps"),), given={"guided_steps": steps})
+
+
 TECHNIQUE = Technique(
     name=NAME,
     title="Guidance on the first k steps (after Selective CFG / FlashRT)",
@@ -55,6 +71,7 @@ TECHNIQUE = Technique(
     families=("flow", "masked"),
     slot="guidance",
     place=90,
+    exports=__name__,
     knobs=(
         Number(
             "steps",

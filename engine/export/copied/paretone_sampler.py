@@ -108,22 +108,21 @@ class Sampler:
         from tensorrt_llm._utils import str_dtype_to_torch
 
         requests, strength = noise.shape[0] // 2, self.profile["guidance"]
-        guided = strength >= SMALLEST_GUIDANCE
+        guided_steps = self.profile.get("guided_steps")
+        if guided_steps is None:
+            guided_steps = len(self.steps)
         # An engine that was built without install.py takes no batch of one: then the other branch runs for nothing.
-        rows = requests if not guided and requests >= self._least_rows() else 2 * requests
+        fewest = requests if requests >= self._least_rows() else 2 * requests
         kind = str_dtype_to_torch(self.dtype)
-        fixed = {
-            "cond": cond[:rows].to(kind).contiguous(),
-            "rope_cos": rope_cos[:rows].to(kind).contiguous(),
-            "rope_sin": rope_sin[:rows].to(kind).contiguous(),
-            "input_lengths": input_lengths[:rows].to(torch.int32).contiguous(),
-        }
+        fixed = {"cond": cond.to(kind), "rope_cos": rope_cos.to(kind), "rope_sin": rope_sin.to(kind)}
+        fixed["input_lengths"] = input_lengths.to(torch.int32)
         state = self._noise(noise[:requests], input_lengths).float()
 
-        def velocity(now: torch.Tensor, evaluation: int) -> torch.Tensor:
-            both = torch.cat([now] * (rows // requests)).to(kind).contiguous()
-            time = time_expand[:rows, evaluation].to(kind).contiguous()
-            found = self._run({"noise": both, "time": time, **fixed})
+        def velocity(now: torch.Tensor, evaluation: int, step: int) -> torch.Tensor:
+            guided = strength >= SMALLEST_GUIDANCE and step < guided_steps
+            rows = 2 * requests if guided else fewest
+            inputs = {"noise": torch.cat([now, now]).to(kind), "time": time_expand[:, evaluation].to(kind), **fixed}
+            found = self._run({name: value[:rows].contiguous() for name, value in inputs.items()})
             if not guided:
                 return found[:requests]
             conditional, alone = found.chunk(2)
@@ -131,10 +130,10 @@ class Sampler:
 
         for step, length in enumerate(self.steps):
             if self.profile["solver"] == "euler":
-                state = state + length * velocity(state, step)
+                state = state + length * velocity(state, step, step)
             else:
-                middle = state + length / 2 * velocity(state, 2 * step)
-                state = state + length * velocity(middle, 2 * step + 1)
+                middle = state + length / 2 * velocity(state, 2 * step, step)
+                state = state + length * velocity(middle, 2 * step + 1, step)
         return state
 
     def _run(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.export.accounts import F5_WEIGHTS, OPTIONS, SEED, OptionLedger
+from engine.export.accounts import F5_WEIGHTS, GUIDED_STEPS, OPTIONS, SEED, TIMES, OptionLedger
 from engine.export.copied_files import copied
 from engine.export.f5_models import read_checkpoint, weights_of, why_not_f5
 from engine.export.readme import block, json_file, readme
@@ -43,6 +43,8 @@ def why_not(profile: Profile, guided_weights: bool) -> str:
 def options(ledger: OptionLedger) -> None:
     """The sampler's, which is replaced."""
     ledger.honour("paretone_sampler.py", "steps", "spacing", "sway", "guidance", "solver")
+    if "times" in ledger.given:
+        ledger.drop("the placed times take its place", "spacing", "sway")
     ledger.honour("paretone_sampler.py draws every request's noise from it, as the official package does", SEED)
     ledger.drop("the recipe estimates durations from the texts", "speed")
     ledger.drop("the recipe speaks a text in one piece", "cross_fade", "quick_start")
@@ -63,8 +65,10 @@ def contents(order: Order) -> dict[str, Content]:
         "variant": profile.variant,
         "checkpoint": profile.checkpoint,
         "solver": values["solver"],
-        "times": sampling_grid(values["steps"], values["spacing"], values["sway"]).tolist(),
+        "times": order.account.given.get("times")
+        or sampling_grid(values["steps"], values["spacing"], values["sway"]).tolist(),
         "guidance": values["guidance"],
+        "guided_steps": order.account.given.get("guided_steps"),
         "seed": profile.setting.seed,
     }
     return {
@@ -112,6 +116,6 @@ TARGET = Target(
     why_not,
     options,
     contents,
-    frozenset({OPTIONS, F5_WEIGHTS}),
+    frozenset({OPTIONS, F5_WEIGHTS, TIMES, GUIDED_STEPS}),
     reads=False,
 )

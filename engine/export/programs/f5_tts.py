@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.export.accounts import F5_WEIGHTS, OPTIONS, SEED, TABLE, Account, OptionLedger
+from engine.export.copied_files import copied
 from engine.export.f5_models import read_checkpoint, weights_of, why_not_weights
 from engine.export.readme import lists
 from engine.export.targets import Order, Target
@@ -45,7 +45,7 @@ def contents(order: Order) -> dict[str, Content]:
     return {
         paretone_profile.FILE: (json.dumps(description, indent=1) + "\n").encode(),
         "profile.json": order.profile.encoded(),
-        "paretone_profile.py": Path(paretone_profile.__file__).read_bytes(),
+        "paretone_profile.py": copied("paretone_profile"),
         "README.md": _readme(order.profile, order.account, checkpoint, weights).encode(),
         **({} if weights is None else weights.contents()),
     }

@@ -94,6 +94,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="grid",
     place=32,
+    exports="engine.techniques.searched_grid.exports",
     resolve=resolve,
     describe=describe,
     study="engine.techniques.searched_grid.studies.hooks",

@@ -50,6 +50,10 @@ def export(window: MainWindow, qtbot: QtBot, target: str, folder: Path) -> Outco
 
 @pytest.mark.slow
 def test_both_targets_are_written_and_nothing_is_replaced(window: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window.state.selection.switch("guidance_free", False)
+    assert window.action.export_profile.isEnabled(), "a plain setting can be exported"
+    assert not window.action.accelerated.isEnabled()
+    window.state.selection.switch("guidance_free", True)
     folder = tmp_path / "package"
     assert export(window, qtbot, F5_TTS.name, folder) is Outcome.FINISHED
     assert paretone_profile.read(folder)["sampling"]["guidance"] == 0

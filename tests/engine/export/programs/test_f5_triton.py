@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.export.accounts import Account
+from engine.export.accounts import Account, OptionLedger
 from engine.export.copied import install, paretone_sampler
 from engine.export.exporting import export
-from engine.export.programs.f5_triton import FILE, KIND, SCHEMA, TARGET, contents
+from engine.export.programs.f5_triton import FILE, KIND, SCHEMA, TARGET, contents, options
 from engine.export.targets import Order, account
 from engine.models.catalogue import entry
 from engine.models.files.checkpoints import fingerprint
@@ -41,9 +41,9 @@ def official_run() -> dict:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_recipe_gives_the_engines_mel(official_run: dict) -> None:
-    assert len(official_run["differences"]) == 10
+    assert len(official_run["differences"]) == 14
     assert {name: value for name, value in official_run["differences"].items() if not value < 1e-4} == {}
-    assert len(set(official_run["sums"].values())) == 5, "every profile sounds different"
+    assert len(set(official_run["sums"].values())) == 7, "every profile sounds different"
 
 
 @pytest.mark.slow
@@ -53,6 +53,7 @@ def test_one_branch_runs_alone_where_the_engine_takes_it(official_run: dict) -> 
     assert rows["v1, one branch, from 1"] == [1, 2], "one and two requests"
     assert rows["v1, one branch, from 2"] == [2], "one request runs twice in an engine that takes no fewer"
     assert rows["v1, epss, from 1"] == [2, 4]
+    assert rows["v1, first steps guided, from 1"] == [1, 2, 4], "the later steps of one request run one branch"
 
 
 @pytest.mark.slow
@@ -92,6 +93,14 @@ def test_a_damaged_profile_is_refused(tmp_path: Path, change: dict, reason: str)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(paretone_sampler.ProfileMismatch, match=reason):
         paretone_sampler.read(path)
+
+
+def test_placed_times_take_the_grids_place() -> None:
+    said = account(TARGET, profile(), guided_weights=False)
+    assert "Step grid" in [line.what for line in said.honours]
+    ledger = OptionLedger(MODEL, MODEL.options_with(), 0, {"times": [0.0, 0.4, 1.0]})
+    options(ledger)
+    assert {"Step grid", "Sway"} <= {line.what for line in ledger.drops}
 
 
 def test_another_recipe_is_left_as_it_is(tmp_path: Path) -> None:
