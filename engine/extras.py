@@ -16,6 +16,7 @@ OURS = "paretone"
 NO_TRAINING = "Training needs the package accelerate, which is not installed; run: pip install 'paretone[train]'"
 NO_SEARCH = "A search needs optuna, which is not installed; run: pip install 'paretone[search]'"
 NO_CLUSTER = "Running on a cluster needs ray, which is not installed; run: pip install 'paretone[cluster]'"
+NO_GGUF = "Files for llama.cpp need the package gguf, which is not installed; run: pip install 'paretone[gguf]'"
 DISTILLMOS, RESEMBLYZER = "distillmos==0.9.1", "resemblyzer==0.1.4"
 """Packages that hold the weights of the judges of naturalness and of voices."""
 _PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
@@ -59,6 +60,7 @@ EXTRAS = (
     Extra("omnivoice", "OmniVoice", ("transformers",)),
     Extra("publish", "Judges of papers: Whisper, SIM-o, UTMOS", ("jiwer", "transformers")),
     Extra("cluster", "Studies on a Ray cluster", ("ray",)),
+    Extra("gguf", "Exports for llama.cpp", ("gguf",)),
 )
 
 
@@ -98,6 +100,11 @@ def why_no_search() -> str:
 def why_no_cluster() -> str:
     """Why no cluster can be used from here, as a sentence, or ``""``."""
     return "" if find_spec("ray") else NO_CLUSTER
+
+
+def why_no_gguf() -> str:
+    """Why no files for llama.cpp can be written here, as a sentence, or ``""``."""
+    return "" if find_spec("gguf") else NO_GGUF
 
 
 def requirements(name: str) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from engine.commands import (
     samples,
     speak,
     study,
+    tokens,
     train,
     view,
 )
@@ -34,6 +35,7 @@ OURS = (
     compare,
     judge,
     export,
+    tokens,
     train,
     view,
     samples,

@@ -7,7 +7,6 @@ Students are written as they are, drafts with the frozen layers that their own f
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from torch import Tensor
 from engine import __version__
 from engine.errors import CheckpointError, SettingError
 from engine.export.delivery import deliver
+from engine.export.readme import json_file
 from engine.export.targets import exporting
 from engine.models.base import DraftWeights, StudentWeights, WorkObserver
 from engine.models.catalogue import CatalogueEntry, entry
@@ -102,7 +102,7 @@ class HuggingFaceSource:
 
     def layers(self) -> int:
         """As :class:`Source` says."""
-        return _read_config(self.root / CONFIG)["num_hidden_layers"]
+        return read_config(self.root / CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
         """As :class:`Source` says."""
@@ -110,14 +110,16 @@ class HuggingFaceSource:
 
     def files(self, tensors: Mapping[str, Tensor], retained: Sequence[int]) -> dict[str, bytes]:
         """As :class:`Source` says, with what lies next to the weights."""
-        config = _shallower(_read_config(self.root / CONFIG), retained)
+        config = shallower(read_config(self.root / CONFIG), retained)
         if HEAD in tensors:  # It was trained: no longer the table of the embedding.
             config["tie_word_embeddings"] = False
         contents = {WEIGHTS: save({name: value.contiguous() for name, value in tensors.items()}, {"format": "pt"})}
-        contents[CONFIG] = _json(config)
-        return contents | {
-            name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()
-        }
+        contents[CONFIG] = json_file(config)
+        return contents | self.companion_files()
+
+    def companion_files(self) -> dict[str, bytes]:
+        """Files next to the weights, by name."""
+        return {name: _companion(self.root / name) for name in self.companions if (self.root / name).is_file()}
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class CosySource:
 
     def layers(self) -> int:
         """As :class:`Source` says."""
-        return _read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
+        return read_config(self.root / COSY_CONFIG)["num_hidden_layers"]
 
     def weights(self) -> dict[str, Tensor]:
         """As :class:`Source` says."""
@@ -144,8 +146,8 @@ class CosySource:
         buffer = io.BytesIO()
         # What shares memory with others would be written whole.
         torch.save({name: value.clone() for name, value in with_text_head(tensors).items()}, buffer)
-        config = _shallower(_read_config(self.root / COSY_CONFIG), retained)
-        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: _json(config)}
+        config = shallower(read_config(self.root / COSY_CONFIG), retained)
+        return {LANGUAGE_MODEL: buffer.getvalue(), COSY_CONFIG: json_file(config)}
 
 
 _SOURCES: Mapping[str, Callable[[Path, Callable[[], None]], Source]] = {
@@ -197,7 +199,7 @@ def source_of(chosen: CatalogueEntry, folder: str = "", check: Callable[[], None
 
 def student_contents(source: Source, base: str, student: StudentWeights) -> dict[str, bytes]:
     """The files of a student; ``base`` is the fingerprint of ``source``. Raises :class:`CheckpointError`."""
-    tensors = read_weights(Path(student.path), source.checks)
+    tensors = student_tensors(source, student)
     about = {
         **_technique(STUDENT),
         "stage": student.stage,
@@ -216,14 +218,25 @@ def draft_contents(source: Source, base: str, draft: DraftWeights, given: Values
     owner, module = _owner(DRAFT)
     settings = {name: value for name, value in knobs_of(UsedTechnique(owner.name, given)).items() if name != "draft"}
     settings |= {"target": base, "options": "final distributions are compared: sampler and history of the target"}
-    require_layers(draft.retained, source.layers())
-    tensors = pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
+    tensors = draft_tensors(source, draft)
     about = {
         **_technique(DRAFT),
         "trained_layers": list(draft.trained),
         "file": draft.fingerprint,
     }
-    return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: _json(settings)}
+    return {**_checkpoint(source, base, tensors, draft.retained, about), module.SETTINGS_FILE: json_file(settings)}
+
+
+def student_tensors(source: Source, student: StudentWeights) -> dict[str, Tensor]:
+    """A student of ``source`` by its official names. Raises :class:`CheckpointError`."""
+    return read_weights(Path(student.path), source.checks)
+
+
+def draft_tensors(source: Source, draft: DraftWeights) -> dict[str, Tensor]:
+    """A draft of ``source`` by its official names, complete with the layers that were not trained. Raises
+    :class:`CheckpointError`, and :class:`SettingError` for layers that the model does not have."""
+    require_layers(draft.retained, source.layers())
+    return pruned(source.weights() | read_weights(Path(draft.path), source.checks), draft.retained)
 
 
 def _owner(kind: str) -> tuple[Technique, ModuleType]:
@@ -247,10 +260,11 @@ def _checkpoint(
         RETAINED: list(retained),
         **about,
     }
-    return {**source.files(tensors, retained), PROVENANCE: _json(provenance)}
+    return {**source.files(tensors, retained), PROVENANCE: json_file(provenance)}
 
 
-def _read_config(path: Path) -> dict:
+def read_config(path: Path) -> dict:
+    """A model's ``config.json``. Raises :class:`CheckpointError`."""
     try:
         return parsed_json(_read(path))
     except ValueError as error:
@@ -269,7 +283,7 @@ def _companion(path: Path) -> bytes:
     return plain_file(path) if path.suffix == SUFFIX else _read(path)
 
 
-def _shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
+def shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
     """``config`` with this number of layers; what it lists by layer goes with them."""
     fewer = {**config, "num_hidden_layers": len(retained), RETAINED: list(retained)}
     if "layer_types" in config:
@@ -277,7 +291,3 @@ def _shallower(config: Mapping, retained: Sequence[int]) -> dict[str, object]:
     if "max_window_layers" in config:
         fewer["max_window_layers"] = min(config["max_window_layers"], len(retained))
     return fewer
-
-
-def _json(data: Mapping[str, object]) -> bytes:
-    return (json.dumps(data, indent=1) + "\n").encode()

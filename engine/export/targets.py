@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     from engine.export.delivery import Content
     from engine.models.base import WorkObserver
 
-PROGRAMS = ("f5_tts", "f5_triton", "vllm_omni", "sglang", "omnivoice", "crispasr")
+PROGRAMS = (
+    "f5_tts",
+    "f5_triton",
+    "vllm_omni",
+    "sglang",
+    "omnivoice",
+    "crispasr",
+    "transformers",
+    "vllm",
+    "gguf",
+)
 """The files of :mod:`engine.export.programs`, in the order of lists."""
 
 

@@ -231,6 +231,32 @@ class ExportWeights(Command):
 
 
 @dataclass(frozen=True)
+class EncodePrompts(Command):
+    """What the loaded language model would continue to speak ``text`` in ``voice``, as ids that other programs count:
+    see :class:`engine.models.families.official_ids.OfficialPrompt`."""
+
+    activity = "encoding"
+    carried_out_by = "engine.session.jobs.tokens:encode"
+
+    text: str
+    voice: Voice
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class HearTokens(Command):
+    """The sound of speech ``tokens`` of the loaded language model, counted from 0, that say ``text`` in ``voice``."""
+
+    activity = "decoding"
+    carried_out_by = "engine.session.jobs.tokens:hear"
+
+    tokens: tuple[int, ...]
+    text: str
+    voice: Voice
+    setting: Setting
+
+
+@dataclass(frozen=True)
 class RunStudy(Command):
     """Do what is left of the study that ``file`` describes, and keep every finished take in ``folder``.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo
+from engine.models.families.official_ids import OfficialIds, OfficialPrompt
 from engine.sampling.operations import OperationCounts
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import NO_VALUES, Values
@@ -229,6 +230,23 @@ class WeightsExported(Event):
     kind: str
     folder: str
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PromptsEncoded(Event):
+    """The passages of a text, each as ids, and what the ids are."""
+
+    prompts: tuple[OfficialPrompt, ...]
+    ids: OfficialIds
+
+
+@dataclass(frozen=True)
+class TokensHeard(Event):
+    """The sound of speech tokens."""
+
+    samples: np.ndarray = field(repr=False)
+    """(n,) float32."""
+    sample_rate: int
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,10 @@ from engine.models.cosyvoice2.prompts import VoicePrompts
 from engine.models.cosyvoice2.streaming import CosyDecoder
 from engine.models.cosyvoice2.token_to_mel import AcousticPrompt, FewEvaluations, MelStream, TokenToMel
 from engine.models.cosyvoice2.tokenizer import TextTokenizer
+from engine.models.cosyvoice2.training_layout import CosyNames
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.language_network import LanguageNetwork
+from engine.models.families.official_ids import OfficialIds
 from engine.models.files.interval_weights import find_interval_weights, folders
 from engine.sampling.autoregressive import Request
 from engine.sampling.tokens import RepetitionAware, TokenSampler
@@ -123,6 +125,18 @@ class CosySpeech(LanguageSpeech):
 
     def _request(self, network: LanguageNetwork, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> Request:
         return model_of(network).request(prompt.ids, passage.ids, RATIOS)
+
+    @property
+    def official_ids(self) -> OfficialIds:
+        model = model_of(self.own)
+        first = len(model.text) + len(model.marks)
+        stops = tuple(first + stop for stop in model.tokens.stops)
+        return OfficialIds(first + model.tokens.rows, first, model.codes, stops)
+
+    def _official_prompt(self, passage: CosyPassage, prompt: CosyPrompt) -> tuple[int, ...]:
+        model = model_of(self.own)
+        names = CosyNames(len(model.text), len(model.marks))
+        return names.row((*prompt.ids.text, *passage.ids), prompt.ids.speech, model.codes).ids
 
     def _token_sampler(self, passage: CosyPassage, prompt: CosyPrompt, options: Values) -> TokenSampler:
         return RepetitionAware(str(options["repeats"]), float(options["top_p"]), int(options["top_k"]))

@@ -7,6 +7,7 @@ Torch-free.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,6 +101,19 @@ class TextTokenizer:
     def count(self, text: str) -> int:
         """Number of tokens of ``text``."""
         return len(self.encode(text))
+
+    def joined(self, rows: int, marks: Sequence[str], speech: Sequence[str], stops: Sequence[str]) -> str:
+        """The content of a ``tokenizer.json`` in which the tables of text, of which ``rows`` are, of marks and of
+        speech are one vocabulary; ``speech`` can be decoded, ``marks`` and ``stops`` cannot."""
+        from tokenizers import AddedToken, Tokenizer
+
+        self.require_rows(rows, "the table of text")
+        whole = Tokenizer.from_str(self._tokenizer.to_str())
+        whole.add_special_tokens([f"<|unused_{number}|>" for number in range(self.size, rows)])
+        whole.add_special_tokens(list(marks))
+        whole.add_tokens([AddedToken(one, normalized=False) for one in speech])
+        whole.add_special_tokens(list(stops))
+        return whole.to_str()
 
     def require_rows(self, rows: int, table: str) -> None:
         """Raise :class:`CheckpointError` unless a table of ``rows`` has one for every id."""

@@ -7,6 +7,7 @@ A model derives from :class:`LanguageSpeech` and fills in what is its own:
 * :meth:`LanguageSpeech._token_sampler`: how its tokens are drawn;
 * :meth:`LanguageSpeech._decoder`: what makes the tokens of one passage heard;
 * :meth:`LanguageSpeech._warm_up`: everything once;
+* :attr:`LanguageSpeech.official_ids` and :meth:`LanguageSpeech._official_prompt`: its vocabulary, for other programs;
 * where its own way differs: ``_planned_decoder`` (a decoder that a plan changes), ``_fade_seconds`` (how passages are
   joined), ``_ready_voice`` (what of a voice is worth preparing before the clock runs), ``_draft_prompt`` (how much of
   it a draft hears).
@@ -27,10 +28,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from engine import device as devices
 from engine.audio.cross_fade import CrossFader, PassageJoiner
+from engine.errors import SettingError
 from engine.failures import enough_memory
 from engine.last_used import LastUsed
 from engine.models.base import ModelInfo, Observer, Voice
@@ -38,6 +41,7 @@ from engine.models.families.decoding import DecodingLoop
 from engine.models.families.decoding_cost import plain_operations, spent_operations
 from engine.models.families.language_internals import LanguageInternals
 from engine.models.families.language_network import LanguageNetwork, LanguageNetworks, Networks, ReadDraft, ReadStudent
+from engine.models.families.official_ids import OfficialIds, OfficialPrompt
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import LanguagePassage, Prompt, Spoken, Uttered, cost_of
 from engine.models.families.speech import Script, Speech
@@ -45,6 +49,7 @@ from engine.models.families.token_decoder import TokenDecoder, largest_differenc
 from engine.models.families.token_progress import TokenProgress
 from engine.models.files.language_weights import find_language_weights, places_of
 from engine.models.kernels.causal_graphs import GraphedTransformer
+from engine.reading import shown
 from engine.sampling.autoregressive import Cycle, Decoding, Request, decode
 from engine.sampling.runaway import RunawayGuard, guarded
 from engine.sampling.tokens import TokenSampler, Uniforms
@@ -126,6 +131,15 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
     def _decoder(self, prompt: Any, seed: int, options: Values) -> TokenDecoder:
         """A new decoder for the tokens of one passage."""
 
+    @property
+    @abstractmethod
+    def official_ids(self) -> OfficialIds:
+        """Its vocabulary as exported."""
+
+    @abstractmethod
+    def _official_prompt(self, passage: Any, prompt: Any) -> tuple[int, ...]:
+        """Ids of the vocabulary for all that :meth:`_request` embeds."""
+
     def _planned_decoder(self, prompt: Any, seed: int, plan: LanguagePlan) -> TokenDecoder:
         """The same under ``plan``."""
         return self._decoder(prompt, seed, plan.options)
@@ -165,6 +179,47 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
         self.networks(resolve(self.info, setting, prepared=False), observer.status)
         if voice is not None:
             self._ready_voice(voice, observer)
+
+    # --- For other programs ------------------------------------------------------------------------------------------
+    @torch.inference_mode()
+    def official_prompts(
+        self, text: str, voice: Voice, options: Values, seed: int, check: Callable[[], None] = lambda: None
+    ) -> tuple[OfficialPrompt, ...]:
+        """What the model continues to speak ``text`` in ``voice``, passage by passage. Raises :class:`PlainError`."""
+        prompt, script = self._prepare(text, voice, options, check, seed)
+        return tuple(self._exported(passage, prompt, options) for passage in script.passages)
+
+    @torch.inference_mode()
+    def heard(
+        self,
+        tokens: Sequence[int],
+        text: str,
+        voice: Voice,
+        options: Values,
+        seed: int,
+        check: Callable[[], None] = lambda: None,
+    ) -> np.ndarray:
+        """The sound (n,) float32 of speech ``tokens``, counted from 0, that say ``text`` in ``voice``. Raises
+        :class:`PlainError`."""
+        strange = next((one for one in tokens if not 0 <= one < self.own.tokens.codes), None)
+        if strange is not None:
+            raise SettingError(
+                f"{shown(strange)} is not a speech token of {self.info.title}, which has those from 0 to "
+                f"{self.own.tokens.codes - 1}; take off the id of the first one."
+            )
+        prompt, _ = self._prepare(text, voice, options, check, seed)
+        return self._decoder(prompt, seed, options).whole(tokens).samples
+
+    def _exported(self, passage: LanguagePassage, prompt: Any, options: Values) -> OfficialPrompt:
+        ids = self._official_prompt(passage, prompt)
+        request = self._request(self.own, passage, prompt, options)
+        counted = list(range(len(ids)))
+        positions = request.positions.tolist()
+        assert len(positions) == len(ids)
+        if positions == counted and request.first_position == len(ids):
+            return OfficialPrompt(passage.text, ids, request.minimum, request.maximum)
+        assert request.first_position == positions[-1] + 1
+        return OfficialPrompt(passage.text, ids, request.minimum, request.maximum, tuple(positions))
 
     # --- Speaking ----------------------------------------------------------------------------------------------------
     def _joiner(self, script: _Script) -> PassageJoiner:

@@ -17,6 +17,7 @@ from engine.front_end.chunking import chunks
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.language_network import LanguageNetwork
+from engine.models.families.official_ids import OfficialIds
 from engine.models.llasa.checkpoint import TEXTS, LlasaFolder, optimised
 from engine.models.llasa.config import CONTEXT, LONGEST_PASSAGE, TOKEN_RATE
 from engine.models.llasa.prompt import rendered
@@ -63,7 +64,7 @@ class LlasaSpeech(LanguageSpeech):
     ) -> None:
         """``network`` is that of ``folder``, plain; only an optimised one is kept."""
         super().__init__(info, optimised(network), TOKEN_RATE, folder.student, folder.draft)
-        self._tokenizer = folder.tokenizer
+        self._tokenizer, self._rows = folder.tokenizer, folder.rows
         self._codec = codec
         self._voices = voices
 
@@ -112,6 +113,14 @@ class LlasaSpeech(LanguageSpeech):
             embedded = torch.cat([embedded, tokens.embed(prompt.codes)])
         length = len(embedded)
         return Request(embedded[None], torch.arange(length, device=texts.device), length, 0, CONTEXT - length)
+
+    @property
+    def official_ids(self) -> OfficialIds:
+        tokenizer = self._tokenizer
+        return OfficialIds(self._rows, tokenizer.first_code, tokenizer.codes, (tokenizer.end,))
+
+    def _official_prompt(self, passage: LlasaPassage, prompt: LlasaPrompt) -> tuple[int, ...]:
+        return (*passage.ids, *(code + self._tokenizer.first_code for code in prompt.codes))
 
     def _token_sampler(self, passage: LlasaPassage, prompt: LlasaPrompt, options: Values) -> TokenSampler:
         temperature, top_k = options["temperature"], options["top_k"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from engine import cli
 from engine.errors import Cancelled, SettingError
@@ -34,7 +34,7 @@ from engine.models.networks.causal import CausalConfig
 from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.techniques.speculative.exports import SETTINGS_FILE as SETTINGS
-from tests.engine.models.cosyvoice2 import small_release as cosy_release
+from tests.engine.export.small_exports import Follower, with_companions
 from tests.engine.models.llasa import small_release as llasa_release
 from tests.engine.small_language import LAYERS, write_draft, write_model, write_student
 from tests.engine.speaking import load, setting, spoken
@@ -132,34 +132,6 @@ def test_the_pruned_weights_are_those_of_an_official_qwen2(tmp_path: Path) -> No
     prefix = "llm.model.model."
     inner = {name.removeprefix(prefix): value for name, value in loaded.items() if name.startswith(prefix)}
     transformers.Qwen2Model(config).load_state_dict(inner, strict=True)
-
-
-def with_companions(model: str, root: Path) -> Path:
-    """A small release in ``root``, with a student and a draft as a training writes them."""
-    if model == "Llasa-1B":
-        llasa_release.write_language_model(root)
-        weights, layer, head = llasa_release.student_tensors((0, 2)), "model.layers.0.", "lm_head.weight"
-        base = fingerprint(root / "model.safetensors")
-    else:
-        cosy_release.write_release(root)
-        weights, layer, head = (
-            cosy_release.language_weights(layers=2),
-            "llm.model.model.layers.0.",
-            "llm_decoder.weight",
-        )
-        weights.pop("llm.model.lm_head.weight")
-        base = fingerprint(root / "llm.pt")
-    trained = {name: value.clone() for name, value in weights.items() if name.startswith(layer) or name == head}
-    said = {"base": base, "retained": "[0, 2]", "stage": "recovered", "minutes": "3", "trained": "[0]", "head": "true"}
-    for kind, tensors in (("student", weights), ("draft", trained)):
-        (root / f"{kind}s").mkdir()
-        save_file(tensors, root / f"{kind}s" / f"{kind}.safetensors", {"kind": kind, **said})
-    return root
-
-
-class Follower(SilentObserver):
-    def progress(self, done: int, total: int) -> None:
-        """Nobody looks."""
 
 
 @pytest.mark.parametrize("kind", ["student", "draft"])

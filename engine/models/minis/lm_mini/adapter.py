@@ -13,6 +13,7 @@ from engine import device as devices
 from engine.models.base import ModelInfo, Observer, Voice
 from engine.models.families.language import LanguageSpeech
 from engine.models.families.language_network import LanguageNetwork, ReadDraft, ReadStudent
+from engine.models.families.official_ids import OfficialIds
 from engine.models.minis.lm_mini.checkpoint import TEXT
 from engine.models.minis.lm_mini.decoding import GatheringDecoder
 from engine.models.minis.lm_mini.front_end import LmMiniPassage, LmMiniPassages, LmMiniPrompt
@@ -73,33 +74,40 @@ class LmMiniSpeech(LanguageSpeech):
     def _request(
         self, network: LanguageNetwork, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values
     ) -> Request:
-        layout, table = self._layout, network.tables[TEXT]
-        text = [*prompt.phones.tolist(), *passage.phones.tolist(), layout.end_of_text]
-        speech = [layout.start_of_speech, *(code + layout.first_code for code in prompt.codes)]
-        ids = torch.tensor([text + speech], device=table.device)
+        table, text = network.tables[TEXT], len(prompt.phones) + len(passage.phones) + 1
+        ids = torch.tensor([self._official_prompt(passage, prompt)], device=table.device)
         return Request(
             torch.nn.functional.embedding(ids, table),
-            positions(len(text), len(prompt.codes)).to(table.device),
+            positions(text, len(prompt.codes)).to(table.device),
             first_position=len(prompt.codes) + 1,
             minimum=round(SHORTEST * passage.expected),
             maximum=passage.expected + SPARE,
             shared=len(prompt.phones),
         )
 
+    @property
+    def official_ids(self) -> OfficialIds:
+        layout = self._layout
+        size = len(self.own.tables[TEXT])
+        return OfficialIds(size, layout.first_code, layout.codes, (layout.end_of_speech,))
+
+    def _official_prompt(self, passage: LmMiniPassage, prompt: LmMiniPrompt) -> tuple[int, ...]:
+        layout = self._layout
+        text = (*prompt.phones.tolist(), *passage.phones.tolist(), layout.end_of_text)
+        return (*text, layout.start_of_speech, *(code + layout.first_code for code in prompt.codes))
+
     def _draft_prompt(self, prompt: LmMiniPrompt) -> LmMiniPrompt:
         tokens = round(DRAFT_PROMPT_SECONDS * self._token_rate)
         return replace(prompt, phones=prompt.phones[-tokens:], codes=prompt.codes[-tokens:])
 
     def _token_sampler(self, passage: LmMiniPassage, prompt: LmMiniPrompt, options: Values) -> TokenSampler:
-        if options["temperature"] == 0:
-            return Greedy()
-        return Nucleus(
-            float(options["temperature"]),
-            int(options["top_k"]),
-            float(options["top_p"]),
-            float(options["repetition_penalty"]),
-            prompt.codes,
-        )
+        temperature, top_k = float(options["temperature"]), int(options["top_k"])
+        penalty = float(options["repetition_penalty"])
+        if temperature == 0:
+            if penalty == 1:
+                return Greedy()
+            temperature, top_k = 1.0, 1
+        return Nucleus(temperature, top_k, float(options["top_p"]), penalty, prompt.codes)
 
     def _decoder(self, prompt: LmMiniPrompt, seed: int, options: Values) -> GatheringDecoder:
         return GatheringDecoder(self._coding.stream(prompt.who), self._coding.device)

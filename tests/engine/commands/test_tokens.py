@@ -1,0 +1,88 @@
+"""``paretone tokens``: a text as ids for exports, and the sound of tokens that these give."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import cli
+from engine.models.base import run_to_completion
+from engine.models.catalogue import voice
+from engine.models.silent_observer import SilentObserver
+from tests.engine.small_language import CODES, write_model
+from tests.engine.speaking import TEXT, load, setting
+
+soundfile = pytest.importorskip("soundfile")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("models") / "model")
+
+
+def paretone(root: Path, *arguments: str) -> int:
+    return cli.main(["tokens", "--folder", str(root), "--device", "cpu", *arguments])
+
+
+def test_a_text_as_ids(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "prompts.json"
+    assert paretone(root, "--text", TEXT, "--speed", "2", "--temperature", "0.7", "--out", str(out), "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    content = json.loads(out.read_text())
+    model = load(root)
+    expected = model.official_prompts(TEXT, voice("", "lm-mini"), setting().options, 0)
+    assert [prompt["ids"] for prompt in content["prompts"]] == [list(one.ids) for one in expected]
+    assert content["prompts"][0]["text"] == expected[0].text and said["prompts"] == [len(expected[0].ids)]
+    assert content["sampling"]["temperature"] == 0.7 and content["vocabulary"]["codes"] == CODES
+
+
+def test_tokens_are_heard_as_in_synthesis(root: Path, tmp_path: Path) -> None:
+    model = load(root)
+    spoken = run_to_completion(model.synthesise(TEXT, voice("", "lm-mini"), setting(), (), SilentObserver()))
+    assert spoken.trace.decoding is not None
+    tokens = list(spoken.trace.decoding.tokens)
+    given = {"text": TEXT, "voice": voice("", "lm-mini").id, "tokens": tokens}
+    (tmp_path / "tokens.json").write_text(json.dumps(given))
+    out = tmp_path / "speech.wav"
+    assert paretone(root, "--tokens", str(tmp_path / "tokens.json"), "--speed", "2", "--out", str(out)) == 0
+    heard, rate = soundfile.read(out, dtype="float32")
+    assert rate == model.info.sample_rate
+    assert len(heard) == len(spoken.samples) and np.abs(heard - spoken.samples).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("{", "cannot be read as JSON"),
+        ("[1, 2]", "should hold"),
+        ('{"text": "A", "tokens": [1, true]}', "should hold"),
+        ('{"text": "A", "tokens": []}', "1 to 100000 can be heard"),
+        (json.dumps({"text": TEXT, "tokens": [CODES]}), f"from 0 to {CODES - 1}"),
+    ],
+)
+def test_what_cannot_be_heard_is_said(
+    root: Path, tmp_path: Path, content: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tokens.json").write_text(content)
+    assert paretone(root, "--tokens", str(tmp_path / "tokens.json"), "--out", str(tmp_path / "speech.wav")) == 2
+    assert reason in capsys.readouterr().err
+    assert not (tmp_path / "speech.wav").exists()
+
+
+def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tokens", "--tokens", str(tmp_path / "none.json"), "--out", str(tmp_path / "speech.wav")]) == 2
+    assert "There is no file" in capsys.readouterr().err
+
+
+def test_something_has_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tokens", "--out", str(tmp_path / "prompts.json")]) == 2
+    assert "nothing to encode" in capsys.readouterr().err
+
+
+def test_models_without_tokens_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["tokens", "--model", "f5-mini", "--text", TEXT, "--out", str(tmp_path / "prompts.json")]
+    assert cli.main(command) == 2
+    assert "choose a speech language model" in capsys.readouterr().err
