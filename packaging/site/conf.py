@@ -25,7 +25,8 @@ nitpicky = True
 myst_heading_anchors = 3
 # Blocks that name no language are commands.
 highlight_language = "sh"
-exclude_patterns = ["listen/*"]
+# Quotes and dashes stay what they are: many of them are of commands.
+smartquotes = False
 
 html_theme = "furo"
 html_title = "Paretone"
