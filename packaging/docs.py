@@ -1,6 +1,6 @@
 """Build the documentation as a site of pages that can be read without a network:
 
-    python3 packaging/docs.py [FOLDER] [--check]
+    python3 packaging/docs.py [FOLDER | --check]
 
 The pages go to FOLDER, by default ``build/docs``; open ``index.html`` there. With ``--check``, they are built to find
 faults and thrown away. Every warning is an error: a link that leads nowhere, a page that is not in the contents, a
@@ -31,27 +31,27 @@ EXTRAS, TESTING = ("docs",), ("dev",)
 
 def main(arguments: Sequence[str]) -> int:
     """Do what ``arguments`` say; the process's exit code."""
-    folders = [one for one in arguments if one != CHECK]
-    if {"-h", "--help"} & set(arguments) or len(folders) > 1 or any(one.startswith("-") for one in folders):
+    asked = bool({"-h", "--help"} & set(arguments))
+    wanted = arguments[0] if arguments else str(ROOT / "build" / "docs")
+    if asked or len(arguments) > 1 or (wanted.startswith("-") and wanted != CHECK):
         print(__doc__)
-        return 0 if {"-h", "--help"} & set(arguments) else 2
+        return 0 if asked else 2
     try:
         dev.prepare_system(dev.NEEDS["run"])
         # An environment that can test has all that is needed.
         dev.prepare_environment(TESTING if set(TESTING) <= set(dev.read_stamp().get("extras", [])) else EXTRAS)
         python = dev.environment_python()
-        if CHECK in arguments and not folders:
+        if wanted == CHECK:
             with tempfile.TemporaryDirectory(prefix="paretone-docs-") as folder:
                 return build(python, Path(folder))
-        folder = Path(folders[0]) if folders else ROOT / "build" / "docs"
-        code = build(python, folder)
+        code = build(python, Path(wanted))
     except dev.SetUpError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     if code == 0:
-        dev.say(f"The pages are in {folder}; open {folder / 'index.html'}")
+        dev.say(f"The pages are in {wanted}; open {Path(wanted) / 'index.html'}")
     return code
 
 

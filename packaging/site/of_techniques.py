@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 
 from markup import bullets, escaped, table
 
@@ -18,6 +20,7 @@ from engine.techniques import conflict
 from engine.techniques.base import Technique
 from engine.techniques.registry import applying_to, technique, techniques
 
+_PAGES = Path(__file__).resolve().parents[2] / "resources" / "docs" / "techniques"
 _PREPARED = {
     "calibration": "yes: a calibration or search that runs without training",
     "training": "yes: weights that are trained",
@@ -108,7 +111,9 @@ def combinations(name: str) -> str:
 def all_techniques(_: str = "") -> str:
     """A list of all techniques with what each is for."""
     rows = [
-        (_link(one), ", ".join(one.families), escaped(one.benefit or one.summary), _source(one)) for one in techniques()
+        (_link(one), ", ".join(one.families), escaped(one.benefit or one.summary), _source(one))
+        for one in techniques()
+        if _has_page(one)
     ]
     return table(("technique", "model families", "what it is for", "source"), rows)
 
@@ -125,7 +130,7 @@ def _pairs(one: Technique, entry: CatalogueEntry) -> tuple[list[Technique], list
     reason."""
     good, bad = [], []
     for other in applying_to(entry.family, entry.options, entry.mel_steps):
-        if other is one:
+        if other is one or not _has_page(other):
             continue
         used = (UsedTechnique(one.name), UsedTechnique(other.name))
         reason = conflict(Setting(entry.id, entry.options_with(), used))
@@ -147,9 +152,12 @@ def _link(one: Technique) -> str:
     return f"[{escaped(one.title)}](/techniques/{one.name}.md)"
 
 
-def _view(module: str) -> str:
-    from importlib import import_module
+def _has_page(one: Technique) -> bool:
+    """Whether it is ours: those of other packages, which may be installed here, have no page."""
+    return (_PAGES / f"{one.name}.md").is_file()
 
+
+def _view(module: str) -> str:
     return import_module(module).VIEW.name
 
 

@@ -56,15 +56,21 @@ NOT_RUN = (
 )
 """What no test runs, and why not."""
 
+REFUSED = {"study set-aside my.toml": "is not damaged, so it stays where it is"}
+"""Commands that have nothing to do here, and what they say of it."""
 ONLY_IN_FULL: tuple[Rule, ...] = (
     Rule(r"view objectives", "calibrates for several thresholds and budgets"),
     Rule(r"calibrate --objective end", "runs the trajectory some fifty times"),
     Rule(r"calibrate --thresholds|worst\.json", "calibrates several times"),
     Rule(r"search-grid|--grid grid", "tries two dozen grids"),
+    Rule(r"view order-of-convergence", "samples with every solver at every number of steps"),
     Rule(r"measure-weights", "measures four packings in rounds"),
     Rule(r"error_curve:", "speaks three sentences to measure the curve"),
-    Rule(r"roofline --model (f5|lm)-mini|roofline --setting", "measures in rounds; one roofline is always measured"),
-    Rule(r"samples my-samples\.toml --out listen/", "speaks, judges and encodes; test_samples.py does so always"),
+    Rule(
+        r"roofline --(setting|model \S+ --(technique|setting)|model f5-mini$)", "measures in rounds; one is always run"
+    ),
+    Rule(r"samples my-samples\.toml", "speaks, judges and encodes; test_samples.py does so always"),
+    Rule(r"compare .* --judge naturalness", "asks three judges; test_compare_judged.py does so always"),
 )
 """What only ``--thorough`` runs, since it takes longer than some seconds."""
 
@@ -80,6 +86,7 @@ SHORTER = {
 FEWER = (
     (r"^steps=(16|32)\b", "steps=4"),
     (r"^(steps) = (16|32)$", r"\1 = 2"),
+    (r'^"steps.steps" = .*$', '"steps.steps" = ["off", 1]'),
     (r'^sentences = "harvard"\ncount = \d+$', 'sentences = ["Rice."]'),
 )
 """The same in what sides of a comparison say, and in files that a document has its readers save."""

@@ -73,7 +73,7 @@ class Runner:
     def __init__(self, folder: Path, document: Path | None = None) -> None:
         self.folder = folder
         speech = shipped_voices.resource(*PLACE) / "anna.wav"
-        for name in ("take", "voice", "me", "seed0", "seed1", "seed2"):
+        for name in ("take", "voice", "seed0", "seed1", "seed2"):
             shutil.copyfile(speech, folder / f"{name}.wav")
         for name in ("ten", "eight"):
             (folder / f"{name}.txt").write_text("Rice.\n", encoding="utf-8")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.documents.blocks import DOCUMENTS, ROOT, SHELL, Command, blocks, commands, name
-from tests.documents.rules import NOT_RUN, ONLY_IN_FULL, Rule
+from tests.documents.rules import NOT_RUN, ONLY_IN_FULL, REFUSED, Rule
 from tests.documents.running import Runner, prepared_voices
 from tests.workload import is_thorough
 
@@ -45,6 +46,9 @@ def test_commands_run_as_printed(document: Path, tmp_path: Path) -> None:
     run = Runner(tmp_path, document)
     for command in filter(run_here, commands(document)):
         outcome = run(command)
+        if refusal := REFUSED.get(shlex.join(command.words[1:])):
+            assert outcome.code and refusal in outcome.err, command
+            continue
         assert outcome.code == 0, f"{command}\nrun as: {outcome.words}\n{outcome.err[-2000:]}"
         assert outcome.out.strip(), f"{command} prints nothing"
         assert "Traceback" not in outcome.err, command
@@ -65,7 +69,7 @@ def test_a_rule_is_about_a_command_and_names_tests_that_there_are(rule: Rule) ->
 
 
 def test_most_commands_are_run() -> None:
-    assert sum(not rules_of(one) for one in ALL) > 80
+    assert sum(not rules_of(one) for one in ALL) > 75
     assert len(RUN) > 35
 
 
