@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fnmatch import fnmatch
 
 
 @dataclass(frozen=True)
@@ -16,10 +17,12 @@ class Rule:
 
     pattern: str
     reason: str
+    page: str = "*"
+    """The pages that it is about, below ``resources/docs``, as a pattern."""
 
-    def matches(self, command: str) -> bool:
-        """Whether it is about a command."""
-        return re.search(self.pattern, command) is not None
+    def matches(self, command: str, page: str) -> bool:
+        """Whether it is about a command of a page."""
+        return fnmatch(page, self.page) and re.search(self.pattern, command) is not None
 
 
 NOT_RUN = (
@@ -28,10 +31,6 @@ NOT_RUN = (
     Rule(
         r"--model (MegaTTS3|CosyVoice2-0\.5B|OmniVoice|Llasa-\w+) (?!.*--device cuda)",
         "needs an official checkpoint; the parity tests run the same code on small ones in the official layout",
-    ),
-    Rule(
-        r"^paretone train (?!.*--device cuda)(?!.*--model (CosyVoice2|Llasa))",
-        "trains for minutes to hours; test_train.py and test_command_line.py of the trainings train for seconds",
     ),
     Rule(
         r"^paretone bench (?!own-voices)",
@@ -47,7 +46,17 @@ NOT_RUN = (
     ),
     Rule(r"--ray ", "needs a cluster; test_cluster.py starts one"),
     Rule(r"^paretone study (run|status|export) adams_bashforth\.toml|adams_bashforth:", "test_tutorial.py does it"),
-    Rule(r"^(source|pip) ", "changes the environment; test_tutorial.py installs the package into a folder"),
+    Rule(
+        r"^(source|pip) ", "changes the environment; test_tutorial.py does it", "your-own-technique.md"
+    ),
+    Rule(r"^(uv|pipx?|python3?|source|sudo|paretone-gui)\b", "installs, or opens the window", "install*.md"),
+    Rule(r"^(sudo |\./|python3 packaging/freeze\.py)", "packs a gigabyte for minutes", "packaged-program.md"),
+    Rule(r"^python ", "runs for an hour", "endurance*.md"),
+    Rule(
+        r"^(?!paretone (speak|export) |paretone tokens --model lm-mini --voice)",
+        "needs the other program, or what it has made",
+        "servers*.md",
+    ),
     Rule(r"^python3 packaging/dev\.py ", "these tests are it, or it opens the window; test_dev.py tests the script"),
     Rule(r"^python -m app\.pictures ", "renews the pictures, for minutes; test_pictures.py and test_guide_pictures.py"),
     Rule(r"^(\w+=\S+ )?python -m pytest ", "runs tests, which are run anyway"),
@@ -70,6 +79,7 @@ ONLY_IN_FULL: tuple[Rule, ...] = (
         r"roofline --(setting|model \S+ --(technique|setting)|model f5-mini$)", "measures in rounds; one is always run"
     ),
     Rule(r"samples my-samples\.toml", "speaks, judges and encodes; test_samples.py does so always"),
+    Rule(r"^paretone train (?!.*(--device cuda|--model (CosyVoice2|Llasa)))", "trains; here for some seconds each"),
     Rule(r"compare .* --judge naturalness", "asks three judges; test_compare_judged.py does so always"),
 )
 """What only ``--thorough`` runs, since it takes longer than some seconds."""
@@ -81,8 +91,9 @@ SHORTER = {
     "--threshold": "0.4",
     "--doublings": "1",
     "--count": "1",
+    "--minutes": "0.1",
 }
-"""Values of options in place of those that are printed. A value's meaning stays what it is."""
+"""Values of options in place of those that are printed, unless these are 0."""
 FEWER = (
     (r"^steps=(16|32)\b", "steps=4"),
     (r"^(steps) = (16|32)$", r"\1 = 2"),
@@ -94,6 +105,7 @@ ADDED = {
     "calibrate": (("--text", "Rice."), ("--steps", "4"), ("--no-evidence",)),
     "compare": (("--repeats", "1"),),
     "search-grid": (("--passes", "1"), ("--text", "Rice.")),
+    "train voice-corpus": (("--voices", "2"), ("--sentences", "2")),
     "transfer": (("--steps", "4"),),
     "view": (("--steps", "4"), ("--text", "Rice.")),
 }

@@ -24,9 +24,12 @@ from engine.sampling.actions import SkipAction
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques.ditreducio.table import StrategyTable
+from engine.training.natural_corpus import CorpusOptions, make_corpus
 from tests.documents.blocks import ROOT, Command
 from tests.documents.rules import ADDED, FEWER, SHORTER
+from tests.engine.training.toy_natural import Hummer
 from tests.prompts import shortened
+from tests.workload import is_thorough
 
 STUDY = """
 model = "f5-mini"
@@ -80,9 +83,14 @@ class Runner:
         (folder / "my.toml").write_text(STUDY, encoding="utf-8")
         (folder / "my-samples.toml").write_text(SAMPLES, encoding="utf-8")
         (folder / "heard").mkdir()
+        rows = (f"{one}.wav,Rice is often served." for one in ("take", "voice", "seed0", "seed1", "seed2"))
+        (folder / "data.csv").write_text("\n".join(["audio,text", *rows]) + "\n", encoding="utf-8")
         shutil.copytree(ROOT / "resources" / "studies", folder / "resources" / "studies")
         self.profile(folder / "p.json")
         shutil.copyfile(folder / "p.json", folder / "my.json")
+        if is_thorough() and document and "paretone train voice-corpus" not in document.read_text(encoding="utf-8"):
+            few = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
+            make_corpus(folder / "runs" / "voice-corpus", few, lambda: Hummer(frames=150))
         for name, text in saved(document).items() if document else ():
             (folder / name).write_text(fewer(text), encoding="utf-8")
 
@@ -143,10 +151,10 @@ def shorter(arguments: list[str], folder: Path) -> list[str]:
     """``arguments`` with less to say and fewer steps, and with the files in ``folder`` that ``*`` stands for."""
     words: list[str] = []
     for word in arguments:
-        value = SHORTER.get(words[-1]) if words else None
+        value = SHORTER.get(words[-1]) if words and word != "0" else None
         found = sorted(folder.glob(word)) if "*" in word and value is None else []
         words += [str(one.relative_to(folder)) for one in found] or [fewer(word) if value is None else value]
-    for option, *values in ADDED.get(words[0], ()):
+    for option, *values in ADDED.get(words[0], ADDED.get(" ".join(words[:2]), ())):
         if option not in words and not (option == "--steps" and "lm-mini" in words):
             words += [option, *values]
     return words
