@@ -138,10 +138,11 @@ def judges(_: str = "") -> str:
 
 # --- Classes ----------------------------------------------------------------------------------------------------------
 def classes(module: str) -> str:
-    """Every public class of a module: its docstring and its fields."""
+    """Every public class of a module: its docstring and its fields. The module's own come first, under its name."""
     tree = _tree(module)
     found = [one for one in tree.body if isinstance(one, ast.ClassDef) and not one.name.startswith("_")]
-    return "\n\n".join([paragraphs(ast.get_docstring(tree) or ""), *map(_class, found)])
+    heading = f"## {module.rpartition('.')[2].capitalize()}\n\n`{module}`"
+    return "\n\n".join([heading, paragraphs(ast.get_docstring(tree) or ""), *(_class(one, "###") for one in found)])
 
 
 def public(_: str = "") -> str:
@@ -151,7 +152,7 @@ def public(_: str = "") -> str:
         tree, place = _defining(module, name)
         for one in tree.body:
             if isinstance(one, ast.ClassDef) and one.name == name:
-                parts.append(_class(one, place))
+                parts.append(_class(one, "##", place))
             elif isinstance(one, ast.FunctionDef) and one.name == name:
                 parts.append(_function(one, "##", f"{place}."))
     return "\n\n".join(parts)
@@ -166,19 +167,22 @@ def _defining(module: str, name: str) -> tuple[ast.Module, str]:
     return tree, module
 
 
-def _class(one: ast.ClassDef, module: str = "") -> str:
+def _class(one: ast.ClassDef, heading: str, module: str = "") -> str:
+    """A class under a heading; with a ``module``, its place and its methods, too."""
     bases = ", ".join(ast.unparse(base) for base in one.bases)
-    parts = [f"## {one.name}"]
+    parts = [f"{heading} {one.name}"]
     if module:
         parts.append(f"`{module}.{one.name}`")
     if bases and bases not in ("Command", "Event"):
         parts.append(f"A kind of `{bases}`.")
     parts.append(paragraphs(ast.get_docstring(one) or ""))
     fields = list(_fields(one))
-    if fields:
+    if any(meaning for _, _, meaning in fields):
         parts.append(table(("field", "type", "meaning"), fields))
+    elif fields:
+        parts.append(table(("field", "type"), [field[:2] for field in fields]))
     methods = [each for each in one.body if isinstance(each, ast.FunctionDef) and not each.name.startswith("_")]
-    parts += [_function(each, "###") for each in methods if module]
+    parts += [_function(each, f"{heading}#") for each in methods if module]
     return "\n\n".join(part for part in parts if part)
 
 
