@@ -1,6 +1,7 @@
 """Sphinx's configuration of the documentation: the pages of ``resources/docs``, in Markdown, with furo's look.
 
-``packaging/docs.py`` builds it. What the pages take from the code comes from ``directives.py`` and ``from_code.py``.
+``packaging/docs.py`` builds it. What the pages take from the code comes from ``directives.py``, which calls
+``of_techniques.py`` and ``of_code.py``.
 """
 
 from __future__ import annotations
