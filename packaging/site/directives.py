@@ -38,6 +38,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "judges": of_code.judges,
 }
 _PATTERN = re.compile(r"[\w/-]+\*")
+_README = re.compile(r"\]\((?:\.\./)+README\.md(?:#[^)\s]*)?\)")
 _SOUNDS = (".ogg", ".wav", ".flac")
 
 
@@ -81,9 +82,15 @@ def drop_absent(app: Sphinx, page: str, source: list[str]) -> None:
     )
 
 
+def lead_home(app: Sphinx, page: str, source: list[str]) -> None:
+    """Let links to the README, which is no page, lead to the first page, which says the same."""
+    source[0] = _README.sub(f"](/{app.config.root_doc}.md)", source[0])
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Make all of it known to Sphinx."""
     app.add_directive("from-code", FromCode)
     app.connect("doctree-resolved", add_players)
     app.connect("source-read", drop_absent)
+    app.connect("source-read", lead_home)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
