@@ -47,7 +47,11 @@ NOT_RUN = (
     Rule(r"--ray ", "needs a cluster; test_cluster.py starts one"),
     Rule(r"^paretone study (run|status|export) adams_bashforth\.toml|adams_bashforth:", "test_tutorial.py does it"),
     Rule(r"^(source|pip) ", "changes the environment; test_tutorial.py does it", "your-own-technique.md"),
-    Rule(r"^(uv|pipx?|python3?(?! packaging/dev)|source|sudo|paretone-gui)\b", "installs, or opens the window", "install*.md"),
+    Rule(
+        r"^(uv|pipx?|python3?(?! packaging/dev)|source|sudo|paretone-gui)\b",
+        "installs, or opens a window",
+        "install*.md",
+    ),
     Rule(r"^(sudo |\./|python3 packaging/freeze\.py)", "packs a gigabyte for minutes", "packaged-program.md"),
     Rule(r"^python ", "runs for an hour", "endurance*.md"),
     Rule(
