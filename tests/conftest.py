@@ -35,6 +35,7 @@ os.environ["PARETONE_DATA"] = str(_DATA / "shared")
 _NUMBERS = itertools.count()
 
 LONGEST_FILES = (
+    "documents/test_commands.py",
     "engine/commands/test_train.py",
     "engine/studies/test_cluster.py",
     "engine/training/test_command_line.py",
@@ -81,6 +82,7 @@ LONGEST_FILES = (
     "engine/bench/test_voices.py",
     "engine/bench/peers/test_f5.py",
     "plugins/test_plugins.py",
+    "packaging/test_docs.py",
     "packaging/test_dev.py",
     "engine/models/families/test_language.py",
     "engine/techniques/blockwise/test_blockwise.py",

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engine import bench, cli
 from engine.commands.parsing import ArgumentsError, Parser
+from tests.documents.blocks import DOCUMENTS, commands, name
 
-ROOT = Path(__file__).resolve().parents[2]
-GUIDES = [ROOT / "README.md", *sorted((ROOT / "resources" / "docs").glob("*.md"))]
-_BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-def commands(guide: Path) -> Iterator[list[str]]:
-    """The words after ``paretone`` in the guide's blocks of code, without comments."""
-    for block in _BLOCK.findall(guide.read_text(encoding="utf-8")):
-        for line in block.replace("\\\n", " ").splitlines():
-            if line.strip().startswith("paretone "):
-                yield shlex.split(line, comments=True)[1:]
+GUIDES = [one for one in DOCUMENTS if any(each.arguments for each in commands(one))]
 
 
 def read(words: list[str]) -> None:
@@ -36,17 +24,13 @@ def read(words: list[str]) -> None:
         parser.parse_args(words[2:])
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+@pytest.mark.parametrize("guide", GUIDES, ids=name)
 def test_commands_are_read_as_printed(guide: Path) -> None:
-    for words in commands(guide):
+    for command in commands(guide):
         try:
-            read(words)
+            read(command.arguments or ["models"])
         except ArgumentsError as error:
-            pytest.fail(f"{guide.name}: paretone {shlex.join(words)}\n{error}")
-
-
-def test_commands_are_found() -> None:
-    assert sum(1 for guide in GUIDES for _ in commands(guide)) > 40
+            pytest.fail(f"{command}\n{error}")
 
 
 def test_a_command_that_there_is_not_is_refused() -> None:

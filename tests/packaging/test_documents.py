@@ -15,7 +15,7 @@ from tests.engine.test_guides import read
 
 ROOT = Path(__file__).resolve().parents[2]
 CHANGES = ROOT / "CHANGELOG.md"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("resources/docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("resources/docs/**/*.md")])
 ARCHITECTURE = ROOT / "resources" / "docs" / "architecture.md"
 PRESENT = [one for one in DOCUMENTS if one != CHANGES]
 """Those that do not tell of what was, too."""

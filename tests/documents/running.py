@@ -1,0 +1,169 @@
+"""Printed commands, run for real: in this process, one after another in one folder, on a short text.
+
+Models are loaded once for all commands. The shipped voices say only the beginning of their prompts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from engine import cli, models
+from engine.models import catalogue, shipped_voices
+from engine.models.base import SpeechModel
+from engine.models.shipped_voices import PLACE
+from engine.sampling.actions import SkipAction
+from engine.setting.profile import Profile
+from engine.setting.setting import Setting, UsedTechnique
+from engine.techniques.ditreducio.table import StrategyTable
+from engine.training.natural_corpus import CorpusOptions, make_corpus
+from tests.documents.blocks import ROOT, Command
+from tests.documents.rules import ADDED, FEWER, SHORTER
+from tests.engine.training.toy_natural import Hummer
+from tests.prompts import shortened
+from tests.workload import is_thorough
+
+STUDY = """
+model = "f5-mini"
+sentences = ["Rice."]
+
+[options]
+steps = 2
+
+[grid]
+"steps.steps" = ["off", 1]
+"""
+SAMPLES = """
+title = "Two samples"
+introduction = "One step, and what it is compared with."
+text = "Rice."
+voice = "anna"
+seed = 1
+
+[[sample]]
+name = "plain"
+title = "Plain"
+model = "f5-mini"
+"""
+"""Files of the reader's own that documents name."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended."""
+
+    words: list[str]
+    """What was run."""
+    code: int
+    out: str
+    err: str
+
+
+class Runner:
+    """Runs commands of ``document`` in ``folder``, which has the files that the document has its readers save, and
+    those that all documents take for granted."""
+
+    _loaded: dict[tuple, SpeechModel] = {}
+
+    def __init__(self, folder: Path, document: Path | None = None) -> None:
+        self.folder = folder
+        speech = shipped_voices.resource(*PLACE) / "anna.wav"
+        for name in ("take", "voice", "seed0", "seed1", "seed2"):
+            shutil.copyfile(speech, folder / f"{name}.wav")
+        for name in ("ten", "eight"):
+            (folder / f"{name}.txt").write_text("Rice.\n", encoding="utf-8")
+        (folder / "my.toml").write_text(STUDY, encoding="utf-8")
+        (folder / "my-samples.toml").write_text(SAMPLES, encoding="utf-8")
+        (folder / "heard").mkdir()
+        rows = (f"{one}.wav,Rice is often served." for one in ("take", "voice", "seed0", "seed1", "seed2"))
+        (folder / "data.csv").write_text("\n".join(["audio,text", *rows]) + "\n", encoding="utf-8")
+        shutil.copytree(ROOT / "resources" / "studies", folder / "resources" / "studies")
+        self.profile(folder / "p.json")
+        shutil.copyfile(folder / "p.json", folder / "my.json")
+        if is_thorough() and document and "paretone train voice-corpus" not in document.read_text(encoding="utf-8"):
+            few = CorpusOptions(voices=2, sentences=4, held_out_voices=1, held_out_sentences=2)
+            make_corpus(folder / "runs" / "voice-corpus", few, lambda: Hummer(frames=150))
+        for name, text in saved(document).items() if document else ():
+            (folder / name).write_text(fewer(text), encoding="utf-8")
+
+    def __call__(self, command: Command) -> Outcome:
+        """Run a command of ``paretone``."""
+        words = shorter(command.arguments or [], self.folder)
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            patch.chdir(self.folder)
+            patch.setattr(models, "load_model", self.load)
+            try:
+                code = cli.main(words)
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+        return Outcome(words, code, out.getvalue(), err.getvalue())
+
+    @classmethod
+    def load(cls, name: str, **more: object) -> SpeechModel:
+        """The model, loaded once."""
+        key = name, *sorted((one, str(value)) for one, value in more.items() if one in ("folder", "variant"))
+        if key not in cls._loaded:
+            cls._loaded[key] = _LOAD(name, **more)
+        return cls._loaded[key]
+
+    def profile(self, path: Path) -> None:
+        """Write a profile with a strategy table made by hand."""
+        model = self.load("f5-mini", device="cpu")
+        setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with(steps=4), seed=3)
+        table = StrategyTable.computing(model.compatibility(setting), model.info.layers)
+        for layer in range(1, model.info.layers):
+            table = table.changed(layer, 2, SkipAction.TS)
+        used = UsedTechnique("ditreducio", artefact=table.fingerprint)
+        Profile.of(setting.with_technique(used), model.info, (table,)).save(path)
+
+
+_LOAD = models.load_model
+_SAVED = re.compile(r"[Ss]ave this as `([\w.-]+)`.*?^```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def saved(document: Path) -> dict[str, str]:
+    """Files that a document has its readers save, by name: "Save this as `name`", and the block after it."""
+    text = document.read_text(encoding="utf-8")
+    return {found[1]: found[2] for found in _SAVED.finditer(text)}
+
+
+def fewer(text: str) -> str:
+    """``text`` with fewer steps and sentences."""
+    for pattern, instead in FEWER:
+        text = re.sub(pattern, instead, text, flags=re.MULTILINE)
+    return text
+
+
+def shorter(arguments: list[str], folder: Path) -> list[str]:
+    """``arguments`` with less to say and fewer steps, and with the files in ``folder`` that ``*`` stands for."""
+    words: list[str] = []
+    for word in arguments:
+        value = SHORTER.get(words[-1]) if words and word != "0" else None
+        found = sorted(folder.glob(word)) if "*" in word and value is None else []
+        words += [str(one.relative_to(folder)) for one in found] or [fewer(word) if value is None else value]
+    for option, *values in ADDED.get(words[0], ADDED.get(" ".join(words[:2]), ())):
+        if option not in words and not (option == "--steps" and "lm-mini" in words):
+            words += [option, *values]
+    return words
+
+
+@contextlib.contextmanager
+def prepared_voices() -> Iterator[None]:
+    """Let the shipped voices say only the beginning of their prompts."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        resource, short = shipped_voices.resource, shortened(Path(folder))
+        patch.setattr(shipped_voices, "resource", lambda *parts: short if parts == PLACE else resource(*parts))
+        yield

@@ -1,0 +1,61 @@
+"""Blocks of Python in the documents: all are Python, and those that need nothing else run."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.documents.blocks import DOCUMENTS, Block, blocks, name
+from tests.documents.running import Runner, prepared_voices
+
+NOT_RUN = {
+    "average-velocity.md": "needs the official package; test_official_class.py runs it there",
+    "official-package.md": "needs the official package and its checkpoint; test_f5_tts.py runs the module there",
+    "servers.md": "runs in another program; the tests of its target run the module",
+    "your-own-technique.md": "a package in three parts; test_tutorial.py installs and uses it",
+}
+"""Documents whose blocks are read only, and why."""
+LANGUAGES = ("python", "py")
+
+
+def python(document: Path) -> list[Block]:
+    return [one for one in blocks(document) if one.language in LANGUAGES]
+
+
+WITH_PYTHON = [one for one in DOCUMENTS if python(one)]
+RUN = [one for one in WITH_PYTHON if name(one) not in NOT_RUN]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_prompts() -> Iterator[None]:
+    with prepared_voices():
+        yield
+
+
+@pytest.mark.parametrize("document", WITH_PYTHON, ids=name)
+def test_it_is_python(document: Path) -> None:
+    for block in python(document):
+        ast.parse(block.text, f"{name(document)}:{block.line}")
+
+
+@pytest.mark.parametrize("document", RUN, ids=name)
+def test_it_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All blocks of a document in one module, where files that it names are there."""
+    runner = Runner(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("engine.setting.profile.load_model", runner.load)
+    found: dict[str, object] = {"__name__": "document"}
+    for block in python(document):
+        code = compile(block.text, f"{name(document)}:{block.line}", "exec")
+        exec(code, found)
+    assert len(found) > 2, "it makes something"
+    assert os.getcwd() == str(tmp_path)
+
+
+def test_those_that_are_not_run_are_there() -> None:
+    assert set(NOT_RUN) & set(map(name, DOCUMENTS)) <= set(map(name, WITH_PYTHON))
+    assert RUN

@@ -1,0 +1,193 @@
+"""The site: it is built without a warning and without a network, and shows what the code says."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from urllib.parse import unquote, urlparse
+
+import pytest
+
+from engine.measure.metrics import METRICS
+from engine.models import catalogue
+from engine.techniques.registry import techniques
+from tests.documents.blocks import PAGES, ROOT
+
+SCRIPT = ROOT / "packaging" / "docs.py"
+OFFLINE = """
+import socket, sys
+
+
+def refuse(*_):
+    raise OSError("no network while pages are built")
+
+
+socket.socket.connect = socket.create_connection = refuse
+"""
+"""Put before whatever the interpreter runs."""
+
+
+class Links(HTMLParser):
+    """Addresses that a page loads by itself, and those that it leads to; the names of its places."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.led_to: list[str] = []
+        self.places: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Sort the addresses of one element."""
+        found = {key: value or "" for key, value in attrs}
+        self.places.add(found.get("id", ""))
+        if tag == "a":
+            self.led_to.append(found.get("href", ""))
+        elif tag in ("link", "script", "img", "audio", "source"):
+            self.loaded += [found[key] for key in ("src", "href") if key in found]
+
+
+@pytest.fixture(scope="module")
+def docs() -> ModuleType:
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("docs", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCRIPT.parent))
+        spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def site(docs: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built pages. Whatever asks for the network meanwhile fails."""
+    folder = tmp_path_factory.mktemp("site")
+    offline = tmp_path_factory.mktemp("offline")
+    (offline / "sitecustomize.py").write_text(OFFLINE, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(offline))
+        assert docs.build(Path(sys.executable), folder) == 0
+    return folder
+
+
+def shown(page: Path) -> str:
+    """The text of a page."""
+    article = re.search(r"<article.*?</article>", page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", article)).split())
+
+
+def test_every_document_is_a_page(site: Path) -> None:
+    for one in PAGES.rglob("*.md"):
+        assert (site / one.relative_to(PAGES).with_suffix(".html")).is_file(), one
+    assert (site / "index.html").is_file()
+
+
+def test_nothing_is_fetched_and_no_link_is_dead(site: Path) -> None:
+    pages = {one: Links(one) for one in site.rglob("*.html")}
+    assert len(pages) > 50
+    for page, links in pages.items():
+        assert not [one for one in links.loaded if urlparse(one).netloc], page
+        for link in [*links.loaded, *links.led_to]:
+            parts = urlparse(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            assert target.exists(), f"{page.name}: {link}"
+            if parts.fragment and target in pages:
+                assert unquote(parts.fragment) in pages[target].places, f"{page.name}: {link}"
+
+
+def test_pages_of_techniques_have_their_knobs_and_what_they_combine_with(site: Path) -> None:
+    for one in techniques():
+        text = shown(site / "techniques" / f"{one.name}.html")
+        assert one.summary in text
+        for knob in one.knobs:
+            assert knob.name in text and " ".join(knob.meaning.split()) in text, knob.name
+    text = shown(site / "techniques" / "ditreducio.html")
+    assert "it combines with: CFG-free , Average velocity , Step pruning , Precision ." in text
+    assert "DiTReducio's strategy table has one column per Euler step" in text
+
+
+def test_the_reference_is_what_the_code_says(site: Path) -> None:
+    numbers = shown(site / "numbers.html")
+    assert all(one.title in numbers and one.definition in numbers for one in METRICS)
+    knobs = shown(site / "reference" / "knobs.html")
+    assert all(one.id in knobs and one.title in knobs for one in catalogue.MODELS)
+    commands = shown(site / "reference" / "commands.html")
+    for part in (
+        "paretone study",
+        "paretone train draft",
+        "paretone view tables",
+        "--keep-profile FILE",
+        "paretone bench rivals",
+    ):
+        assert part in commands
+    messages = shown(site / "reference" / "messages.html")
+    assert "Load a model of the catalogue." in messages and "JobFinished" in messages
+    assert "A setting that is exported" in shown(site / "reference" / "python.html")
+
+
+def test_sounds_can_be_played(site: Path) -> None:
+    for name in ("gallery.html", "listen.html"):
+        sounds = [one for one in Links(site / name).loaded if one.endswith(".ogg")]
+        assert len(sounds) == 8
+        assert all((site / one).is_file() for one in sounds)
+
+
+def test_wrong_arguments_show_how_it_is_used(docs: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert docs.main(["--help"]) == 0
+    assert docs.main(["one", "two"]) == 2
+    assert docs.main(["--chek"]) == docs.main(["folder", "--check"]) == 2
+    assert capsys.readouterr().out.count("python3 packaging/docs.py [FOLDER | --check]") == 4
+
+
+def test_a_fault_is_a_failure(docs: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that leads nowhere, a page that is nowhere in the contents, and a part that the code does not have."""
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "index.md").write_text("# Title\n\n[Gone](gone.md)\n", encoding="utf-8")
+    (pages / "other.md").write_text("# Other\n\n```{from-code} knobs nothing\n```\n", encoding="utf-8")
+    said = []
+
+    def keep(command: list[str], **options: object) -> subprocess.CompletedProcess:
+        done = subprocess_run(command, capture_output=True, text=True, **options)
+        said.append(done.stderr)
+        return done
+
+    subprocess_run = subprocess.run
+    monkeypatch.setattr(docs, "PAGES", pages)
+    monkeypatch.setattr(docs.subprocess, "run", keep)
+    assert docs.build(Path(sys.executable), tmp_path / "site") != 0
+    for fault in ("gone.md", "other.md", "There is no technique named 'nothing'"):
+        assert fault in said[0]
+
+
+def test_pages_are_kept_in_a_folder_or_only_checked(
+    docs: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An environment that can test is enough; one that only runs the application gets Sphinx in addition."""
+    built: list[Path] = []
+    prepared: list[tuple[str, ...]] = []
+
+    def keep(python: Path, folder: Path) -> int:
+        built.append(folder)
+        return len(built) - 1
+
+    monkeypatch.setattr(docs, "build", keep)
+    monkeypatch.setattr(docs.dev, "prepare_system", lambda needs: None)
+    monkeypatch.setattr(docs.dev, "prepare_environment", prepared.append)
+    monkeypatch.setattr(docs.dev, "read_stamp", lambda: {"extras": ["dev", "search"]})
+    assert docs.main([str(tmp_path)]) == 0
+    assert built == [tmp_path] and str(tmp_path / "index.html") in capsys.readouterr().out
+    monkeypatch.setattr(docs.dev, "read_stamp", lambda: {"extras": ["search"]})
+    assert docs.main(["--check"]) == 1
+    assert not built[1].exists()
+    assert docs.main([]) == 2
+    assert built[2] == ROOT / "build" / "docs"
+    assert prepared == [("dev",), ("docs",), ("docs",)]
