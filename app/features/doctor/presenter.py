@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
 
+from app.features.doctor.computing_button import ComputingButton
 from app.features.doctor.dialog import DoctorDialog
 from app.features.presenter import Presenter, Services
 from app.features.takes.presenter import TakesPresenter
 from app.shell.background import Background
 from engine.doctor import Check, examine
+from engine.session.events import EngineReady, Event
 
 
 class DoctorPresenter(Presenter):
-    """Owns the page of findings."""
+    """Owns the page of findings, and what the status bar says of the device."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -21,6 +23,18 @@ class DoctorPresenter(Presenter):
         """The page, while it is open."""
         self._background: Background | None = None
         self._actions.bind(self._actions["doctor"], self.look)
+        self.button = ComputingButton()
+        self.button.clicked.connect(self._actions["doctor"].trigger)
+        services.status.add(self.button)
+
+    def follow(self, event: Event) -> None:
+        """Say what the engine computes with; aloud if a graphics card could do it and does not."""
+        if isinstance(event, EngineReady) and event.computing is not None:
+            found = event.computing
+            self.button.show_computing(found)
+            if found.idle:
+                question = f"Models run on the processor, not on {found.idle}: {found.lacking}."
+                self._notices.ask(question, ("What to do…",), lambda _: self.look())
 
     def look(self) -> None:
         """Look at everything, and show it."""
