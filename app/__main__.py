@@ -117,9 +117,7 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         window.painted.connect(lambda: _print_milestone("window painted"))
         window.built.connect(lambda: _print_milestone("all panels built"))
         window.bridge.happened.connect(_print_engine_milestone)
-    from app.features.profiles.presenter import ProfilesPresenter
-
-    if not options.headless_tour:
+    if not options.headless_tour and not options.profile:
         from app.shell.greeting import Greeting
 
         Greeting(window, window.settings)
@@ -128,6 +126,8 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
 
         window.theme.apply(Scheme(options.theme))
     if options.profile:
+        from app.features.profiles.presenter import ProfilesPresenter
+
         profiles = window.features.find(ProfilesPresenter)
         window.action.attempt(lambda: profiles.open(Path(options.profile)))
     window.show()

@@ -205,7 +205,7 @@ def _packages() -> Iterator[Check]:
             advice = f"If you want that: Help › Optional packages…, or pip install 'paretone[{one.name}]'."
             if packaged():
                 how = extras.how_to_add(one.name)
-                advice = f"If you want that, {how}."
+                advice = f"{how[0].upper()}{how[1:]}."
             yield Check(one.title, NOTE, f"needs {', '.join(lacking)}", advice)
         else:
             yield Check(one.title, GOOD, "installed")
