@@ -49,6 +49,8 @@ def computing(devices: Sequence[str], device: str) -> Computing:
     torch = torch_version()
     if "cuda" in devices or "mps" in devices:
         return Computing(torch, device)
+    if sys.platform == "darwin":
+        return Computing(torch, device, "PyTorch uses the graphics of Apple's own chips alone")
     card = graphics_card()
     if packaged():
         lacking = "the packaged program has PyTorch's build for processors"

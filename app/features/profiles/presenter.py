@@ -81,8 +81,7 @@ class ProfilesPresenter(Presenter):
         self._state.editing.adopt_profile(profile.setting, profile.artefacts, voice, f"open {path.name}")
         self._workspaces.go_to("setup")
         self._notices.note(f"Opened {path}")
-        said = technique_text(profile.setting)
-        text = f"Opened {path.name}: {said[:1].lower()}{said[1:]}."
+        text = f"Opened {path.name}: {technique_text(profile.setting)}."
         if named and not voice:
             text += f" It was measured with the voice {shown_name(named)}, which is not here."
         self._notices.say(text, "info")

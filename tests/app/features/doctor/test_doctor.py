@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -55,11 +56,11 @@ def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: Q
 
 def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbot: QtBot) -> None:
     window, presenter = borrowed_window, borrowed_window.features["doctor"]
-    found = window.state.machine.computing
-    idle = Computing(
-        "2.13.0+cpu", "CPU, 2 threads", "this is PyTorch's build for processors", "Do this.", "NVIDIA H100"
-    )
-    presenter.follow(EngineReady(0, "cpu", ("cpu",), "a machine", idle))
+    machine, found = window.state.machine, borrowed_window.state.machine.computing
+    idle = Computing("2.13.0", "CPU, 1 thread", "this is PyTorch's build for processors", "Do this.", "NVIDIA H100")
+    ready = EngineReady(0, machine.device, machine.devices, machine.title, idle)
+    machine.follow(ready)
+    presenter.follow(ready)
     banner = window.notices.banner
     assert banner.text == "Models run on the processor, not on NVIDIA H100: this is PyTorch's build for processors."
     assert presenter.button.property("look") == "alarm" and "Do this." in presenter.button.toolTip()
@@ -68,5 +69,13 @@ def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbo
     qtbot.waitUntil(presenter.dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
     presenter.dialog.close()
     qtbot.waitUntil(lambda: presenter.dialog is None, timeout=PATIENCE_MILLISECONDS)
-    presenter.button.show_computing(found)
+
+    # A card that could be used where the processor was chosen (menu Model).
+    selection, info = window.state.selection, window.state.selection.loaded
+    selection.set_info(replace(info, device_type="cpu"))
+    machine.follow(replace(ready, computing=Computing("2.13.0+cu130", "NVIDIA H100")))
+    assert "no GPU: the processor is chosen, not NVIDIA H100" in presenter.button.line
     assert presenter.button.property("look") == "quiet"
+    selection.set_info(info)
+    machine.follow(replace(ready, computing=found))
+    assert presenter.button.line == found.line
