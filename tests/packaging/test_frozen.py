@@ -225,10 +225,11 @@ class TestPackaged:
 
     def test_it_trains(self, packaged: Packaged) -> None:
         done = packaged.run(
-            *("train", "draft", "--model", "lm-mini", "--work", "draft", "--steps", "2", "--sentences", "1"), "--quiet"
+            *("train", "draft", "--model", "lm-mini", "--work", "draft", "--steps", "2", "--sentences", "2"), "--quiet"
         )
         assert done.returncode == 0, done.stderr[-4000:]
-        assert list((packaged.home / "draft").rglob("*.safetensors"))
+        assert (packaged.home / "draft" / "checkpoint.pt").is_file()
+        assert list((packaged.home / ".local" / "share" / "paretone" / "models" / "lm-mini").rglob("*.safetensors"))
 
     def test_it_searches_and_reports(self, packaged: Packaged) -> None:
         (packaged.home / "search.toml").write_text(SEARCH)
