@@ -28,7 +28,6 @@ from shiboken6 import isValid
 from app import numbers
 from app.shell.icons import EMBLEM
 from engine import __version__
-from engine.audio.sound_system import PROBE_FLAG, answer
 from engine.errors import DeviceError
 from engine.paths import resource
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
@@ -54,9 +53,6 @@ _IMPORTED = time.monotonic()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application; the process's exit code."""
     options = _parse(arguments)
-    if options.probe_sound:
-        answer()
-        return 0
     cap_threads()
     leave_deleted_folder()
     if sys.stderr is not None:
@@ -121,7 +117,7 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         window.painted.connect(lambda: _print_milestone("window painted"))
         window.built.connect(lambda: _print_milestone("all panels built"))
         window.bridge.happened.connect(_print_engine_milestone)
-    if not options.headless_tour:
+    if not options.headless_tour and not options.profile:
         from app.shell.greeting import Greeting
 
         Greeting(window, window.settings)
@@ -129,6 +125,11 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
         from app.shell.theme import Scheme
 
         window.theme.apply(Scheme(options.theme))
+    if options.profile:
+        from app.features.profiles.presenter import ProfilesPresenter
+
+        profiles = window.features.find(ProfilesPresenter)
+        window.action.attempt(lambda: profiles.open(Path(options.profile)))
     window.show()
     code = 0
     if options.headless_tour:
@@ -219,6 +220,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="paretone-gui", description="Accelerate text-to-speech and hear what it costs."
     )
+    parser.add_argument("profile", nargs="?", default="", metavar="PROFILE", help="open this exported profile")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     parser.add_argument("--data", default="", metavar="FOLDER", help="keep takes, calibrations and settings here")
     parser.add_argument("--settings", default="", metavar="FILE", help="remember the window's layout in this file")
@@ -237,7 +239,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--steps", type=int, default=0, metavar="N", help="solver steps of the tour (default: the model's)"
     )
     parser.add_argument("--theme", choices=("system", "light", "dark"), default="", help="colours (default: the last)")
-    parser.add_argument(PROBE_FLAG, action="store_true", dest="probe_sound", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 

@@ -12,6 +12,7 @@ import torch
 
 from engine.errors import DeviceError
 from engine.measure.machine import usable_cores
+from engine.own_process import packaged
 from engine.surroundings import wanted_threads
 
 NAMES = ("auto", "cuda", "mps", "cpu")
@@ -68,6 +69,8 @@ def lacking(device: torch.device | str) -> tuple[tuple[str, str], ...]:
         found["compiling"] = "Compiling needs a processor or an NVIDIA graphics card; do without it."
     elif kind == "cuda" and importlib.util.find_spec("triton") is None:
         found["compiling"] = "Compiling for a graphics card needs the package triton; install it, or do without."
+    elif packaged():
+        found["compiling"] = "Compiling needs Paretone installed with pip or uv, not the packaged program; do without."
     elif kind == "cpu" and compiler() is None:
         found["compiling"] = "Compiling for a processor needs a C++ compiler such as g++; install one, or do without."
     return tuple(found.items())

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,10 @@ from pathlib import Path
 import engine
 from engine import database, extras
 from engine.audio.sound_system import probe
+from engine.computing import computing, output
 from engine.measure.machine import describe, usable_cores
 from engine.models import catalogue
+from engine.own_process import packaged
 from engine.paths import data_folder, resource
 
 GOOD, NOTE, PROBLEM = "good", "note", "problem"
@@ -27,7 +28,6 @@ _LEAST_BYTES, _FEW_BYTES = 200 * 2**20, 3 * 2**30
 """Free space below which takes cannot be kept for long, and below which official checkpoints do not fit."""
 _BREAKING = (6, 12)
 """PySide6 from which on Python 3.11 aborts (PYSIDE-3474); 6.11 breaks docks, so the advice is for what is earlier."""
-_COMMAND_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,8 @@ def as_text(checks: Sequence[Check]) -> str:
 # --- Versions ---------------------------------------------------------------------------------------------------------
 def _versions() -> Iterator[Check]:
     kind = "from a clone" if (resource().parent / "packaging" / "dev.py").exists() else "installed as a package"
+    if packaged():
+        kind = "the packaged program, to which nothing can be added"
     yield Check("Paretone", GOOD, f"{engine.__version__}, {kind}")
     python = platform.python_version()
     if (3, 11) <= sys.version_info[:2] <= (3, 13):
@@ -111,34 +113,11 @@ def _torch(devices: Sequence[str]) -> Iterator[Check]:
         yield Check("PyTorch", GOOD, f"{version}; it is still starting")
         return
     yield Check("PyTorch", GOOD, f"{version}; models run on {devices[0]}")
-    if "cuda" in devices or "mps" in devices:
-        return
-    card = _graphics_card()
-    if not card:
-        yield Check("Graphics card", GOOD, "none was found, so models run on the processor")
-    elif "+cpu" in version:
-        advice = "Install a build with CUDA: pip install --force-reinstall torch (see pytorch.org), then start again."
-        yield Check("Graphics card", PROBLEM, f"{card}, but this PyTorch is the build for processors", advice)
-    else:
-        advice = "Check its driver with nvidia-smi; PyTorch says more: python -c 'import torch; torch.zeros(1).cuda()'."
-        yield Check("Graphics card", PROBLEM, f"{card}, but PyTorch cannot use it", advice)
-
-
-def _graphics_card() -> str:
-    """The first NVIDIA card that its driver's program names, or ``""``."""
-    said = _output("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
-    return said.splitlines()[0].strip() if said else ""
-
-
-def _output(*command: str) -> str:
-    """What a program prints; ``""`` if it is not there or fails."""
-    if shutil.which(command[0]) is None:
-        return ""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_COMMAND_SECONDS)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+    found = computing(devices, devices[0])
+    if found.idle:
+        yield Check("Graphics card", PROBLEM, f"{found.idle} is not used: {found.lacking}", found.advice)
+    elif found.lacking:
+        yield Check("Graphics card", GOOD, f"none is used: {found.lacking}", found.advice)
 
 
 # --- Window and sound -------------------------------------------------------------------------------------------------
@@ -171,7 +150,7 @@ def _sound() -> Iterator[Check]:
 def _fonts() -> Iterator[Check]:
     if shutil.which("fc-list") is None:
         return  # Windows and macOS bring fonts for all scripts.
-    if _output("fc-list", ":lang=zh").strip():
+    if output("fc-list", ":lang=zh").strip():
         yield Check("Fonts", GOOD, "Latin and Chinese")
     else:
         advice = "For Chinese texts install a font, on Debian or Ubuntu: sudo apt install fonts-noto-cjk."
@@ -224,6 +203,9 @@ def _packages() -> Iterator[Check]:
         lacking = one.missing
         if lacking:
             advice = f"If you want that: Help › Optional packages…, or pip install 'paretone[{one.name}]'."
+            if packaged():
+                how = extras.how_to_add(one.name)
+                advice = f"{how[0].upper()}{how[1:]}."
             yield Check(one.title, NOTE, f"needs {', '.join(lacking)}", advice)
         else:
             yield Check(one.title, GOOD, "installed")

@@ -11,12 +11,22 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from engine.errors import PlainError
+from engine.own_process import packaged
 
 OURS = "paretone"
-NO_TRAINING = "Training needs the package accelerate, which is not installed; run: pip install 'paretone[train]'"
-NO_SEARCH = "A search needs optuna, which is not installed; run: pip install 'paretone[search]'"
-NO_CLUSTER = "Running on a cluster needs ray, which is not installed; run: pip install 'paretone[cluster]'"
-NO_GGUF = "Files for llama.cpp need the package gguf, which is not installed; run: pip install 'paretone[gguf]'"
+
+
+def how_to_add(name: str) -> str:
+    """What to do to have the extra ``name``, to follow a semicolon."""
+    if packaged():
+        return f"the packaged program cannot add it: install Paretone with pip or uv, with its extra {name!r}"
+    return f"run: pip install '{OURS}[{name}]'"
+
+
+NO_TRAINING = f"Training needs the package accelerate, which is not installed; {how_to_add('train')}"
+NO_SEARCH = f"A search needs optuna, which is not installed; {how_to_add('search')}"
+NO_CLUSTER = f"Running on a cluster needs ray, which is not installed; {how_to_add('cluster')}"
+NO_GGUF = f"Files for llama.cpp need the package gguf, which is not installed; {how_to_add('gguf')}"
 DISTILLMOS, RESEMBLYZER = "distillmos==0.9.1", "resemblyzer==0.1.4"
 """Packages that hold the weights of the judges of naturalness and of voices."""
 _PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"

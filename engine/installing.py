@@ -23,6 +23,7 @@ from pathlib import Path
 
 from engine.errors import PlainError
 from engine.extras import OURS, Extra, requirements
+from engine.own_process import packaged
 
 _PINS = Path(__file__).resolve().parents[1] / "packaging" / "constraints.txt"
 _POLL_SECONDS = 0.1
@@ -36,8 +37,8 @@ _NO_REASON = "the installer gave no reason"
 
 def why_not() -> str:
     """Why nothing can be installed into the running environment, as a sentence, or ``""``."""
-    if getattr(sys, "frozen", False):
-        return "This build of Paretone cannot add packages; install Paretone with pip or uv to add them."
+    if packaged():
+        return "The packaged program cannot add packages; install Paretone with pip or uv to add them."
     if sys.prefix == sys.base_prefix:
         return "Paretone runs outside a virtual environment, which it does not change; install the package yourself."
     if not _installer():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar
+from PySide6.QtWidgets import QLabel, QMainWindow, QProgressBar, QWidget
 
 from app.numbers import localised, rough_duration
 from app.state.jobs import Job, Jobs, Outcome
@@ -25,7 +25,7 @@ class StatusLine(QObject):
         self._time_left = QLabel()
         self._at_something = False
         """Whether what is shown is what a job is at, and no longer holds once there is progress."""
-        bar = window.statusBar()
+        self._bar = bar = window.statusBar()
         bar.addWidget(self._status, 1)
         for widget in (self._time_left, self._progress):
             bar.addPermanentWidget(widget)
@@ -36,6 +36,10 @@ class StatusLine(QObject):
     def text(self) -> str:
         """The sentence shown."""
         return self._status.text()
+
+    def add(self, widget: QWidget) -> None:
+        """Show ``widget`` at the end of the bar, always."""
+        self._bar.addPermanentWidget(widget)
 
     def say(self, text: str) -> None:
         """Show the current activity."""

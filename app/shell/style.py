@@ -96,6 +96,10 @@ def style_sheet(colours: Colours) -> str:
     QToolButton[look="card"]:focus {{ border-color: {colours.text}; }}
     QToolButton[look="quiet"] {{ border: 1px solid transparent; border-radius: 4px; padding: 2px 2px;
         color: {colours.muted}; background: transparent; }}
+    QToolButton[look="alarm"] {{ border: 1px solid transparent; border-radius: 4px; padding: 2px 2px;
+        color: {colours.warning}; background: transparent; font-weight: {STRONG}; }}
+    QToolButton[look="alarm"]:hover {{ border-color: {colours.warning}; }}
+    QToolButton[look="alarm"]:focus {{ border: 1px solid {colours.accent}; }}
     QToolButton[look="quiet"]:hover {{ border-color: {colours.border}; color: {colours.text}; }}
     QToolButton[look="quiet"]:focus {{ border: 1px solid {colours.accent}; }}
     QToolButton[look="quiet"]:disabled {{ color: transparent; }}

@@ -6,7 +6,7 @@ its artefact holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, SignalInstance
@@ -125,6 +125,13 @@ class Artefacts(QObject):
         entry = self.entry(setting)
         if entry is not None:
             self._sources[entry.technique].adopt(artefact, why)
+
+    def adopt_all(self, setting: Setting, artefacts: Iterable[Artefact], why: str) -> None:
+        """Use ``artefacts``, each for the technique of ``setting`` that names it; can be undone by the name ``why``."""
+        for artefact in artefacts:
+            for entry in setting.techniques:
+                if entry.artefact == artefact.fingerprint and entry.technique in self._sources:
+                    self._sources[entry.technique].adopt(artefact, why)
 
     def compare_with(self, artefact: Artefact | None) -> None:
         """Have the artefact of a point that was chosen elsewhere shown next to the one in use."""

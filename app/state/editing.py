@@ -6,7 +6,7 @@ as the strategy table of another step grid, comes back with the selection it bel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from PySide6.QtCore import QObject, Slot
@@ -94,6 +94,20 @@ class Editing(QObject):
     def adopt_setting(self, setting: Setting) -> None:
         """As :meth:`Selection.adopt_setting`."""
         self._do("use setting of a study", lambda: self._selection.adopt_setting(setting))
+
+    def adopt_profile(self, setting: Setting, artefacts: Sequence[Artefact], voice: str, why: str) -> None:
+        """Select everything that ``setting`` says, with its ``artefacts`` and ``voice``, as one entry named ``why``."""
+        with self._changing():
+            self._stack.beginMacro(why)
+            try:
+                self._do(why, lambda: self._selection.adopt_setting(setting, voice=voice))
+                self._artefacts.adopt_all(setting, artefacts, why)
+            finally:
+                self._stack.endMacro()
+        made = self._stack.command(self._stack.index() - 1)
+        if made.childCount() == 0:  # Everything was selected already.
+            made.setObsolete(True)
+            self._stack.undo()
 
     def forget(self) -> None:
         """Give up all entries: they belong to something that is no longer used. Not while an entry is made, undone or

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.computing import Computing
 from engine.session.events import EngineReady, Event
 
 
@@ -20,9 +21,12 @@ class Machine(QObject):
         self.devices: tuple[str, ...] = ()
         self.title = ""
         """The machine in a line."""
+        self.computing: Computing | None = None
+        """What the engine computes with, and why not on a graphics card."""
 
     def follow(self, event: Event) -> None:
         """Take in what the engine says of itself."""
         if isinstance(event, EngineReady):
             self.device, self.devices, self.title = event.device, event.devices, event.machine
+            self.computing = event.computing
             self.changed.emit()

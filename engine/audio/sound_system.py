@@ -9,13 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-
-PROBE_FLAG = "--probe-sound"
-"""In a frozen application there is no interpreter to run this file with: the executable is started with this flag
-instead and must call :func:`answer`."""
 
 _MARK = "paretone-sound:"
 _ADVICE = "Playback is off; everything else works."
@@ -62,13 +56,13 @@ class Sound:
 
 def probe(timeout: float = 20.0) -> Sound:
     """Ask a child process what can play. Takes about 0.3 s; never raises, never aborts the caller."""
-    if getattr(sys, "frozen", False):
-        command = [sys.executable, PROBE_FLAG]
-    else:
-        # -P keeps this file's folder off the child's path: its modules must not hide those of the standard library.
-        command = [sys.executable, "-P", str(Path(__file__).resolve())]
+    # Not above, for the child has this file alone.
+    from engine.own_process import command
+
     try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        child = subprocess.run(
+            command("engine.audio.sound_system"), capture_output=True, text=True, timeout=timeout, check=False
+        )
     except subprocess.TimeoutExpired:
         return Sound(reason=f"The sound system did not answer within {timeout:g} s. {_ADVICE}")
     except OSError as error:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import InspectLoader
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -50,8 +49,9 @@ def bench(name: str) -> ModuleType:
 def summary(name: str) -> str:
     """The first line of the bench's docstring, read without importing it; ``""`` if there is no source."""
     spec = find_spec(benches()[name])
-    loader = spec.loader if spec is not None else None
-    source = loader.get_source(benches()[name]) if isinstance(loader, InspectLoader) else None
+    # Not by its class: the loader of the packaged program is of none.
+    read = getattr(spec.loader, "get_source", None) if spec is not None else None
+    source = read(benches()[name]) if read is not None else None
     docstring = ast.get_docstring(ast.parse(source or "")) or ""
     return docstring.partition("\n")[0]
 

@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from engine.errors import PlainError
+from engine.own_process import packaged
 from engine.paths import data_folder
 
 
@@ -118,9 +119,9 @@ def environment(say: Callable[[str], None], folder: Path | None = None, package:
     ready = folder / _READY
     if ready.is_file() and ready.read_text(encoding="utf-8") == _contents(package):
         return python_of(folder)
-    if getattr(sys, "frozen", False):
+    if packaged():
         raise PlainError(
-            f"The packaged application cannot install the official {package.title}; run Paretone from its source."
+            f"The packaged program cannot install the official {package.title}; install Paretone with pip or uv."
         )
     say(
         f"Installing the official {package.pinned} into {folder}, with {', '.join(package.dependencies)} "

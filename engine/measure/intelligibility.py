@@ -22,6 +22,7 @@ import numpy as np
 
 from engine.audio.resampling import resample
 from engine.errors import AudioError, PlainError, TextError
+from engine.extras import how_to_add
 from engine.front_end.letter_to_sound import default_letter_to_sound
 from engine.front_end.lexicon import default_lexicon
 from engine.front_end.phones import to_arpabet
@@ -179,5 +180,5 @@ def _required(package: str) -> ModuleType:
         return __import__(package)
     except ImportError as error:
         raise PlainError(
-            f"Measuring intelligibility needs {package}, which is not installed; run: pip install 'paretone[judge]'"
+            f"Measuring intelligibility needs {package}, which is not installed; {how_to_add('judge')}"
         ) from error

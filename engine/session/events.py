@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.computing import Computing
 from engine.measure.roofline.report import RooflineReport
 from engine.models.base import AttentionCapture, ModelInfo
 from engine.models.families.official_ids import OfficialIds, OfficialPrompt
@@ -43,6 +44,8 @@ class EngineReady(Event):
     device: str
     devices: tuple[str, ...]
     machine: str
+    computing: Computing | None = None
+    """What it computes with, and why not on a graphics card; ``None`` if that was not looked at."""
 
 
 @dataclass(frozen=True)

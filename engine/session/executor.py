@@ -14,6 +14,7 @@ from dataclasses import replace
 import torch
 
 from engine import device
+from engine.computing import computing
 from engine.errors import SettingError
 from engine.measure.machine import describe
 from engine.models.base import ModelInfo, SpeechModel
@@ -46,7 +47,9 @@ class Executor:
     @property
     def ready(self) -> EngineReady:
         """The event that describes the ready engine."""
-        return EngineReady(0, self.device, device.available(), self.machine)
+        there, threads = device.available(), torch.get_num_threads()
+        title = f"CPU, {threads} thread{'s' * (threads != 1)}" if self.device == "cpu" else device.title(self.device)
+        return EngineReady(0, self.device, there, self.machine, computing(there, title))
 
     def carry_out(
         self, command: Command, post: Post, cancelled: threading.Event, pausing: threading.Event | None = None

@@ -35,6 +35,8 @@ SCHEMA = 1
 """The schema version that this Paretone writes, and the newest that it reads."""
 ALWAYS = "table"
 """The field of an artefact that every profile has, ``null`` if it has none: files of all versions agree in it."""
+SUFFIX = ".paretone.json"
+"""End of the names that files of profiles are given, by which a desktop knows them; any other is read as well."""
 _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
 

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from engine.errors import SettingError
 from engine.models.base import LANGUAGE
+from engine.own_process import packaged
 from engine.reading import shown
 from engine.setting.knobs import Knob
 from engine.techniques.base import Technique
@@ -27,6 +28,11 @@ GROUP = "paretone.techniques"
 OURS = "paretone"
 """The distribution that brings ours."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_WHERE_ELSE = (
+    "The packaged program finds no plug-ins; if one brings it, install Paretone and the plug-in with pip or uv."
+    if packaged()
+    else "If a plug-in brings it, install the plug-in."
+)
 
 
 @dataclass(frozen=True)
@@ -79,10 +85,7 @@ def technique(name: str) -> Technique:
     if found is None:
         known = ", ".join(one.name for one in techniques())
         why = "".join(f" {one}" for one in problems())
-        raise SettingError(
-            f"There is no technique named {shown(name)}; known techniques: {known}. If a plug-in brings it, install "
-            f"the plug-in.{why}"
-        )
+        raise SettingError(f"There is no technique named {shown(name)}; known techniques: {known}. {_WHERE_ELSE}{why}")
     return found
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from engine.errors import PlainError
+from engine.extras import how_to_add
 from engine.front_end.natural.phones import EDGE
 from engine.front_end.natural.prosody import LEAD, LONGER, TAIL, UNIT_FRAMES, word_at
 from engine.models.minis.natural.decoder import NaturalDecoder
@@ -38,7 +39,7 @@ HIGHER, LOUDER = 0.2, 0.2
 """What full emphasis adds to the logarithm of a word's pitch, and to its energy."""
 LARGEST = 0.95
 """Peak that no recording exceeds."""
-MISSING = 'Natural speech is made by hibari-tts, which is not installed; run: pip install "paretone[voice]"'
+MISSING = f"Natural speech is made by hibari-tts, which is not installed; {how_to_add('voice')}"
 
 
 class NaturalTeacher:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from engine import doctor
+from engine import computing, doctor, extras
 from engine.cli import main
 from engine.doctor import GOOD, NOTE, PROBLEM, Check, as_text, examine, private, shareable
 
@@ -34,16 +35,30 @@ def test_this_installation_is_described(data: Path) -> None:
 
 
 def test_a_card_that_is_not_used_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_graphics_card", lambda: "NVIDIA H100")
-    monkeypatch.setattr(doctor, "_version", lambda package: "2.13.0+cpu")
+    monkeypatch.setattr(computing, "graphics_card", lambda: "NVIDIA H100")
+    monkeypatch.setattr(computing, "cuda_of_torch", lambda: "")
     card = found("Graphics card")
-    assert card.state == PROBLEM and "NVIDIA H100, but this PyTorch is the build for processors" in card.found
-    assert "build with CUDA" in card.advice
-    monkeypatch.setattr(doctor, "_version", lambda package: "2.13.0+cu130")
-    assert "PyTorch cannot use it" in found("Graphics card").found
+    assert card.state == PROBLEM and card.found == "NVIDIA H100 is not used: this is PyTorch's build for processors"
+    assert "--force-reinstall torch==" in card.advice
+    monkeypatch.setattr(computing, "cuda_of_torch", lambda: "13.0")
+    assert "PyTorch cannot use NVIDIA H100" in found("Graphics card").found
     assert not [one for one in examine(("cuda", "cpu")) if one.name == "Graphics card"], "it is used"
+    monkeypatch.setattr(computing, "graphics_card", lambda: "")
+    none = found("Graphics card")
+    assert (none.state, none.found, none.advice) == (GOOD, "none is used: no NVIDIA card was found", "")
     monkeypatch.setattr(doctor, "_version", lambda package: "")
     assert found("PyTorch").state == PROBLEM
+
+
+def test_the_packaged_program_says_what_it_is_and_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(computing, "graphics_card", lambda: "NVIDIA H100")
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    assert "the packaged program" in found("Paretone").found
+    assert "the packaged program" in found("Graphics card").found
+    assert "uv tool install" in found("Graphics card").advice
+    advice = found("LLaSA").advice
+    assert "cannot add it" in advice and "'llasa'" in advice and "pip install" not in advice
 
 
 def test_folders_without_room_or_that_cannot_be_written(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

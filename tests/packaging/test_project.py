@@ -90,5 +90,6 @@ def test_the_desktop_file_starts_the_application() -> None:
     parsed.optionxform = str
     parsed.read(ROOT / "packaging" / "paretone.desktop", encoding="utf-8")
     entry = parsed["Desktop Entry"]
-    assert entry["Exec"] in PROJECT["project"]["gui-scripts"]
+    program, argument = entry["Exec"].split()
+    assert program in PROJECT["project"]["gui-scripts"] and argument == "%f"
     assert entry["Type"] == "Application"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt, Slot
 
+from app.features.doctor.computing_button import ComputingButton
 from app.features.doctor.dialog import DoctorDialog
 from app.features.presenter import Presenter, Services
 from app.features.takes.presenter import TakesPresenter
 from app.shell.background import Background
+from engine.computing import Computing
 from engine.doctor import Check, examine
+from engine.session.events import EngineReady, Event
 
 
 class DoctorPresenter(Presenter):
-    """Owns the page of findings."""
+    """Owns the page of findings, and what the status bar says of the device."""
 
     def __init__(self, services: Services) -> None:
         super().__init__(services)
@@ -21,6 +26,27 @@ class DoctorPresenter(Presenter):
         """The page, while it is open."""
         self._background: Background | None = None
         self._actions.bind(self._actions["doctor"], self.look)
+        self._shown: Computing | None = None
+        self.button = ComputingButton()
+        self.button.clicked.connect(self._actions["doctor"].trigger)
+        services.status.add(self.button)
+
+    def follow(self, event: Event) -> None:
+        """Say what the engine computes with; aloud if a graphics card could do it and does not."""
+        if isinstance(event, EngineReady) and event.computing is not None:
+            found = event.computing
+            if found.idle:
+                question = f"Models run on the processor, not on {found.idle}: {found.lacking}."
+                self._notices.ask(question, ("What to do…",), lambda _: self.look())
+
+    def refresh(self) -> None:
+        """Show what computes, which the user may have chosen otherwise than the engine would."""
+        found, info = self._state.machine.computing, self._state.selection.info
+        if found is not None and not found.lacking and info is not None and info.device_type == "cpu":
+            found = replace(found, device=info.device, lacking=f"the processor is chosen, not {found.device}")
+        if found != self._shown:
+            self._shown = found
+            self.button.show_computing(found)
 
     def look(self) -> None:
         """Look at everything, and show it."""

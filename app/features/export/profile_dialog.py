@@ -18,6 +18,7 @@ from app.widgets import build
 from engine import files
 from engine.errors import PlainError
 from engine.export.targets import Target, targets
+from engine.setting.profile import SUFFIX
 
 _OWN = "Paretone"
 _OWN_SUMMARY = "one file for the application and the command line"
@@ -80,7 +81,7 @@ class ProfileDialog(DestinationDialog):
         name = "-".join(
             [self._state.selection.model_id, *(one.technique for one in self._state.selection.setting.techniques)]
         )
-        return [f"{name}.json", *(f"{name}-for-{one.name}" for one in targets())]
+        return [f"{name}{SUFFIX}", *(f"{name}-for-{one.name}" for one in targets())]
 
     @Slot(int)
     def _show_target(self, index: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.by_name import by_name
 from engine.errors import PlainError
-from engine.extras import DISTILLMOS, RESEMBLYZER
+from engine.extras import DISTILLMOS, RESEMBLYZER, how_to_add
 from engine.measure.metrics import JUDGED
 from engine.models.base import Voice
 from engine.paths import data_folder
@@ -95,7 +95,7 @@ class JudgeKind:
         if missing:
             return (
                 f"{self.title} needs {', '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed; "
-                f"run: pip install 'paretone[{self.extra}]'"
+                f"{how_to_add(self.extra)}"
             )
         absent = [name for name in self.files if not (self.folder / name).exists()]
         if absent:

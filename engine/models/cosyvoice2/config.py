@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.extras import how_to_add
 from engine.sampling.options import SPEED, TOP_K, TOP_P
 from engine.setting.knobs import Choice, Switch, Text
 
-INSTALL = "install it with: pip install paretone[cosyvoice]"
+INSTALL = how_to_add("cosyvoice")
 LEAST_TOKENS, MOST_TOKENS = 2.0, 20.0
 """Speech tokens for each token of text, at least and at most: speech cannot end before, and is cut off after."""
 USUAL_TOKENS = 7.5

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import CheckpointError, TextError
+from engine.extras import how_to_add
 from engine.reading import first_line, read_text
 
 _TRANSLATED = str.maketrans({";": ",", "“": '"', "”": '"', "‘": "'", "’": "'"})
@@ -108,10 +109,7 @@ def _syllables(word: str) -> Sequence[str]:
 
 
 def _lacking(package: str) -> str:
-    return (
-        f"The text holds Chinese characters, for which the package {package} is needed; "
-        "install it with: pip install paretone[chinese]"
-    )
+    return f"The text holds Chinese characters, for which the package {package} is needed; {how_to_add('chinese')}"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from engine.errors import PlainError
+from engine.extras import how_to_add
 from engine.files import reason
 from engine.models.files.releases import RELEASES, Release, RemoteFile
 from engine.models.files.shard_index import shard_of_each
@@ -170,9 +171,7 @@ def _hub() -> ModuleType:
     try:
         import huggingface_hub
     except ImportError:
-        raise PlainError(
-            "Downloads need the package huggingface_hub; install it with: pip install paretone[download]"
-        ) from None
+        raise PlainError(f"Downloads need the package huggingface_hub; {how_to_add('download')}") from None
     return huggingface_hub
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.extras import how_to_add
 from engine.sampling.options import REPETITION_PENALTY, TEMPERATURE, TOP_K, TOP_P
 from engine.setting.knobs import Number, Switch, Text
 
@@ -11,7 +12,7 @@ CONTEXT = 2048
 """Tokens of prompt and speech together that the model was trained on; it speaks no further."""
 TOKEN_RATE = 50.0
 """Codes a second."""
-INSTALL = "install it with: pip install paretone[llasa]"
+INSTALL = how_to_add("llasa")
 LONGEST_REFERENCE = 20.0
 """Seconds of a reference: 1000 of the 2048 tokens."""
 LONGEST_PASSAGE = 15.0

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from engine.errors import CheckpointError, TextError
+from engine.extras import how_to_add
 from engine.models.files.checkpoints import require_all_loaded
 from engine.models.files.config_file import ConfigFile
 from engine.models.files.shards import Shards
@@ -74,8 +75,7 @@ class GraphemeModel:
             from transformers.utils.logging import disable_progress_bar
         except ImportError:
             raise CheckpointError(
-                "MegaTTS 3 reads text with the package transformers, which is not installed; install it with: "
-                "pip install paretone[megatts3]"
+                f"MegaTTS 3 reads text with the package transformers, which is not installed; {how_to_add('megatts3')}"
             ) from None
         for name in NEEDED_FILES:
             if not (folder / name).is_file():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from engine.extras import how_to_add
 from engine.sampling.masked_options import DEMASKING_OPTIONS
 from engine.sampling.options import SPEED
 from engine.setting.knobs import Number, Switch, Text
 
-INSTALL = "install it with: pip install paretone[omnivoice]"
+INSTALL = how_to_add("omnivoice")
 FRAME_RATE = 25
 """Frames a second."""
 LONGEST_CANVAS, CHUNK = 30.0, 15.0

@@ -15,8 +15,8 @@ from app.shell.actions import Actions
 from app.shell.window import MainWindow
 
 MENUS = {
-    "&File": """&Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E, Save A and B as &WAV…|Ctrl+Shift+S,
-        Open data &folder|Ctrl+Shift+D, &Choose data folder…, -, &Quit|Ctrl+Q""",
+    "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,
+        Save A and B as &WAV…|Ctrl+Shift+S, Open data &folder|Ctrl+Shift+D, &Choose data folder…, -, &Quit|Ctrl+Q""",
     "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
         Synthesise &accelerated|Ctrl+Return, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,

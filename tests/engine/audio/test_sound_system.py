@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from engine.audio import sound_system as device
+from engine import own_process
 from engine.audio.sound_system import OutputDevice, Sound, probe
 
 
@@ -38,7 +39,7 @@ def test_a_broken_sound_configuration_is_survived(tmp_path: Path, monkeypatch: p
 def test_a_probe_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hanging = tmp_path / "hanging.py"
     hanging.write_text("import time\ntime.sleep(3600)\n")
-    monkeypatch.setattr(device, "__file__", str(hanging))
+    monkeypatch.setattr(own_process, "command", lambda module: [sys.executable, str(hanging)])
     sound = probe(timeout=0.2)
     assert not sound.usable
     assert "did not answer" in sound.reason

@@ -37,7 +37,7 @@ def test_unreachable_registry_is_told_from_other_failures(monkeypatch: pytest.Mo
 
 def test_packaged_application_says_that_it_cannot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    with pytest.raises(PlainError, match="from its source"):
+    with pytest.raises(PlainError, match="install Paretone with pip or uv"):
         official.environment(lambda line: None, tmp_path / "f5-tts")
 
 

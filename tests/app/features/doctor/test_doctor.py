@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import torch
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.shell.window import MainWindow
+from engine.computing import Computing
 from engine.doctor import examine
+from engine.session.events import EngineReady
 from tests.app.conftest import PATIENCE_MILLISECONDS
 
 
@@ -27,3 +32,50 @@ def test_findings_are_shown_and_copied_without_private_folders(borrowed_window: 
     assert "Paretone: 0." in copied and str(Path.home()) + "/" not in copied and "problem" in copied
     dialog.close()
     qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_the_status_bar_says_what_computes(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    button = window.features["doctor"].button
+    assert button.isVisible() and button.line == window.state.machine.computing.line
+    assert f"torch {torch.__version__} · CPU, " in button.text()
+    assert button.line in button.toolTip() and button.line in button.accessibleName()
+    # Where there is no room it is cut off, and the window becomes no wider.
+    window.resize(1024, 700)
+    QApplication.processEvents()
+    assert window.width() == 1024 and button.geometry().right() <= window.statusBar().width()
+    window.resize(window.minimumSizeHint())
+    QApplication.processEvents()
+    assert button.line.startswith(button.text().rstrip("…")) and button.line in button.toolTip()
+    button.click()
+    dialog = window.features["doctor"].dialog
+    qtbot.waitUntil(dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    dialog.close()
+    qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window, presenter = borrowed_window, borrowed_window.features["doctor"]
+    machine, found = window.state.machine, borrowed_window.state.machine.computing
+    idle = Computing("2.13.0", "CPU, 1 thread", "this is PyTorch's build for processors", "Do this.", "NVIDIA H100")
+    ready = EngineReady(0, machine.device, machine.devices, machine.title, idle)
+    machine.follow(ready)
+    presenter.follow(ready)
+    banner = window.notices.banner
+    assert banner.text == "Models run on the processor, not on NVIDIA H100: this is PyTorch's build for processors."
+    assert presenter.button.property("look") == "alarm" and "Do this." in presenter.button.toolTip()
+    banner.answers[0].click()
+    assert presenter.dialog is not None
+    qtbot.waitUntil(presenter.dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+    presenter.dialog.close()
+    qtbot.waitUntil(lambda: presenter.dialog is None, timeout=PATIENCE_MILLISECONDS)
+
+    # A card that could be used where the processor was chosen (menu Model).
+    selection, info = window.state.selection, window.state.selection.loaded
+    selection.set_info(replace(info, device_type="cpu"))
+    machine.follow(replace(ready, computing=Computing("2.13.0+cu130", "NVIDIA H100")))
+    assert "no GPU: the processor is chosen, not NVIDIA H100" in presenter.button.line
+    assert presenter.button.property("look") == "quiet"
+    selection.set_info(info)
+    machine.follow(replace(ready, computing=found))
+    assert presenter.button.line == found.line

@@ -239,7 +239,7 @@ def test_files_with_code_are_refused(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
 def test_without_the_packages_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(CheckpointError, match=rf"{package}, .* pip install paretone\[cosyvoice\]"):
+    with pytest.raises(CheckpointError, match=rf"{package}, .* pip install 'paretone\[cosyvoice\]"):
         load_model(MODEL, folder=str(folder), device="cpu")
 
 

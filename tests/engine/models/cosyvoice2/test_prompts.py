@@ -127,5 +127,5 @@ def test_encoding_can_be_cancelled(release: Path, audio: Path, tmp_path: Path) -
 
 def test_without_the_package_the_extra_is_named(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(CheckpointError, match=r"pip install paretone\[cosyvoice\]"):
+    with pytest.raises(CheckpointError, match=r"pip install 'paretone\[cosyvoice\]"):
         RecordingEncoder(release)

@@ -70,5 +70,5 @@ def test_a_table_that_is_too_small_is_refused(folder: Path) -> None:
 
 def test_without_the_package_the_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(CheckpointError, match=r"pip install paretone\[cosyvoice\]"):
+    with pytest.raises(CheckpointError, match=r"pip install 'paretone\[cosyvoice\]"):
         TextTokenizer.load(folder)

@@ -222,5 +222,5 @@ def test_unknown_models_and_a_missing_package_are_named(tmp_path: Path, monkeypa
     with pytest.raises(PlainError, match=r"nothing to download for 'f5-mini'; known models: F5TTS_v1_Base"):
         download("f5-mini", tmp_path, NON_COMMERCIAL, print, lambda: None)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(PlainError, match=r"pip install paretone\[download\]"):
+    with pytest.raises(PlainError, match=r"pip install 'paretone\[download\]"):
         download("F5TTS_Base", tmp_path, NON_COMMERCIAL, print, lambda: None)

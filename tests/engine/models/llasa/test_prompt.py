@@ -80,5 +80,5 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return original(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without_tokenizers)
-    with pytest.raises(CheckpointError, match=r"pip install paretone\[llasa\]"):
+    with pytest.raises(CheckpointError, match=r"pip install 'paretone\[llasa\]"):
         LlasaTokenizer.read(TOKENIZER.parent)

@@ -115,7 +115,7 @@ def test_a_missing_package_is_named(
 
     monkeypatch.setattr(transformers, "Xcodec2Model", None)
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(CheckpointError, match=r"transformers, 5\.13 or later.*pip install paretone\[llasa\]"):
+    with pytest.raises(CheckpointError, match=r"transformers, 5\.13 or later.*pip install 'paretone\[llasa\]"):
         VoiceEncoder(codec, tmp_path)(samples)
 
 

@@ -184,7 +184,7 @@ def test_with_an_encoder_of_the_users_own_any_recording_will_do(folder: Path, tm
 def test_without_transformers_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_release(tmp_path / MODEL)
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(CheckpointError, match=r"pip install paretone\[megatts3\]"):
+    with pytest.raises(CheckpointError, match=r"pip install 'paretone\[megatts3\]"):
         load_model(MODEL, folder=str(tmp_path / MODEL), device="cpu")
 
 

@@ -1,0 +1,15 @@
+"""Profiles: opening one, from the menu, the command line, or by dropping its file on the window."""
+
+from __future__ import annotations
+
+from app.features.feature import Feature
+from app.shell.entries import FeatureAction, MenuPart
+
+FEATURE = Feature(
+    "profiles",
+    "app.features.profiles.presenter:ProfilesPresenter",
+    actions=(
+        FeatureAction("open_profile", "&Open profile…", "Use the setting of an exported profile", "Ctrl+Shift+P"),
+    ),
+    menus=(MenuPart("&File", ("open_profile",), before="export_profile"),),
+)

@@ -1,0 +1,163 @@
+"""Opening profiles in the real window: what they select, what is undone, and what is said of those that do not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from app.shell.window import MainWindow
+from engine.models import catalogue, load_model
+from engine.models.catalogue import entry
+from engine.setting.evidence import Evidence
+from engine.setting.profile import SUFFIX, Profile
+from engine.setting.setting import Setting
+from tests.app.conftest import PATIENCE_MILLISECONDS, close
+
+STEPS = 5
+
+
+def exported(window: MainWindow, path: Path) -> Profile:
+    """A profile with a strategy table that was made in the window, whose steps and table are taken back again."""
+    state = window.state
+    state.editing.set_option("steps", STEPS)
+    window.features["strategy"].state.skip_nothing()
+    window.features["export"].write(path)
+    while state.undo_stack.canUndo():
+        state.undo_stack.undo()
+    window.notices.say("")
+    return Profile.load(path)
+
+
+def test_a_profile_is_selected_with_its_table_as_one_entry(borrowed_window: MainWindow, tmp_path: Path) -> None:
+    window, path = borrowed_window, tmp_path / f"mine{SUFFIX}"
+    state, strategy = window.state, window.features["strategy"].state
+    profile = exported(window, path)
+    before, entries = state.selection.choices, state.undo_stack.count()
+    assert before["option", "steps"] != STEPS and strategy.table is None
+    window.features["profiles"].open(path)
+    assert state.selection.setting == profile.setting
+    assert strategy.table == profile.artefact("table")
+    assert not state.availability.why_not_accelerate()
+    assert window.workspaces.current.title and f"Opened {path.name}: " in window.notices.banner.text
+    assert state.undo_stack.undoText() == f"open {path.name}"
+    state.undo_stack.undo()
+    assert state.selection.choices == before and strategy.table is None
+    state.undo_stack.redo()
+    assert state.selection.setting == profile.setting and strategy.table == profile.artefact("table")
+    # What is selected already makes no entry.
+    entries = state.undo_stack.count()
+    window.features["profiles"].open(path)
+    assert state.undo_stack.count() == entries
+
+
+def test_by_the_menu_s_dialog(borrowed_window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    window, path = borrowed_window, tmp_path / "menu.json"
+    profile = exported(window, path)
+    window.action["open_profile"].trigger()
+    (dialog,) = window.findChildren(QFileDialog)
+    dialog.selectFile(str(path))
+    dialog.fileSelected.emit(str(path))
+    assert window.state.selection.setting == profile.setting
+    dialog.close()
+    qtbot.waitUntil(lambda: not window.findChildren(QFileDialog), timeout=PATIENCE_MILLISECONDS)
+
+
+def test_by_dropping_its_file_on_the_window(borrowed_window: MainWindow, tmp_path: Path) -> None:
+    window, path = borrowed_window, tmp_path / "dropped.json"
+    profile = exported(window, path)
+
+    def drop(*addresses: str) -> bool:
+        """Whether the window takes it."""
+        data, copying = QMimeData(), Qt.DropAction.CopyAction
+        data.setUrls([QUrl(one) for one in addresses])
+        keys, buttons = Qt.KeyboardModifier.NoModifier, Qt.MouseButton.LeftButton
+        entering = QDragEnterEvent(QPoint(9, 9), copying, data, buttons, keys)
+        entering.ignore()
+        QApplication.sendEvent(window, entering)
+        if entering.isAccepted():
+            QApplication.sendEvent(window, QDropEvent(QPointF(9, 9), copying, data, buttons, keys))
+        return entering.isAccepted()
+
+    file = QUrl.fromLocalFile(str(path)).toString()
+    assert not drop("https://example.org/profile.json")
+    assert not drop(file, file)
+    assert window.state.selection.setting != profile.setting
+    assert drop(file)
+    assert window.state.selection.setting == profile.setting
+
+
+def test_what_is_no_profile_or_does_not_fit_changes_nothing(borrowed_window: MainWindow, tmp_path: Path) -> None:
+    window = borrowed_window
+    profile = exported(window, tmp_path / "good.json")
+    before = window.state.selection.choices
+
+    def said(path: Path) -> str:
+        window.notices.say("")
+        window.action.attempt(lambda: window.features["profiles"].open(path))
+        assert window.state.selection.choices == before
+        return window.notices.banner.text
+
+    assert "There is no profile" in said(tmp_path / "none.json")
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    assert "broken.json is not a profile: it is not JSON" in said(broken)
+    broken.write_text("[]")
+    assert "this is not a profile" in said(broken)
+    data = profile.to_json()
+    data["setting"]["options"]["steps"] = 10**9
+    broken.write_text(json.dumps(data))
+    assert "broken.json" in said(broken) and "steps" in window.notices.banner.text
+    plain = replace(profile, setting=profile.setting.baseline, artefacts=(), checkpoint="ab" * 32)
+    plain.save(broken)
+    assert said(broken).startswith("broken.json was not opened. The profile cannot be used here: it is for checkpoint")
+
+
+def test_a_voice_that_is_not_here_is_said(borrowed_window: MainWindow, tmp_path: Path) -> None:
+    window, path = borrowed_window, tmp_path / "voice.json"
+    profile = exported(window, path)
+    chosen = window.state.selection
+    other = chosen.voices[-1].id
+    replace(profile, evidence=Evidence(voice=other)).save(path)
+    window.features["profiles"].open(path)
+    assert chosen.voice.id == other
+    assert "which is not here" not in window.notices.banner.text
+    replace(profile, evidence=Evidence(voice="somebody else")).save(path)
+    window.features["profiles"].open(path)
+    assert chosen.voice.id == other
+    assert "the voice somebody else, which is not here" in window.notices.banner.text
+
+
+@pytest.mark.slow
+def test_the_model_that_it_is_for_is_loaded_first(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    """Given on the command line, before the engine has started; and one for a model that is not there."""
+    path = tmp_path / "language.json"
+    model = entry("lm-mini")
+    setting = Setting("lm-mini", model.options_with(speed=1.25), (), seed=7)
+    Profile.of(setting, load_model("lm-mini").info).save(path)
+    window = make_window(load=load_model)
+    window.features["profiles"].open(path)
+    window.show()
+    chosen = window.state.selection
+    qtbot.waitUntil(
+        lambda: chosen.ready and chosen.model_id == "lm-mini" and not window.jobs.busy, timeout=PATIENCE_MILLISECONDS
+    )
+    assert (chosen.setting.baseline, chosen.setting.techniques) == (setting, ())
+    assert window.notices.banner.text.startswith("Opened language.json: ")
+
+    absent = next(one for one in catalogue.MODELS if not one.available)
+    variant = next(iter(absent.architectures))
+    Profile(Setting(absent.id, absent.options_with()), "ab" * 32, variant).save(path)
+    window.features["profiles"].open(path)
+    assert f"language.json is for {absent.title}, which is not here" in window.notices.banner.text
+    assert chosen.candidate == absent.id
+    close(window, qtbot)

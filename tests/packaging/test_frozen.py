@@ -1,0 +1,323 @@
+"""The packaged program. What goes around it is checked always; the program itself, which takes minutes to make, where
+tests are thorough, from the Debian package as a user has it: unpacked elsewhere, with an empty home folder, without
+this Python.
+
+``packaging/freeze.py --check`` tries the one that was made; without that, one is made first.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.errors import DeviceError, StudyError
+from engine.extras import EXTRAS
+from engine.models import catalogue
+from engine.setting.profile import SUFFIX, Profile
+from engine.setting.setting import Setting
+from engine.techniques import techniques
+from tests.screen import display, give_keyboard  # noqa: F401
+from tests.screen_reader import ScreenReader, session_bus
+from tests.sound import NullSink, null_sink  # noqa: F401
+from tests.workload import is_thorough
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "packaging"))
+# Scripts, not packages: one imports the other.
+dev, freeze = map(import_module, ("dev", "freeze"))
+
+MIME = "application/x-paretone-profile+json"
+TEXT = "The salt breeze came across from the sea."
+SEARCH = """
+title = "Two trials"
+model = "f5-mini"
+sentences = "harvard"
+count = 1
+
+[search]
+trials = 2
+seed = 1
+objectives = ["speed_up"]
+
+[search.space]
+steps.steps = { low = 4, high = 7 }
+"""
+thorough = [
+    pytest.mark.slow,
+    pytest.mark.timeout(3600),
+    pytest.mark.skipif(not is_thorough(), reason="making the packaged program takes minutes: --thorough"),
+    pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb"),
+]
+
+
+# --- Around the program -----------------------------------------------------------------------------------------------
+@pytest.fixture
+def profile() -> Profile:
+    """F5 mini without any technique."""
+    info = catalogue.entry("f5-mini")
+    return Profile(Setting("f5-mini", info.options_with(), ()), "ab" * 32, next(iter(info.architectures)))
+
+
+def test_the_debian_package_brings_what_a_desktop_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made from a small folder in place of the program's."""
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("needs dpkg-deb")
+    monkeypatch.setattr(freeze, "BUILD", tmp_path / "build")
+    folder = tmp_path / "paretone"
+    (folder / "_internal").mkdir(parents=True)
+    (folder / "paretone").write_text("#!/bin/sh\necho $0\n")
+    (folder / "paretone").chmod(0o755)
+    (folder / "paretone-gui").symlink_to("paretone")
+    package = freeze.debian_package(folder, tmp_path)
+    said = subprocess.run(["dpkg-deb", "--field", str(package)], capture_output=True, text=True, check=True).stdout
+    fields = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
+    assert fields["Version"] == freeze.version() and int(fields["Installed-Size"]) > 0
+    for need in dev.NEEDS["run"]:
+        assert need.package in fields["Depends"].replace("|", ",").replace(" ", "").split(",")
+    place = tmp_path / "unpacked"
+    subprocess.run(["dpkg-deb", "-x", str(package), str(place)], check=True)
+    for name in freeze.PROGRAMS:
+        program = place / "usr" / "bin" / name
+        done = subprocess.run([program], capture_output=True, text=True, check=True)
+        assert program.is_symlink() and done.stdout.strip().endswith(name)
+    desktop = configparser.ConfigParser(interpolation=None)
+    desktop.read(place / "usr/share/applications/paretone.desktop", encoding="utf-8")
+    assert MIME in desktop["Desktop Entry"]["MimeType"].split(";")
+    assert (place / "usr/share/icons/hicolor/scalable/apps/paretone.svg").read_bytes()
+    assert (place / "usr/share/doc/paretone/copyright").is_file()
+    assert not (tmp_path / "build" / "deb").exists()
+
+
+def test_a_desktop_knows_profiles(tmp_path: Path, profile: Profile) -> None:
+    source = ROOT / "packaging" / "paretone-mime.xml"
+    kind = ElementTree.parse(source).getroot()[0]
+    space = "{http://www.freedesktop.org/standards/shared-mime-info}"
+    assert kind.get("type") == MIME
+    assert any(one.get("pattern") == f"*{SUFFIX}" for one in kind.iter(f"{space}glob"))
+    match = next(kind.iter(f"{space}match"))
+    first, last = map(int, match.get("offset").split(":"))
+    content = profile.encoded()
+    assert first <= content.find(match.get("value").encode()) <= last
+    if shutil.which("update-mime-database") is None:
+        return
+    (tmp_path / "packages").mkdir()
+    shutil.copyfile(source, tmp_path / "packages" / "paretone.xml")
+    done = subprocess.run(["update-mime-database", str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0 and f"{MIME}:*{SUFFIX}" in (tmp_path / "globs2").read_text(), done.stderr
+
+
+def test_the_tar_names_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "paretone"
+    folder.mkdir()
+    (folder / "paretone").write_text("program")
+    (folder / "paretone").chmod(0o700)
+    (folder / "paretone-gui").symlink_to("paretone")
+    path = freeze.tar(folder, tmp_path)
+    monkeypatch.setattr(freeze.shutil, "which", lambda name: None)
+    for archive in (path, freeze.tar(folder, tmp_path)):
+        with tarfile.open(archive) as opened:
+            members = {one.name: one for one in opened.getmembers()}
+        assert {one.uname for one in members.values()} == {"root"} and {one.uid for one in members.values()} == {0}
+        assert members["paretone/paretone"].mode & 0o555 == 0o555
+        assert members["paretone/paretone-gui"].linkname == "paretone"
+
+
+def test_the_wheel_is_built_from_what_the_repository_has() -> None:
+    names = {path.relative_to(ROOT).as_posix() for path in freeze.sources()}
+    assert {"pyproject.toml", "README.md", "LICENSE", "engine/cli.py", "app/__main__.py"} <= names
+    assert not [one for one in names if one.startswith(("tests/", "build/", "dist/", ".venv/")) or one.endswith(".pyc")]
+
+
+# --- The program ------------------------------------------------------------------------------------------------------
+class Packaged:
+    """The unpacked Debian package, with a home folder of its own."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.home = place, place / "home"
+        self.home.mkdir()
+
+    def environment(self, **further: str) -> dict[str, str]:
+        """What a user's desktop tells programs, and nothing of this Python."""
+        plain = {"HOME": str(self.home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
+        return {**plain, **further}
+
+    def command(self, name: str = "paretone", *arguments: str | Path) -> list[str]:
+        """How a program is started."""
+        return [str(self.place / "usr" / "bin" / name), *map(str, arguments)]
+
+    def run(self, *arguments: str | Path, name: str = "paretone") -> subprocess.CompletedProcess[str]:
+        """The outcome of a program that is started in the home folder."""
+        command = self.command(name, *arguments)
+        return subprocess.run(command, env=self.environment(), cwd=self.home, capture_output=True, text=True)
+
+    def json(self, *arguments: str | Path) -> dict:
+        """What a command that succeeds says under ``--json``."""
+        done = self.run(*arguments, "--json")
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+        return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def packaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packaged]:
+    """The program that ``$PARETONE_PACKAGED`` has, or one that is made for this."""
+    folder = Path(os.environ.get(freeze.PLACE) or ROOT / "dist")
+    if not os.environ.get(freeze.PLACE):
+        subprocess.run([sys.executable, str(ROOT / "packaging" / "freeze.py")], check=True)
+    (package,) = folder.glob(f"paretone_{freeze.version()}_*.deb")
+    place = tmp_path_factory.mktemp("packaged")
+    subprocess.run(["dpkg-deb", "-x", str(package), str(place)], check=True)
+    yield Packaged(place)
+    shutil.rmtree(place)
+
+
+class TestPackaged:
+    """In order: the command line, what cannot be done, then the window."""
+
+    pytestmark = thorough
+
+    def test_the_doctor_tells_the_truth(self, packaged: Packaged) -> None:
+        checks = {one["name"]: one for one in packaged.json("doctor")["checks"]}
+        assert "the packaged program" in checks["Paretone"]["found"]
+        assert checks["PyTorch"]["found"].startswith("2.")
+        assert "the packaged program has PyTorch's build for processors" in checks["Graphics card"]["found"]
+        assert checks["Bundled models"]["state"] == "good"
+        brought = set(dev.EXTRAS["run"])
+        for extra in EXTRAS:
+            found = checks[extra.title]
+            assert (found["state"] == "good") == (extra.name in brought), found
+            if extra.name not in brought:
+                assert "cannot add it" in found["advice"]
+
+    def test_every_technique_command_and_bench_is_there(self, packaged: Packaged) -> None:
+        known = packaged.json("models")
+        assert known
+        refused = packaged.run("speak", "--text", "x", "--out", "x.wav", "--technique", "nothing")
+        assert refused.returncode == 3 or "There is no technique" in refused.stderr
+        assert all(one.name in refused.stderr for one in techniques())
+        assert "finds no plug-ins" in refused.stderr
+        benches = packaged.run("bench").stdout.splitlines()
+        assert len(benches) > 10 and all(len(line.split()) > 3 for line in benches), "with what each measures"
+
+    def test_it_speaks_and_judges(self, packaged: Packaged) -> None:
+        spoken = packaged.json("speak", "--text", TEXT, "--model", "f5-mini", "--out", "spoken.wav")
+        samples, rate = soundfile.read(packaged.home / "spoken.wav")
+        assert rate == 24000 and np.abs(samples).max() > 0.05, spoken
+        judged = packaged.json("judge", "spoken.wav", "--text", TEXT)
+        said = json.dumps(judged)
+        assert "word_error" in said and "naturalness" in said, said
+        for model in ("megatts3-mini", "lm-mini", "omni-mini"):
+            packaged.json("speak", "--text", "Good.", "--model", model, "--out", f"{model}.wav")
+            assert np.abs(soundfile.read(packaged.home / f"{model}.wav")[0]).max() > 0.02
+
+    def test_it_trains(self, packaged: Packaged) -> None:
+        done = packaged.run(
+            *("train", "draft", "--model", "lm-mini", "--work", "draft", "--steps", "2", "--sentences", "2"), "--quiet"
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        assert (packaged.home / "draft" / "checkpoint.pt").is_file()
+        assert list((packaged.home / ".local" / "share" / "paretone" / "models" / "lm-mini").rglob("*.safetensors"))
+
+    def test_it_searches_and_reports(self, packaged: Packaged) -> None:
+        (packaged.home / "search.toml").write_text(SEARCH)
+        on_cluster = packaged.run("study", "run", "search.toml", "--ray", "local")
+        assert on_cluster.returncode == StudyError.exit_code and "cannot add it" in on_cluster.stderr
+        assert "Traceback" not in on_cluster.stderr
+        packaged.json("study", "run", "search.toml")
+        packaged.json("study", "export", "search.toml")
+        assert (packaged.home / "search.study" / "report" / "report.html").stat().st_size > 1000
+
+    def test_what_cannot_be_done_is_a_sentence(self, packaged: Packaged) -> None:
+        peers = packaged.run("bench", "peers")
+        assert peers.returncode == 1 and "packaged program cannot install the official" in peers.stderr
+        compiled = packaged.run("speak", "--text", "x", "--out", "x.wav", "--technique", "compilation")
+        assert compiled.returncode != 0 and "not the packaged program" in compiled.stderr
+        for done in (peers, compiled):
+            assert "Traceback" not in done.stderr
+
+    def test_without_a_display_there_is_a_sentence(self, packaged: Packaged) -> None:
+        done = packaged.run(name="paretone-gui")
+        assert done.returncode == DeviceError.exit_code
+        assert done.stderr.startswith("Paretone cannot open its window: could not connect to display")
+
+    def test_the_main_job_in_its_window(
+        self,
+        packaged: Packaged,
+        display: str,  # noqa: F811
+        null_sink: NullSink,  # noqa: F811
+    ) -> None:
+        """A profile is opened by its name, spoken, heard, exported; then the window is closed."""
+        path = packaged.home / f"mine{SUFFIX}"
+        packaged.json("speak", "--text", TEXT, "--technique", "steps", "--out", "mine.wav", "--keep-profile", path)
+        opened = Profile.load(path)
+        window = packaged.environment(
+            **null_sink.environment, DISPLAY=display, QT_QPA_PLATFORM="xcb", QT_LINUX_ACCESSIBILITY_ALWAYS_ON="1"
+        )
+        with session_bus(window) as address, null_sink.recording() as recording:
+            reader = ScreenReader(address)
+            command = packaged.command("paretone-gui", path)
+            program = subprocess.Popen(
+                command,
+                env={**window, "DBUS_SESSION_BUS_ADDRESS": address},
+                cwd=packaged.home,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                _main_job(reader, display)
+                _wait(lambda: np.abs(recording.samples).max(initial=0) > 0.02, "nothing was heard")
+                (exported,) = _await_files(packaged.home, f"f5-mini-steps{SUFFIX}")
+                assert Profile.load(exported).setting == opened.setting
+                assert Profile.load(exported).evidence.metrics["real_time_factor"] > 0
+                # The keyboard was the dialog's, and there is no window manager to give it back.
+                give_keyboard(display)
+                reader.press("Ctrl+Q")
+                _, said = program.communicate(timeout=120)
+            finally:
+                program.kill()
+                program.wait()
+                reader.close()
+        assert program.returncode == 0
+        assert "Traceback" not in said, said
+
+
+def _main_job(reader: ScreenReader, display: str) -> None:  # noqa: F811
+    """By keys, and by what is announced."""
+
+    def said(part: str) -> bool:
+        return any(part in one.text for one in reader.listen())
+
+    reader.wait(reader.applications, "no program came to the accessibility bus")
+    reader.wait(lambda: said("Loading the model: finished"), "the model was not loaded")
+    give_keyboard(display)
+    reader.wait(lambda: said(f"Opened mine{SUFFIX}"), "the profile was not opened")
+    assert reader.hear("Ctrl+B", "Synthesising the baseline: finished", "announcement")
+    assert reader.hear("Ctrl+Return", "Synthesising with techniques: finished", "announcement")
+    assert reader.hear("Ctrl+Space", "Playing: Take", "announcement")
+    assert reader.hear("Ctrl+E", "File of the profile", "focus")
+    reader.press("Return")
+
+
+def _wait(ready: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + 120
+    while not ready():
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
+
+
+def _await_files(folder: Path, name: str) -> list[Path]:
+    _wait(lambda: list(folder.glob(name)), f"{name} was not written")
+    return list(folder.glob(name))
