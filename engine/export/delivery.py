@@ -67,6 +67,7 @@ def _write(folder: Path, contents: Mapping[str, bytes], progress: Callable[[int,
     path, done = folder, 0
     try:
         # Within the folder, because a file can be renamed only within its file system.
+        files.clear_abandoned(folder)
         place = Path(tempfile.mkdtemp(prefix=files.TEMPORARY, dir=folder))
         for name, content in contents.items():
             path = folder / name
