@@ -58,7 +58,7 @@ class RoundLine:
     refused: tuple[str, ...] = ()
     """Why techniques were not applied; no failures."""
     grown: dict[str, int] = field(default_factory=dict)
-    """Types of Python's objects with the largest growth since the warm-up."""
+    """Types of objects with the largest growth since the warm-up."""
     actions: dict[str, float] = field(default_factory=dict)
     """Seconds of the actions, by name."""
 

@@ -159,7 +159,7 @@ class TrainingSession:
             self._require_space()
             if self.team.is_first:
                 with self._writing():
-                    write_atomically(self.work / LOG, _line({"run": secrets.token_hex(8), **self._header()}))
+                    write_atomically(self.work / LOG, _line(self._header() | {"run": secrets.token_hex(8)}))
             return
         try:
             checkpoint = read_checkpoint(path)
