@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import filecmp
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from engine import files
 from engine.errors import TrainingError
+from engine.reading import parsed_json
 from engine.training.session import LOG, read_log
+
+_PIECE_BYTES = 2**24
+_LONGEST_HEADER = 100_000_000
+"""Bytes; the format allows no longer one."""
 
 
 def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Path:
@@ -28,7 +34,7 @@ def save_with_log(save: Callable[[Path], None], target: Path, work: Path) -> Pat
         made = Path(place) / target.name
         try:
             save(made)
-            path = next(one for one in _numbered(target) if not one.exists() or filecmp.cmp(one, made, shallow=False))
+            path = next(one for one in _numbered(target) if not one.exists() or _says_the_same(one, made))
             # First the log: weights without one would look like somebody else's.
             files.write_atomically(log_of(path), (work / LOG).read_bytes())
             os.replace(made, path)
@@ -53,6 +59,27 @@ def is_kept(target: Path, work: Path) -> bool:
 def log_of(target: Path) -> Path:
     """The log next to trained weights."""
     return target.with_suffix("." + LOG)
+
+
+def _says_the_same(one: Path, other: Path) -> bool:
+    """Whether two safetensors files have the same contents and headers that say the same: metadata are written in an
+    order of their own each time. Source: "Safetensors", Hugging Face, section "Format"."""
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as left, other.open("rb") as right:
+        return _header(left) == _header(right) and all(
+            piece == right.read(_PIECE_BYTES) for piece in iter(partial(left.read, _PIECE_BYTES), b"")
+        )
+
+
+def _header(file: BinaryIO) -> object:
+    """What the header says, with the file's position behind it; its bytes if it is none."""
+    length = int.from_bytes(file.read(8), "little")
+    content = file.read(min(length, _LONGEST_HEADER))
+    try:
+        return parsed_json(content)
+    except ValueError:
+        return content
 
 
 def _numbered(target: Path) -> Iterator[Path]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from app.shell.background import Background
 from app.shell.window import MainWindow
 from engine.doctor import examine
 from tests.app.conftest import PATIENCE_MILLISECONDS
@@ -27,3 +28,14 @@ def test_findings_are_shown_and_copied_without_private_folders(borrowed_window: 
     assert "Paretone: 0." in copied and str(Path.home()) + "/" not in copied and "problem" in copied
     dialog.close()
     qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
+
+
+def test_looking_again_and_again_leaves_no_thread_behind(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    for _ in range(3):
+        window.action["doctor"].trigger()
+        dialog = window.features["doctor"].dialog
+        qtbot.waitUntil(dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+        dialog.close()
+        qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.features["doctor"].findChildren(Background) == [], timeout=PATIENCE_MILLISECONDS)
