@@ -32,7 +32,7 @@ from engine.audio.sound_system import PROBE_FLAG, answer
 from engine.errors import DeviceError
 from engine.paths import resource
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
-from engine.surroundings import cap_threads, leave_deleted_folder
+from engine.surroundings import cap_kernels, cap_threads, leave_deleted_folder
 
 if TYPE_CHECKING:
     from app.shell.window import MainWindow
@@ -58,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         answer()
         return 0
     cap_threads()
+    cap_kernels()
     leave_deleted_folder()
     if sys.stderr is not None:
         faulthandler.enable(all_threads=True)

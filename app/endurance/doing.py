@@ -1,8 +1,8 @@
 """What a round of an endurance run does: the window's own actions, on every bundled model, as people use them.
 
 Each round visits the models in the same order, so that the same is loaded and shown whenever something is read. The
-main job is done on each; what takes longer is done on one, and on the next in the next round. Which techniques, knobs,
-texts, voices, views and targets come up is drawn.
+main job is done on each. What takes longer is done on each in the first round, then on one, and on the next in the next
+round. Which techniques, knobs, texts, voices, views and targets come up is drawn.
 """
 
 from __future__ import annotations
@@ -83,15 +83,15 @@ class Doing:
             self.failures.append(f"unexpected: {event.sentence}")
 
     async def round(self, only: Sequence[str] = ()) -> None:
-        """The main job on each model, and everything else once, on one model or the other; ``only`` these actions, by
-        their names."""
+        """The main job on each model, and everything else once, on one model or the other, in the first round on each;
+        ``only`` these actions, by their names."""
         once = self._once
         for place, model in enumerate(self._models):
             await self._do("model", partial(self._load, model))
             mine = {
                 name: action
                 for number, (name, action) in enumerate(once.items())
-                if (number + self._rounds) % len(self._models) == place
+                if not self._rounds or (number + self._rounds) % len(self._models) == place
             }
             for name, action in {**self._on_each, **mine}.items():
                 if not only or name in only:

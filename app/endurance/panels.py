@@ -80,6 +80,9 @@ class Panels:
         window, panel = self._window, built(self._window.features.find(ViewsPresenter).views)
         family = window.state.selection.loaded.family
         fitting = [one.name for one in views() if family in one.families]
+        for name in fitting:  # Each has knobs of its own, which stay once they were shown.
+            panel.choose(name)
+            await asyncio.sleep(0)
         if fitting:
             panel.choose(self._draw.choice(fitting))
             if panel.compute_button.isEnabled():

@@ -104,7 +104,9 @@ def read(profile: str | Path | dict[str, Any]) -> dict[str, Any]:
     if not isinstance(profile, dict) or profile.get("kind") != KIND:
         raise ProfileMismatch("This is not a profile for f5-tts; export one with: paretone export --target f5-tts")
     if profile.get("schema") != SCHEMA:
-        raise ProfileMismatch(f"The profile's schema is {str(profile.get('schema'))[:40]}, but this module reads {SCHEMA}.")
+        raise ProfileMismatch(
+            f"The profile's schema is {str(profile.get('schema'))[:40]}, but this module reads {SCHEMA}."
+        )
     try:
         _check_fields(profile)
     except (LookupError, TypeError) as error:
