@@ -28,8 +28,10 @@ class Reading:
     """Counts, and memory in megabytes (10⁶ bytes)."""
 
     memory: float
-    """Proportional set size: pages of shared libraries count by the share of this process."""
-    resident: float
+    """Resident set size. (Not the proportional one: that grows as soon as another process that uses the same libraries
+    ends.)"""
+    anonymous: float
+    """The part of it that no file stands for, which is where leaks are."""
     threads: int
     files: int
     """Open files, sockets and pipes."""
@@ -68,8 +70,8 @@ def read(types: Counter[str] | None = None) -> Reading:
     if types is not None:
         types.update(f"{type(one).__module__}.{type(one).__qualname__}" for one in found)
     return Reading(
-        memory=sizes["Pss"] / MEGABYTE,
-        resident=sizes["Rss"] / MEGABYTE,
+        memory=sizes["Rss"] / MEGABYTE,
+        anonymous=sizes["Anonymous"] / MEGABYTE,
         threads=len(os.listdir(_PROCESS / "task")),
         files=len(os.listdir(_PROCESS / "fd")) - 1,  # Listing opens one.
         # Python's shells of what Qt has ended by itself are not counted: PySide keeps some, a hundred bytes each.

@@ -157,14 +157,14 @@ def curve(rounds: Sequence[RoundLine]) -> str:
 
     rows = (
         (
-            plot("Memory (MB, proportional set size)", lambda one: one.memory, limit),
+            plot("Memory (MB)", lambda one: one.memory, limit),
+            plot("Of it anonymous (MB)", lambda one: one.anonymous),
             plot("Threads", lambda one: one.threads),
-            plot("Open files", lambda one: one.files),
         ),
         (
+            plot("Open files", lambda one: one.files),
             plot("Objects of Qt", lambda one: one.qt_objects),
             plot("Objects of Python", lambda one: one.objects),
-            plot("Temporary files", lambda one: one.temporary_files),
         ),
     )
     titles = f"{len(rounds_of(rounds))} rounds in the window", "What they left"
