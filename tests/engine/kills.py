@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import random
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 MODULE = "tests.engine.test_kills"
-LONGEST_SECONDS = 1.0
+LONGEST_SECONDS = 0.15
 """After that, at the latest, a process is killed."""
 
 
-def killed(work: Callable[[Path], None], folder: Path, moment: float) -> None:
-    """Let ``work`` write into ``folder`` in a process of its own, and kill it after ``moment`` seconds of that."""
+def killed(work: Callable[[Path], None], folder: Path, moment: float) -> bool:
+    """Let ``work`` write into ``folder`` in a process of its own, and kill it after ``moment`` seconds of that; whether
+    it was still at work."""
     # A server with torch loaded makes processes in no time, so that they are killed at work.
     context = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
     if sys.platform != "win32":
@@ -28,21 +28,17 @@ def killed(work: Callable[[Path], None], folder: Path, moment: float) -> None:
     try:
         reading.recv()
         process.join(moment)
+        at_work = process.is_alive()
     finally:
         process.kill()
         process.join()
         reading.close()
+    return at_work
 
 
 def _begin(work: Callable[[Path], None], folder: Path, begun: object) -> None:
     begun.send(None)
     work(folder)
-
-
-def moments(count: int, seed: str) -> list[float]:
-    """Seconds after which to kill, most of them short."""
-    draw = random.Random(seed)
-    return [LONGEST_SECONDS * draw.random() ** 2 for _ in range(count)]
 
 
 def note(folder: Path, line: str) -> None:
