@@ -6,8 +6,10 @@ import contextlib
 import errno
 import io
 import os
+import shutil
 import struct
 import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,7 +18,11 @@ import numpy as np
 from engine.errors import PlainError
 
 TEMPORARY = ".part-"
-"""Prefix of temporary files."""
+"""Prefix of temporary files and folders."""
+ABANDONED_SECONDS = 3600.0
+"""A temporary file or folder in which nothing was written for so long is what a killed process left."""
+_MOST_CLEARED = 1000
+"""Folders that are remembered as cleared."""
 _WIDTH = 4
 """Bytes of a sample."""
 
@@ -25,8 +31,10 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path``, whole or not at all.
 
     Readers, also after a crash, find the old file or the new one. Raises :class:`OSError`; then nothing has changed and
-    no file is left.
+    no file is left. What a process left that was killed while it wrote is removed by a later one:
+    :func:`clear_abandoned`.
     """
+    clear_abandoned(path.parent)
     # In the same folder, because a file can be renamed only within its file system.
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
@@ -43,12 +51,70 @@ def write_atomically(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
+def clear_abandoned(folder: Path) -> None:
+    """Remove what killed processes left half written in ``folder``: temporary files and folders in which nothing has
+    happened for :data:`ABANDONED_SECONDS`. Looks once in the life of a process, for a large folder takes a while."""
+    if folder in _cleared:
+        return
+    if len(_cleared) >= _MOST_CLEARED:
+        _cleared.clear()
+    _cleared.add(folder)
+    before = time.time() - ABANDONED_SECONDS
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for one in entries:
+            if one.name.startswith(TEMPORARY) and _last_change(one) < before:
+                if one.is_dir(follow_symlinks=False):
+                    shutil.rmtree(one.path, ignore_errors=True)
+                else:
+                    with contextlib.suppress(OSError):
+                        os.unlink(one.path)
+
+
+_cleared: set[Path] = set()
+
+
+def _last_change(entry: os.DirEntry[str]) -> float:
+    """When something was written there last; of a link, the link itself. Now, if that cannot be said."""
+    try:
+        latest = entry.stat(follow_symlinks=False).st_mtime
+        if entry.is_dir(follow_symlinks=False):
+            inside = (
+                Path(place) / name for place, folders, names in os.walk(entry.path) for name in (*folders, *names)
+            )
+            latest = max([latest, *(one.lstat().st_mtime for one in inside)])
+    except OSError:
+        return time.time()
+    return latest
+
+
 def write(path: Path, content: bytes) -> None:
     """The same for a file of the user's. Raises :class:`PlainError` with the reason if it cannot be written."""
     try:
         write_atomically(path, content)
     except OSError as error:
         raise PlainError(f"{path} could not be written: {reason(error)}.") from error
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add ``line``, without its end, to the file ``path``, which is made if there is none: all of it or, when this
+    raises :class:`OSError`, nothing. What a crash cut off stays on a line of its own."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        content = line.encode() + b"\n"
+        length = os.fstat(handle).st_size
+        if length:
+            os.lseek(handle, -1, os.SEEK_END)
+            content = content if os.read(handle, 1) == b"\n" else b"\n" + content
+        try:
+            written = 0
+            while written < len(content):
+                written += os.write(handle, content[written:])
+            os.fsync(handle)
+        except BaseException:
+            os.ftruncate(handle, length)
+            raise
+    finally:
+        os.close(handle)
 
 
 def write_wav(path: Path, samples: np.ndarray, sample_rate: int) -> None:

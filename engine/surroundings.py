@@ -10,6 +10,12 @@ from engine.errors import PlainError
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 """Variables by which the maths libraries are told a number of threads, when they are loaded."""
 
+KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+"""Variable by which oneDNN is told how many compiled kernels it keeps, when it computes first."""
+KEPT_KERNELS = 128
+"""Its own 1,024 fill up over some hundred takes, since every length of speech has kernels of its own: 0.4 MB per take,
+and no take was faster for them (``resources/docs/endurance.md``)."""
+
 
 def wanted_threads(name: str = THREADS[0]) -> int | None:
     """The number of threads that the variable ``name`` asks for, at most as many as run at once: more of them wait for
@@ -28,6 +34,11 @@ def cap_threads() -> None:
         count = wanted_threads(name)
         if count is not None:
             os.environ[name] = str(count)
+
+
+def cap_kernels() -> None:
+    """Let oneDNN keep :data:`KEPT_KERNELS`, unless the user says otherwise; also in processes that are started."""
+    os.environ.setdefault(KERNELS, str(KEPT_KERNELS))
 
 
 def require_working_folder() -> None:

@@ -28,6 +28,9 @@ from app.state.selection import Selection
 from app.state.synthesis import Synthesis
 from engine.session.events import Event
 
+UNDO_LIMIT = 200
+"""Entries of the undo stack; the oldest go first. What they hold stays in memory: of deleted takes, the audio."""
+
 
 class AppState(QObject):
     """The parts."""
@@ -35,7 +38,7 @@ class AppState(QObject):
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.jobs = jobs
-        self.undo_stack = QUndoStack(self)
+        self.undo_stack = QUndoStack(self, undoLimit=UNDO_LIMIT)
         self.machine = Machine(self)
         self.artefacts = Artefacts(self)
         self.selection = Selection(self.artefacts, self)

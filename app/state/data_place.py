@@ -17,9 +17,9 @@ def chosen_folder() -> Path:
     over."""
     try:
         folder = Path(_file().read_text("utf-8").strip())
-    except (OSError, UnicodeDecodeError):
+        return folder if folder.is_absolute() and folder.is_dir() else data_folder()
+    except (OSError, ValueError):
         return data_folder()
-    return folder if folder.is_absolute() and folder.is_dir() else data_folder()
 
 
 def choose_folder(folder: Path) -> str:

@@ -44,6 +44,11 @@ class IdleWork(QObject):
         jobs.began.connect(self._make_way)
         jobs.ended.connect(self._wait)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a piece is under way or waits."""
+        return self._running is not None or bool(self._waiting)
+
     def add(self, piece: Piece) -> None:
         """Do ``piece`` once there is time."""
         self._waiting.append(piece)

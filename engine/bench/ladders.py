@@ -80,7 +80,11 @@ class Ladder:
 
 def ladders() -> tuple[Ladder, ...]:
     """Those of the bench's file. Raises :class:`engine.errors.SettingError` for mistakes in it."""
-    file = read(NAME)
+    return ladders_of(read(NAME))
+
+
+def ladders_of(file: Read) -> tuple[Ladder, ...]:
+    """Those of ``file``. Raises :class:`engine.errors.SettingError` for mistakes in it."""
     tops = tuple(map(_top, file.tables("tops")))
     found = []
     for one in file.tables("ladders"):

@@ -13,14 +13,14 @@ Titles may contain such names in braces.
 from __future__ import annotations
 
 import string
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from engine.errors import PlainError, SettingError
 from engine.fields import Fields
 from engine.paths import resource
-from engine.reading import shown
+from engine.reading import parsed_toml, read_text, shown
 from engine.setting.knobs import Knob, Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import Technique, technique
@@ -168,9 +168,13 @@ class Read(Fields):
 def read(name: str) -> Read:
     """The file of the bench called ``name``. Raises :class:`SettingError` if it cannot be read."""
     path = resource("benches", f"{name}.toml")
-    where = f"resources/benches/{path.name}"
+    return read_file(path, f"resources/benches/{path.name}")
+
+
+def read_file(path: Path, where: str) -> Read:
+    """The file at ``path``, which messages call ``where``. Raises :class:`SettingError` if it cannot be read."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = parsed_toml(read_text(path))
     except (OSError, ValueError) as error:
         raise SettingError(f"{where} could not be read: {error}.") from error
     return Read(data, f"{where}: ")

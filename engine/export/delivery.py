@@ -143,6 +143,7 @@ class _Delivery:
         place, arrived = None, []
         try:
             # Within the folder, because a file can be renamed only within its file system.
+            files.clear_abandoned(self._folder)
             place = Path(tempfile.mkdtemp(prefix=files.TEMPORARY, dir=self._folder))
             for name, content in self._contents.items():
                 self._path = self._folder / name

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -147,33 +146,13 @@ def append(trial: TrialRecord, folder: Path | None = None) -> Path:
     path = folder / f"{trial.method}-{trial.session}{ENDING}"
     if not trial.created:
         trial = replace(trial, created=datetime.now(UTC).isoformat(timespec="milliseconds"))
-    line = json.dumps(asdict(trial), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    line = json.dumps(asdict(trial), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _append(path, line)
+        files.append_line(path, line)
     except OSError as error:
         raise RecordError(f"The trial could not be written to {path}: {files.reason(error)}.") from error
     return path
-
-
-def _append(path: Path, line: bytes) -> None:
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        length = os.fstat(handle).st_size
-        if length:
-            # What a crash cut off stays on a separate line.
-            os.lseek(handle, -1, os.SEEK_END)
-            line = line if os.read(handle, 1) == b"\n" else b"\n" + line
-        try:
-            written = 0
-            while written < len(line):
-                written += os.write(handle, line[written:])
-            os.fsync(handle)
-        except BaseException:
-            os.ftruncate(handle, length)
-            raise
-    finally:
-        os.close(handle)
 
 
 def read(folder: Path | None = None) -> Records:

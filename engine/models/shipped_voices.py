@@ -8,14 +8,16 @@ factors on pitch and formants that make it of the speaker's own. Every voice is 
 from __future__ import annotations
 
 import functools
-import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.errors import AudioError
 from engine.models.base import Voice
 from engine.paths import resource
+from engine.reading import first_line, read_json
 
 PLACE = ("voices", "natural")
 """Their resource folder."""
@@ -52,13 +54,26 @@ def origin_of(voice: Voice) -> Origin | None:
 
 
 def read_voice(folder: Path, name: str, title: str = "") -> Voice:
-    """The voice in ``folder`` called ``name``: ``name.wav``, and ``name.json`` with its text and phones."""
-    data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    phones = tuple((phone, float(start), float(end)) for phone, start, end in data["phones"])
-    return Voice(name, title or name, str(folder / f"{name}.wav"), data["text"], phones)
+    """The voice in ``folder`` called ``name``: ``name.wav``, and ``name.json`` with its text and phones. Raises
+    :class:`AudioError` if that cannot be read."""
+    path = folder / f"{name}.json"
+    try:
+        data = read_json(path)
+        phones = tuple((str(phone), float(start), float(end)) for phone, start, end in data["phones"])
+        if not all(map(math.isfinite, (time for _, *times in phones for time in times))):
+            raise ValueError("a phone has no time")
+        return Voice(name, title or name, str(folder / f"{name}.wav"), str(data["text"]), phones)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AudioError(f"The voice {path} cannot be read ({first_line(error)}); install Paretone again.") from error
 
 
 @functools.cache
 def _index(folder: Path) -> Mapping[str, Any]:
-    index: Mapping[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    path = folder / INDEX
+    try:
+        index: Mapping[str, Any] = read_json(path)
+    except (OSError, ValueError) as error:
+        raise AudioError(
+            f"The voices in {path} cannot be read ({first_line(error)}); install Paretone again."
+        ) from error
     return index

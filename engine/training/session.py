@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import math
 import platform
+import secrets
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,9 +22,9 @@ import torch
 
 from engine.errors import Cancelled, CheckpointError, PlainError, TrainingError
 from engine.failures import is_out_of_memory
-from engine.files import reason
+from engine.files import append_line, reason, write_atomically
 from engine.models.files.checkpoints import read_checkpoint
-from engine.reading import first_line, shortened, shown
+from engine.reading import first_line, parsed_json, read_bytes, shortened, shown
 from engine.training.recipe import Diverged, Recipe, require_finite
 from engine.training.stopping import stop_requests
 
@@ -142,6 +143,8 @@ class TrainingSession:
         self._clock = time.process_time if recipe.device.type == "cpu" else time.monotonic
         self._last: float | None = None
         self._validated_at = 0
+        self._logged_at = -1
+        """The step of the last validation in the log."""
         with self._writing():
             work.mkdir(parents=True, exist_ok=True)
 
@@ -156,7 +159,7 @@ class TrainingSession:
             self._require_space()
             if self.team.is_first:
                 with self._writing():
-                    (self.work / LOG).write_text(json.dumps(self._header()) + "\n", encoding="utf-8")
+                    write_atomically(self.work / LOG, _line(self._header() | {"run": secrets.token_hex(8)}))
             return
         try:
             checkpoint = read_checkpoint(path)
@@ -310,7 +313,9 @@ class TrainingSession:
             return
         self.validation = self.recipe.validate()
         self._last = self._clock()  # looking is not training: it is not taken from the budget
-        self._log({"validation": self.validation})
+        if self._logged_at != self.number:  # A run that ended is validated once more when it is resumed.
+            self._log({"validation": self.validation})
+            self._logged_at = self.number
         figures = "  ".join(f"{name} {value:.4f}" for name, value in self.validation.items())
         self._say(f"step {self.number}  held out: {figures}")
         self._tell(validation=self.validation)
@@ -339,16 +344,39 @@ class TrainingSession:
         if not self.team.is_first:
             return
         line = {"step": self.number, "seconds": round(self.seconds, 1), **entry}
-        with self._writing(), (self.work / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(_rounded(line)) + "\n")
+        with self._writing():
+            append_line(self.work / LOG, json.dumps(_rounded(line)))
 
     def _forget_log_after(self, number: int) -> None:
-        """Drop what an interrupted run logged after its last checkpoint: those steps are made again."""
+        """Drop what an interrupted run logged after its last checkpoint: those steps are made again. Lines that cannot
+        be read, such as half a one of a run that was killed, go, too."""
         path = self.work / LOG
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-        kept = "".join(line for line in lines if json.loads(line).get("step", 0) <= number)
+        kept = [one for one in read_log(path) if one.get("step", 0) <= number]
+        self._logged_at = max((one.get("step", 0) for one in kept if "validation" in one), default=-1)
         with self._writing():
-            path.write_text(kept, encoding="utf-8")
+            write_atomically(path, b"".join(map(_line, kept)))
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The entries of a run's log, without lines that are none; none if there is no log. Raises :class:`TrainingError`
+    if it cannot be read."""
+    if not path.exists():
+        return []
+    try:
+        lines = read_bytes(path).splitlines()
+    except OSError as error:
+        raise TrainingError(f"{path} cannot be read: {reason(error)}.") from error
+    found = []
+    for line in lines:
+        with suppress(ValueError):
+            entry = parsed_json(line)
+            if isinstance(entry, dict) and isinstance(entry.get("step", 0), int):
+                found.append(entry)
+    return found
 
 
 def _floating_tensors(state: Any, name: str = "state") -> Iterator[tuple[str, torch.Tensor]]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.surroundings import KERNELS
+
 ROOT = Path(__file__).resolve().parents[2]
 LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -41,6 +43,15 @@ print(len(os.listdir("/proc/self/task")), os.environ["OMP_NUM_THREADS"], os.envi
     threads, wanted, of_numpy = map(int, ended.stdout.split())
     assert wanted == of_numpy == LOGICAL
     assert threads <= 4 * LOGICAL + 4, ended.stderr
+
+
+@pytest.mark.parametrize(("given", "kept"), [({}, "128"), ({KERNELS: "7"}, "7")])
+def test_few_compiled_kernels_are_kept_unless_the_user_says_otherwise(
+    tmp_path: Path, given: dict[str, str], kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KERNELS, raising=False)
+    code = f"import os; from engine.cli import main; main(['models']); print(os.environ[{KERNELS!r}])"
+    assert started(code, tmp_path, **given).stdout.split()[-1] == kept
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody works in")

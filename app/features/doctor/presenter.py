@@ -73,5 +73,7 @@ class DoctorPresenter(Presenter):
 
     def shut_down(self) -> None:
         """End the thread."""
-        if self._background is not None:
-            self._background.shut_down(wait=False)
+        background, self._background = self._background, None
+        if background is not None:
+            background.shut_down(wait=False)
+            background.deleteLater()

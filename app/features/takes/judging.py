@@ -33,6 +33,11 @@ class TakeJudging(QObject):
         self._work = IdleWork(jobs, self)
         self._work.happened.connect(self._note)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a take is being judged or waits for it."""
+        return self._work.busy
+
     def add(self, take: Take) -> None:
         """Judge ``take`` once there is time."""
         prompt = prompt_of(take, self._voices())

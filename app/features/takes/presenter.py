@@ -86,6 +86,8 @@ class TakesPresenter(Presenter):
     def shut_down(self) -> None:
         """Close the library."""
         self.judging.shut_down()
+        # What the engine found before it stopped may still be on its way, to a library that is closed.
+        self.judging.judged.disconnect(self._keep_figures)
         self.library.close()
 
     @Slot()

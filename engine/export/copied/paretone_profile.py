@@ -99,12 +99,22 @@ def read(profile: str | Path | dict[str, Any]) -> dict[str, Any]:
         path = path / FILE if path.is_dir() else path
         try:
             profile = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ProfileMismatch(f"{path} cannot be read: {error}") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise ProfileMismatch(f"{path} cannot be read ({error}); export the profile again.") from None
     if not isinstance(profile, dict) or profile.get("kind") != KIND:
         raise ProfileMismatch("This is not a profile for f5-tts; export one with: paretone export --target f5-tts")
     if profile.get("schema") != SCHEMA:
-        raise ProfileMismatch(f"The profile's schema is {profile.get('schema')!r}, but this module reads {SCHEMA}.")
+        raise ProfileMismatch(
+            f"The profile's schema is {str(profile.get('schema'))[:40]}, but this module reads {SCHEMA}."
+        )
+    try:
+        _check_fields(profile)
+    except (LookupError, TypeError) as error:
+        raise ProfileMismatch(f"The profile lacks a field, or has another kind of value ({error}).") from None
+    return profile
+
+
+def _check_fields(profile: dict[str, Any]) -> None:
     steps, table = profile["sampling"]["steps"], profile["table"]
     if len(profile["times"]) != steps + 1:
         raise ProfileMismatch(f"The profile's grid has {len(profile['times']) - 1} steps, but its sampling {steps}.")
@@ -112,7 +122,6 @@ def read(profile: str | Path | dict[str, Any]) -> dict[str, Any]:
         raise ProfileMismatch(f"The profile's strategy table belongs to another grid than its {steps} steps.")
     if table is not None and profile["sampling"]["solver"] != "euler":
         raise ProfileMismatch("A strategy table needs the Euler solver.")
-    return profile
 
 
 def _check_model(model: Any, profile: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from engine.files import append_line
 from engine.paths import data_folder
 from engine.reading import parsed_json, read_text
 from engine.sampling.grid_search import Times, Value
@@ -34,8 +35,7 @@ class Journal:
         self.known[times] = value
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps([times, value]) + "\n")
+            append_line(self._path, json.dumps([times, value]))
         except OSError:
             return
 

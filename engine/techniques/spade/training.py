@@ -27,7 +27,7 @@ from engine.training.companions import Companion, MakeRecipe
 from engine.training.follower import Follower
 from engine.training.optimisers import Rates
 from engine.training.requests import CompanionRequest
-from engine.training.saving import save_with_log
+from engine.training.saving import is_kept, save_with_log
 from engine.training.session import Milestone
 from engine.training.teacher import Teacher
 from engine.training.token_recipe import TokenData, TokenRecipe
@@ -125,16 +125,15 @@ class _Stages:
         self, stages: tuple[float, ...], recipe: StudentRecipe, folder: Path, work: Path, follower: Follower
     ) -> None:
         self._recipe, self._folder, self._work, self._follower = recipe, folder, work, follower
-        self._left, self._before = sorted(stages), 0.0
+        self._left = sorted(stages)
         self.check, self.status, self.progress = follower.check, follower.status, follower.progress
 
     def milestone(self, milestone: Milestone) -> None:
         minutes = milestone.seconds / 60
         while self._left and minutes >= self._left[0]:
             stage = self._left.pop(0)
-            if self._before < stage:  # A resumed run has kept the earlier ones already.
-                path = self._folder / f"{Path(self._recipe.file_name).stem}-after-{stage:g}-minutes.safetensors"
+            path = self._folder / f"{Path(self._recipe.file_name).stem}-after-{stage:g}-minutes.safetensors"
+            if not is_kept(path, self._work):  # A resumed run may have come by there before.
                 metadata = self._recipe.metadata_at(f"minutes:{stage:g}", stage)
                 save_with_log(partial(self._recipe.save, metadata=metadata), path, self._work)
-        self._before = minutes
         self._follower.milestone(milestone)

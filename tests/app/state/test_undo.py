@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
+import numpy as np
 import shiboken6
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from app.state.app_state import UNDO_LIMIT, AppState
+from app.state.jobs import Jobs
 from app.state.undo import Edit, redo_action, undo_action
 
 
@@ -58,3 +64,18 @@ def test_edits_of_one_kind_are_undone_at_once() -> None:
     assert shown[4:] == [5, 2, 0]
     stack.redo()
     assert shown[-1] == 2
+
+
+def test_the_oldest_entries_are_forgotten_with_what_they_hold(qtbot) -> None:
+    """Entries of deleted takes hold the audio: hours of work must not keep all of it."""
+    state = AppState(Jobs(lambda command: None))
+    audio = [np.zeros(1) for _ in range(UNDO_LIMIT + 30)]
+    kept = [weakref.ref(one) for one in audio]
+    put: list[np.ndarray] = []
+    while audio:
+        state.undo_stack.push(Edit("delete a take", audio.pop(0), None, put.append))
+    put.clear()
+
+    assert state.undo_stack.count() == UNDO_LIMIT
+    gc.collect()
+    assert [one() is not None for one in kept] == [False] * 30 + [True] * UNDO_LIMIT

@@ -31,8 +31,9 @@ from engine.studies.tasks import Speak, take_id
 from tests.disk import tiny_disk  # noqa: F401
 from tests.engine.studies.small import Follower, finished, load, study
 from tests.voices import SECOND
+from tests.workload import workload
 
-KILLS = int(os.environ.get("PARETONE_KILLS", "4"))
+KILLS = int(os.environ.get("PARETONE_KILLS", workload(20, 4)))
 """Number of times that the process is killed halfway; resources/docs/studies.md runs 50."""
 
 

@@ -302,10 +302,18 @@ def test_an_interrupted_training_leaves_a_checkpoint_and_goes_on(root: Path, tmp
 
 def test_stages_are_kept_next_to_the_result(root: Path, tmp_path: Path) -> None:
     student = Student(StudentOptions(positions=300, retained=(0, 2)), stages=(1e-6,))
-    job(root, tmp_path / "work", student, export=str(root)).run()
+    task = job(root, tmp_path / "work", student, export=str(root))
+    task.run()
     partly, recovered = sorted(load(root).info.students, key=lambda one: one.recovered)
     assert partly.stage == "minutes:1e-06" and not partly.recovered
     assert recovered.stage == "recovered"
+    # As after a kill once everything was written: nothing is written twice. A longer run has another result.
+    again = replace(task, request=replace(task.request, resume=True)).run()
+    assert again.checkpoint == recovered.path
+    longer = replace(task, request=replace(task.request, resume=True, steps=again.steps + 2)).run()
+    assert longer.checkpoint != recovered.path
+    assert len(list(Path(partly.path).parent.glob("*-minutes*.safetensors"))) == 1
+    assert len(list(Path(partly.path).parent.glob("*.safetensors"))) == 3
 
 
 @pytest.mark.parametrize(

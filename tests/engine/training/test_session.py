@@ -105,7 +105,9 @@ def test_a_resumed_run_continues_to_the_very_same_bits(make, tmp_path: Path, mon
     assert losses("broken")[-3:] == losses("straight")[-3:]
     (note,) = [entry for entry in _log(tmp_path / "broken") if "resumed" in entry]
     assert note["step"] == 5
-    assert note["resumed"] == _log(tmp_path / "broken")[0]
+    header = _log(tmp_path / "broken")[0]
+    assert header.pop("run") != _log(tmp_path / "straight")[0]["run"], "by this, runs of one kind are told apart"
+    assert note["resumed"] == header
 
 
 def test_two_runs_with_one_seed_are_one_run(make, tmp_path: Path):

@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.shell.background import Background
 from app.shell.window import MainWindow
 from engine.computing import Computing
 from engine.doctor import examine
@@ -79,3 +80,14 @@ def test_a_card_that_is_not_used_is_said_aloud(borrowed_window: MainWindow, qtbo
     selection.set_info(info)
     machine.follow(replace(ready, computing=found))
     assert presenter.button.line == found.line
+
+
+def test_looking_again_and_again_leaves_no_thread_behind(borrowed_window: MainWindow, qtbot: QtBot) -> None:
+    window = borrowed_window
+    for _ in range(3):
+        window.action["doctor"].trigger()
+        dialog = window.features["doctor"].dialog
+        qtbot.waitUntil(dialog.copy_button.isEnabled, timeout=PATIENCE_MILLISECONDS)
+        dialog.close()
+        qtbot.waitUntil(lambda: window.features["doctor"].dialog is None, timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: window.features["doctor"].findChildren(Background) == [], timeout=PATIENCE_MILLISECONDS)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from app.shell import endurance
+from app.shell import many_takes
 from engine.setting.library import Library
 
 
 def test_the_list_is_opened_and_filtered(qtbot: QtBot, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(endurance, "REPEATS", 1)
-    endurance.fill(tmp_path, 20)
+    monkeypatch.setattr(many_takes, "REPEATS", 1)
+    many_takes.fill(tmp_path, 20)
     with Library(tmp_path) as library:
         found = library.summaries()
         assert len({one.text for one in found}) == 20
         assert {bool(one.setting.techniques) for one in found} == {True, False}
-        rows = endurance.measured(library)
+        rows = many_takes.measured(library)
     assert [row[3] for row in rows] == [1.0, 0.1, 0.1, 0.1, 0.1]
     assert all(cpu > 0 and wall > 0 for _, cpu, wall, _ in rows)

@@ -1,4 +1,4 @@
-"""Ten thousand takes: how long the list takes to open and to filter. ``python -m app.shell.endurance`` prints a table.
+"""Ten thousand takes: how long the list takes to open and to filter. ``python -m app.shell.many_takes`` prints a table.
 
 The library is a real one in a temporary folder, and the list is the panel of the window. Seconds are those of the
 process, which other programs do not lengthen, and of the wall clock; both are medians.
@@ -117,7 +117,7 @@ def main() -> int:
     parser.add_argument("--takes", type=int, default=TAKES, help="how many (default: %(default)s)")
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     count = parser.parse_args().takes
-    with tempfile.TemporaryDirectory(prefix="paretone-endurance-") as name:
+    with tempfile.TemporaryDirectory(prefix="paretone-many-takes-") as name:
         fill(Path(name), count)
         with Library(name) as library:
             rows = measured(library)

@@ -1,0 +1,74 @@
+"""As ``tests/engine/test_mutated_files.py``, of what only the window reads: selections of points, calibrations, and
+what is remembered between sessions."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings
+
+from app.features.strategy.calibration_store import read_record, write_record
+from app.features.studies.memory import StudiesMemory
+from app.features.tradeoff.model import selection
+from app.state import data_place
+from app.state.app_state import AppState
+from app.state.jobs import Jobs
+from engine.paths import data_folder
+from tests.app.features.tradeoff.test_selection import POINTS, VIEW, saved
+from tests.app.records import record
+from tests.engine.mutating import Kind, check, void
+from tests.engine.test_first_edition import WRITTEN
+
+
+def write_calibrations(root: Path) -> None:
+    write_record(record(), root / "calibration.json")
+    shutil.copy(next((WRITTEN / "calibrations").iterdir()), root / "first-edition.json")
+
+
+def read_selection(root: Path, path: Path) -> object:
+    return selection.find(selection.read(path), POINTS)
+
+
+def write_remembered(root: Path) -> None:
+    state = AppState(Jobs(lambda command: None))
+    settings = QSettings(str(root / "window.ini"), QSettings.Format.IniFormat)
+    settings.setValue("selection", state.selection.remembered())
+    StudiesMemory(settings).save([root / "a.study"], root / "a.study")
+    settings.setValue("tradeoff", VIEW)
+    settings.sync()
+
+
+def recall(root: Path, path: Path) -> object:
+    """What cannot be read is passed over; what was read is remembered again."""
+    state = AppState(Jobs(lambda command: None))
+    settings = QSettings(str(path), QSettings.Format.IniFormat)
+    state.selection.recall(str(settings.value("selection", "")))
+    assert state.selection.setting.model and json.loads(state.selection.remembered())
+    memory = StudiesMemory(settings)
+    return list(memory.places()), memory.recent
+
+
+KINDS = (
+    Kind("selections of points", lambda root: void(saved(root)), "*.json", read_selection),
+    Kind("calibrations", write_calibrations, "*.json", lambda root, path: read_record(path)),
+    Kind("remembered", write_remembered, "*.ini", recall, forgiving=True),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_damaged_file_is_a_sentence(
+    kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qapp: object
+) -> None:
+    check(kind, tmp_path, monkeypatch)
+
+
+def test_a_damaged_choice_of_the_data_folder_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "data-folder"
+    monkeypatch.setattr(data_place, "_file", lambda: file)
+    assert data_place.choose_folder(tmp_path) == "" and data_place.chosen_folder() == tmp_path
+    for content in (b"", b"\xff\xfe\x00", b"relative", b"/nowhere/at/all", b"/" + b"a" * 5000, b"/\x00"):
+        file.write_bytes(content)
+        assert data_place.chosen_folder() == data_folder()
