@@ -35,9 +35,9 @@ from engine.models.files.pruning import renumbered
 from engine.reading import first_line, parsed_json, require_regular, shown
 
 FORMAT = "1"
-PACKED, ORIGIN, BASE, BASE_DIGEST, LAYERS = KEYS = (
-    *("packed", "packed_from", "packed_base", "packed_sha256", "packed_layers"),
-)
+PACKED, ORIGIN = "packed", "packed_from"
+BASE, BASE_DIGEST, LAYERS = "packed_base", "packed_sha256", "packed_layers"
+KEYS = PACKED, ORIGIN, BASE, BASE_DIGEST, LAYERS
 STEPS = ".packed_steps"
 """End of the name of a matrix's steps."""
 
