@@ -250,11 +250,11 @@ class Doing:
     async def _export(self) -> None:
         """The profile, A and B as WAV, and one form for other software."""
         window, folder = self._window, self._folder / "exports"
-        if not window.state.availability.why_not_accelerate():
+        if not window.state.availability.why_not_export():
             export = ProfileExport(window.state)
             folder.mkdir(exist_ok=True)
             export.write(folder / "profile.json")
-            carried = [one for one in targets() if not export.why_not(one)]
+            carried = [one for one in targets() if not export.account(one).why_not]
             if carried:
                 chosen = self._draw.choice(carried)
                 await finished(window, lambda: export.export(chosen, folder / chosen.name))
