@@ -57,8 +57,8 @@ def record_cuda(run: Callable[[], Result]) -> tuple[Replay, Result]:
 
 @cache
 def _side_stream(device: int) -> torch.cuda.Stream:
-    """The stream of ``device`` for runs before a recording. One for all: cuBLAS keeps a workspace for every stream, 32 MiB
-    on an H100, where a new stream for each recording let memory grow by that much each time."""
+    """The stream of ``device`` for runs before a recording. One for all: cuBLAS keeps a workspace for every stream, 32
+    MiB on an H100, where a new stream for each recording let memory grow by that much each time."""
     return torch.cuda.Stream(device)
 
 
