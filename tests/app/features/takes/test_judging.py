@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.features.takes.judging import TakeJudging, prompt_of
+from app.shell.window import MainWindow
 from app.state import idle_work
 from app.state.jobs import Jobs, Kind
 from engine.audio.recording import read_recording
@@ -134,3 +136,17 @@ def test_the_prompt_is_the_voices_recording() -> None:
     assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST), mine]) == "/home/me.wav"
     assert prompt_of(replace(take(0), voice=mine.id), [voice(FIRST)]) == ""
     assert prompt_of(replace(take(0), voice="gone")) == ""
+
+
+def test_a_take_that_is_judged_while_the_window_closes_is_passed_over(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    window = make_window()
+    window.show()
+    qtbot.waitUntil(lambda: window.is_built and window.state.selection.ready)
+    judging = window.features["takes"].judging
+    with qtbot.captureExceptions() as raised:
+        with qtbot.waitSignal(window.closed):
+            window.close()
+        judging.judged.emit("0" * 32, {"naturalness": 4.0})
+    assert raised == []
