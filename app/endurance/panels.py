@@ -11,7 +11,6 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QDialog
 
-from app.features.attention.presenter import AttentionPresenter
 from app.features.lab.presenter import LabPresenter
 from app.features.player.presenter import PlayerPresenter
 from app.features.presenter import built
@@ -93,7 +92,7 @@ class Panels:
                 await until(lambda: not window.jobs.busy, window, PATIENCE)
 
     async def _attention(self) -> None:
-        window, presenter = self._window, self._window.features.find(AttentionPresenter)
+        window, presenter = self._window, self._window.features["attention"]
         info = window.state.selection.loaded
         if info.family == FLOW:
             await finished(window, partial(presenter.capture, self._draw.randrange(info.layers), 0))

@@ -12,7 +12,7 @@ import pytest
 
 from engine.bench import ladders, ways
 from engine.errors import PlainError
-from engine.export import paretone_profile
+from engine.export.copied import paretone_profile
 from engine.export.exporting import export
 from engine.measure.roofline import ceilings
 from engine.models import load_model
