@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,8 +22,10 @@ from app.features.views.presenter import ViewsPresenter
 from app.shell.headless_tour import finished, perform, until
 from app.shell.theme import Scheme
 from app.shell.window import MainWindow
+from app.state.jobs import Kind
 from engine.errors import PlainError
 from engine.models.base import FLOW
+from engine.session.commands import CaptureAttention
 from engine.views import views
 
 SIZES = ((1440, 900), (1024, 768))
@@ -92,10 +95,13 @@ class Panels:
                 await until(lambda: not window.jobs.busy, window, PATIENCE)
 
     async def _attention(self) -> None:
-        window, presenter = self._window, self._window.features["attention"]
-        info = window.state.selection.loaded
-        if info.family == FLOW:
-            await finished(window, partial(presenter.capture, self._draw.randrange(info.layers), 0))
+        """What the panel does when a cell is chosen; it belongs to a technique, which others do not import."""
+        window, chosen = self._window, self._window.state.selection
+        if chosen.loaded.family == FLOW:
+            text, voice, setting = chosen.text, chosen.speaker, replace(chosen.setting, techniques=())
+            layer = self._draw.randrange(chosen.loaded.layers)
+            capture = partial(CaptureAttention, text=text, voice=voice, setting=setting, layer=layer, step=0)
+            await finished(window, lambda: window.state.jobs.start(Kind.ATTENTION, lambda job: capture(job)))
 
     async def _roofline(self) -> None:
         presenter = self._window.features.find(RooflinePresenter)
