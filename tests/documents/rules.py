@@ -53,7 +53,7 @@ NOT_RUN = (
         "install*.md",
     ),
     Rule(r"^(sudo |\./|python3 packaging/freeze\.py)", "packs a gigabyte for minutes", "packaged-program.md"),
-    Rule(r"^python ", "runs for an hour", "endurance*.md"),
+    Rule(r"^(\w+=\S+ )?python -m app\.endurance", "runs for an hour", "endurance*.md"),
     Rule(
         r"^(?!paretone (speak|export) |paretone tokens --model lm-mini --voice)",
         "needs the other program, or what it has made",
