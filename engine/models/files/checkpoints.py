@@ -27,6 +27,7 @@ from engine.errors import CheckpointError
 from engine.models.files import digests
 from engine.models.files.bundled import original
 from engine.models.files.packed_weights import PackedFile, unpacking
+from engine.models.files.sorted_metadata import with_sorted_metadata
 from engine.models.networks.shapes import uninitialised
 from engine.reading import first_line, named_first, require_regular, shortened, shown
 
@@ -373,11 +374,11 @@ def is_packed_file(path: Path) -> bool:
 
 def plain_file(path: Path, check: Callable[[], None] = lambda: None) -> bytes:
     """The safetensors file at ``path`` for other software: its bytes, or those of a file with the same tensors and
-    metadata that is not packed. Raises :class:`CheckpointError`."""
+    metadata that is not packed, equal each time. Raises :class:`CheckpointError`."""
     with opened(path) as file:
         if not isinstance(file, PackedFile):
             return path.read_bytes()
-        return save(_tensors(file, check), file.metadata())
+        return with_sorted_metadata(save(_tensors(file, check), file.metadata()))
 
 
 def _kind(value: Tensor) -> str:
