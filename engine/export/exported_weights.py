@@ -18,8 +18,9 @@ from engine.models.files.checkpoints import is_packed_file, plain_file
 class ExportedWeights(Protocol):
     """Weights that are exported with a profile, or alone."""
 
-    tensors: Mapping[str, Tensor]
-    """By official names."""
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """By official names."""
 
     @property
     def name(self) -> str:

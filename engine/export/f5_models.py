@@ -5,16 +5,18 @@ Torch-free until a checkpoint is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from engine.errors import ProfileError
-from engine.export.targets import Order, exporting
+from engine.export.accounts import OptionLedger
+from engine.export.targets import Order, Target, exporting
 from engine.models.catalogue import F5, entry
 from engine.models.f5.config import VARIANTS
 from engine.setting.profile import Profile
 
 if TYPE_CHECKING:
+    from engine.export.delivery import Content
     from engine.export.exported_weights import ExportedWeights
     from engine.models.f5.checkpoint import F5Checkpoint
 
@@ -67,3 +69,24 @@ def weights_of(
         if found is not None:
             return found
     return None
+
+
+def weights_target(
+    name: str,
+    title: str,
+    summary: str,
+    takes: str,
+    why_not: Callable[[Profile, bool], str],
+    weights: Callable[[Profile, F5Checkpoint, Callable[[], None]], ExportedWeights | None],
+) -> Target:
+    """A target that is a technique's ``weights`` alone, in a file of their own; ``takes`` is what they are of. The rest
+    is as :class:`Target` says."""
+
+    def options(ledger: OptionLedger) -> None:
+        ledger.drop_rest("only weights are written")
+
+    def contents(order: Order) -> Mapping[str, Content]:
+        found = weights(order.profile, read_checkpoint(order), order.follower.check)
+        return {} if found is None else found.contents()
+
+    return Target(name, title, summary, "a file of weights", why_not, options, contents, frozenset({takes}))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.export.accounts import CACHE_DIT, OPTIONS, SEED, OptionLedger
 from engine.export.copied_files import copied
+from engine.export.programs.omnivoice import ARGUMENTS
 from engine.export.readme import block, json_file, readme
 from engine.export.served_f5 import own_grid
 from engine.export.targets import Order, Target
@@ -37,12 +38,8 @@ CACHE_FIELDS = (
 )
 """Fields of cache-dit that it passes on."""
 GENERATION = {
-    "steps": "num_step",
-    "guidance": "guidance_scale",
-    "shift": "t_shift",
-    "layer_penalty": "layer_penalty_factor",
-    "position_temperature": "position_temperature",
-    "class_temperature": "class_temperature",
+    name: ARGUMENTS[name]
+    for name in ("steps", "guidance", "shift", "layer_penalty", "position_temperature", "class_temperature")
 }
 """OmniVoice's settings in ``config.json``, by our options."""
 UNGUIDED = SMALLEST_GUIDANCE / 10

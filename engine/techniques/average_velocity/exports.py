@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.export.accounts import Carried, OptionLedger, whole_line
-from engine.export.f5_models import read_checkpoint, why_not_weights
-from engine.export.targets import Order, Target
+from engine.export.accounts import Carried, whole_line
+from engine.export.f5_models import weights_target, why_not_weights
+from engine.export.targets import Target
 from engine.setting.profile import Profile
 from engine.setting.setting import UsedTechnique
 
 if TYPE_CHECKING:
-    from engine.export.delivery import Content
     from engine.models.f5.checkpoint import F5Checkpoint
     from engine.techniques.average_velocity.exported_weights import AverageVelocityWeights
 
@@ -39,28 +38,6 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
     return "The profile does without Average velocity: there are no such weights to write; use it in the profile."
 
 
-def _options(ledger: OptionLedger) -> None:
-    ledger.drop_rest("only weights are written")
-
-
-def _contents(order: Order) -> dict[str, Content]:
-    found = weights(order.profile, read_checkpoint(order), order.follower.check)
-    return {} if found is None else found.contents()
-
-
-WEIGHTS = Target(
-    "average-velocity",
-    "Average-velocity weights",
-    "weights for few evaluations: the official layout and one more embedding",
-    "a file of weights",
-    _why_no_weights,
-    _options,
-    _contents,
-    frozenset({INTERVALS}),
-)
-TARGETS = (WEIGHTS,)
-
-
 def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> AverageVelocityWeights | None:
     """Those that the profile runs with, ``None`` if it does not use the technique."""
     from engine.techniques.average_velocity.exported_weights import AverageVelocityWeights  # Imports torch.
@@ -68,3 +45,14 @@ def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None
     if profile.setting.technique(NAME) is None:
         return None
     return AverageVelocityWeights.of(profile, checkpoint, check)
+
+
+WEIGHTS = weights_target(
+    "average-velocity",
+    "Average-velocity weights",
+    "weights for few evaluations: the official layout and one more embedding",
+    INTERVALS,
+    _why_no_weights,
+    weights,
+)
+TARGETS = (WEIGHTS,)

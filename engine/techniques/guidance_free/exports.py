@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.export.accounts import F5_WEIGHTS, Carried, OptionLedger, whole_line
-from engine.export.f5_models import read_checkpoint, why_not_weights
-from engine.export.targets import Order, Target, lacking
+from engine.export.accounts import F5_WEIGHTS, Carried, whole_line
+from engine.export.f5_models import weights_target, why_not_weights
+from engine.export.targets import Target, lacking
 from engine.setting.profile import Profile
 from engine.setting.setting import UsedTechnique
 from engine.techniques import technique
@@ -15,7 +15,6 @@ from engine.techniques import technique
 NAME = "guidance_free"
 
 if TYPE_CHECKING:
-    from engine.export.delivery import Content
     from engine.models.f5.checkpoint import F5Checkpoint
     from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights
 
@@ -38,28 +37,6 @@ def _why_no_weights(profile: Profile, guided_weights: bool) -> str:
     )
 
 
-def _options(ledger: OptionLedger) -> None:
-    ledger.drop_rest("only weights are written")
-
-
-def _contents(order: Order) -> dict[str, Content]:
-    found = weights(order.profile, read_checkpoint(order), order.follower.check)
-    return {} if found is None else found.contents()
-
-
-SAFETENSORS = Target(
-    "safetensors",
-    "CFG-free weights",
-    "CFG-free weights in the official layout",
-    "a file of weights",
-    _why_no_weights,
-    _options,
-    _contents,
-    frozenset({F5_WEIGHTS}),
-)
-TARGETS = (SAFETENSORS,)
-
-
 def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None]) -> GuidanceFreeWeights | None:
     """Those that the profile runs with, the checkpoint's own if these are CFG-free."""
     from engine.techniques.guidance_free.exported_weights import GuidanceFreeWeights  # Imports torch.
@@ -68,3 +45,14 @@ def weights(profile: Profile, checkpoint: F5Checkpoint, check: Callable[[], None
     if others:  # Their own technique exports them.
         return None
     return GuidanceFreeWeights.of(profile, checkpoint, check)
+
+
+SAFETENSORS = weights_target(
+    "safetensors",
+    "CFG-free weights",
+    "CFG-free weights in the official layout",
+    F5_WEIGHTS,
+    _why_no_weights,
+    weights,
+)
+TARGETS = (SAFETENSORS,)
