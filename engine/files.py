@@ -97,7 +97,7 @@ def write(path: Path, content: bytes) -> None:
 
 def append_line(path: Path, line: str) -> None:
     """Add ``line``, without its end, to the file ``path``, which is made if there is none: all of it or, when this
-    raises :class:`OSError`, nothing. What a crash cut off stays on a line of its own."""
+    raises :class:`OSError`, nothing. What a crash cut off stays on a separate line."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
     try:
         content = line.encode() + b"\n"

@@ -11,10 +11,10 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXP
 """Variables by which the maths libraries are told a number of threads, when they are loaded."""
 
 KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-"""Variable by which oneDNN is told how many compiled kernels it keeps, when it computes first."""
+"""Variable for the number of compiled kernels that oneDNN keeps; read at its first computation."""
 KEPT_KERNELS = 128
-"""Its own 1,024 fill up over some hundred takes, since every length of speech has kernels of its own: 0.4 MB per take,
-and no take was faster for them (``resources/docs/endurance.md``)."""
+"""oneDNN's default of 1,024 fills up over some hundred takes, because every length of speech needs new kernels: 0.4 MB
+per take, and no take was faster for them (``resources/docs/endurance.md``)."""
 
 
 def wanted_threads(name: str = THREADS[0]) -> int | None:

@@ -82,14 +82,14 @@ class Panels:
         window, panel = self._window, built(self._window.features.find(ViewsPresenter).views)
         family = window.state.selection.loaded.family
         fitting = [one.name for one in views() if family in one.families]
-        for name in fitting:  # Each has knobs of its own, which stay once they were shown.
+        for name in fitting:  # The knobs of a view stay once they were shown.
             panel.choose(name)
             await asyncio.sleep(0)
         if fitting:
             panel.choose(self._draw.choice(fitting))
             if panel.compute_button.isEnabled():
                 panel.compute_button.click()
-                with suppress(PlainError):  # No progress is told here, so nothing else is raised.
+                with suppress(PlainError):  # Without progress, nothing else is raised.
                     await until(lambda: not window.jobs.busy, window, LONGEST_VIEW)
                 window.jobs.cancel_all()
                 await until(lambda: not window.jobs.busy, window, PATIENCE)

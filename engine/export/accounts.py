@@ -75,7 +75,7 @@ class Account:
 
     @property
     def weights(self) -> bool:
-        """Whether a technique that is carried runs weights of its own."""
+        """Whether a carried technique replaces the model's weights."""
         return any(technique(one.technique).weights is not None for one in self.techniques)
 
     def to_json(self) -> dict[str, Any]:

@@ -38,7 +38,7 @@ TOKENIZER = "tokenizer.json"
 TOKENIZER_FILES = TOKENIZER, "tokenizer_config.json", "special_tokens_map.json"
 MARKS = "<|sos|>", "<|task|>"
 STOPS = "<|end_of_speech|>", "<|unused_stop|>", "<|more_text|>"
-"""Names for what CosyVoice 2 has in tables of its own."""
+"""Names for the entries of CosyVoice 2's separate tables."""
 TEXT = "The birch canoe slid on the smooth planks."
 """Spoken where the profile does not say what it was measured with."""
 

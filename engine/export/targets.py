@@ -151,13 +151,13 @@ def _brought(chosen: Target, profile: Profile) -> Iterator[tuple[UsedTechnique, 
 
 
 def lacking(chosen: Target, used: UsedTechnique) -> Carried:
-    """What a technique brings to a target that has nothing like it. What runs weights of its own is refused: without
+    """What a technique brings to a target that has nothing like it. What replaces the weights is refused: without
     them, nothing of it would be left."""
     declared = technique(used.technique)
     if declared.weights is not None and declared.weights.required:
         return Carried(
-            why_not=f"{declared.title} runs weights of its own, which cannot be given to {chosen.program}; export a "
-            "profile without it."
+            why_not=f"{declared.title} replaces the model's weights, and its own cannot be given to {chosen.program}; "
+            "export a profile without it."
         )
     return Carried(drops=(whole_line(used, f"{chosen.program} has nothing like it"),))
 

@@ -89,7 +89,7 @@ def contents(order: Order) -> dict[str, Content]:
 def _usage(variant: str, weights: str) -> str:
     recipe = "F5-TTS/src/f5_tts/runtime/triton_trtllm"
     own = (
-        f"The profile runs weights of its own. Put `{weights}` and the model's `vocab.txt` into "
+        f"The profile replaces the model's weights. Put `{weights}` and the model's `vocab.txt` into "
         f"`F5-TTS/ckpts/{variant}`, alone, and begin the recipe with stage 1, which converts them.\n\n"
         if weights
         else ""

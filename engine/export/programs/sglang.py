@@ -2,7 +2,7 @@
 Torch-free.
 
 Sources (sgl-project/sglang, 2026): ``docs/diffusion/performance/cache/cache_dit.md`` for ``--cache-dit-config``, which
-is read by ``cache_dit.load_configs``, and for the variables of its own pipelines; ``docs/diffusion/api/cli.md``.
+is read by ``cache_dit.load_configs``, and for the variables of SGLang's pipelines; ``docs/diffusion/api/cli.md``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ VARIABLES = {
     "enable_taylorseer": "TAYLORSEER",
     "taylorseer_order": "TS_ORDER",
 }
-"""Variables of its own pipelines, after ``SGLANG_CACHE_DIT_``."""
+"""Variables of SGLang's pipelines, after ``SGLANG_CACHE_DIT_``."""
 NOT_RUN = (
     "SGLang has no F5-TTS as far as its documentation of 2026 says: `serve.sh` needs a pipeline of diffusers for the "
     "model, which you bring, and whose transformer cache-dit knows. `cache_dit.yaml` is read by the real "

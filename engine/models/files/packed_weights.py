@@ -58,7 +58,7 @@ def origin(path: Path) -> str:
 def unpacked(whole: np.ndarray, steps: np.ndarray, base: np.ndarray | None = None) -> np.ndarray:
     """The float16 values of int8 numbers, (rows, …), with float32 ``steps``, (rows,); ``base``, of the same shape, is
     added. Every processor finds the same numbers: each operation is rounded by itself."""
-    # What is damaged may be anything; whoever loads the values refuses those that are no weights.
+    # Damaged files can give any value; the reader refuses what is no weight.
     with np.errstate(over="ignore", invalid="ignore"):
         values = whole.astype(np.float32)
         values *= steps.reshape(-1, *[1] * (whole.ndim - 1))
