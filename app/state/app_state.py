@@ -29,7 +29,7 @@ from app.state.synthesis import Synthesis
 from engine.session.events import Event
 
 UNDO_LIMIT = 200
-"""Entries of the undo stack; the oldest go first. What they hold stays in memory: of deleted takes, the audio."""
+"""Entries of the undo stack; the oldest go first. What they hold stays in memory, except the audio of deleted takes."""
 
 
 class AppState(QObject):

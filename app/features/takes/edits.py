@@ -11,12 +11,13 @@ from app.features.takes.table import FailedTake, TakesModel
 from app.numbers import counted
 from app.state.undo import Edit
 from engine.errors import PlainError
+from engine.setting.deleted_takes import DeletedTakes
 from engine.setting.library import Library, TakeSummary
-from engine.setting.take import Take
 
 
 class TakeEdits(QObject):
-    """Deleted takes are kept in memory, with their audio, as long as their entry is."""
+    """Deleted takes can come back as long as their entry of the stack is there, see
+    :class:`engine.setting.deleted_takes.DeletedTakes`."""
 
     edited = Signal()
     """Takes were changed, or are gone or back."""
@@ -38,20 +39,27 @@ class TakeEdits(QObject):
 
     def delete(self, takes: Sequence[TakeSummary]) -> None:
         """Delete ``takes``, audio included. One whose audio cannot be read cannot come back."""
-        whole: list[Take] = []
-        lost: list[TakeSummary] = []
         failed = [one for one in takes if isinstance(one, FailedTake)]
-        for one in takes:
-            if not isinstance(one, FailedTake):
+        deleted, lost = DeletedTakes(self.library), 0
+        try:
+            for one in takes:
+                if isinstance(one, FailedTake):
+                    continue
                 try:
-                    whole.append(self.library.load(one.id))
+                    whole = self.library.load(one.id)
                 except PlainError:
-                    lost.append(one)
-        if lost:
-            self._put(lost, False)
-        if whole or failed:
-            name = f"delete {counted(len(whole) + len(failed), 'take', 'takes')}"
-            self._stack.push(Edit(name, True, False, lambda there: self._put([*whole, *failed], there)))
+                    if one.id in self.library:
+                        self.library.delete(one.id)
+                        lost += 1
+                else:
+                    deleted.delete(whole)
+        except PlainError as error:
+            self.problem.emit(str(error))
+        if deleted or failed:
+            name = f"delete {counted(len(deleted) + len(failed), 'take', 'takes')}"
+            self._stack.push(Edit(name, True, False, lambda there: self._put(deleted, failed, there)))
+        elif lost:
+            self.edited.emit()
 
     def _star(self, takes: Sequence[str], on: bool) -> None:
         try:
@@ -62,16 +70,12 @@ class TakeEdits(QObject):
             self.problem.emit(str(error))
         self.edited.emit()
 
-    def _put(self, takes: Sequence[Take | TakeSummary], there: bool) -> None:
-        """Have ``takes`` in the library, or not."""
+    def _put(self, deleted: DeletedTakes, failed: Sequence[FailedTake], there: bool) -> None:
+        """Have these takes, or not."""
+        for one in failed:
+            (self._model.add if there else self._model.forget)(one)
         try:
-            for one in takes:
-                if isinstance(one, FailedTake):
-                    (self._model.add if there else self._model.forget)(one)
-                elif not there and one.id in self.library:
-                    self.library.delete(one.id)
-                elif there and isinstance(one, Take) and one.id not in self.library:
-                    self.library.add(one)
+            (deleted.restore if there else deleted.delete_again)()
         except PlainError as error:
             self.problem.emit(str(error))
         self.edited.emit()

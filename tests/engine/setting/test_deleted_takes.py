@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import LibraryError
+from engine.setting.deleted_takes import DeletedTakes
+from engine.setting.knobs import Values
+from engine.setting.library import Library
+from engine.setting.setting import Setting
+from engine.setting.take import Measurements, Take
+
+FRAMES = 100_000
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with Library(tmp_path) as made:
+        for number in range(4):
+            samples = np.random.default_rng(number).standard_normal(FRAMES + number).astype(np.float32)
+            setting = Setting("f5-mini", Values({"steps": 8}), seed=number)
+            created = f"2026-01-01T00:00:{number:02d}"
+            made.add(Take(f"{number:032x}", created, "A text.", "anna", setting, 24_000, samples, Measurements(1.0)))
+        yield made
+
+
+def test_what_was_deleted_comes_back_whole_and_its_audio_is_not_in_memory(library: Library) -> None:
+    names = [one.id for one in library.summaries()]
+    before, summaries = {one: library.load(one) for one in names}, library.summaries()
+    tracemalloc.start()
+    try:
+        deleted = DeletedTakes(library)
+        for one in names:
+            deleted.delete(library.load(one))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < FRAMES * 4, "less than the audio of one take"
+    assert not len(library) and list(deleted) == names
+    assert os.listdir(library.folder / "audio") == []
+    for _ in range(2):
+        deleted.restore()
+        deleted.restore()  # What is there already stays.
+        assert library.summaries() == summaries
+        for one in names:
+            after = library.load(one)
+            assert np.array_equal(after.samples, before[one].samples)
+            assert after.trace == before[one].trace
+        deleted.delete_again()
+        assert not len(library)
+
+
+def test_no_file_is_left(library: Library) -> None:
+    there = set(os.listdir(library.folder))
+    deleted = DeletedTakes(library)
+    for one in library.summaries():
+        deleted.delete(library.load(one.id))
+    # One that is killed here leaves nothing either: the file has no name.
+    assert set(os.listdir(library.folder)) == there or os.name == "nt"
+    del deleted
+    assert set(os.listdir(library.folder)) == there
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_take_whose_audio_cannot_be_kept_stays(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    deleted = DeletedTakes(library)
+    with open("/dev/full", "w+b", buffering=0) as full:
+        monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
+        with pytest.raises(LibraryError, match="was not deleted, since its audio could not be kept for Undo: the disk"):
+            deleted.delete(library.load(f"{3:032x}"))
+    assert len(library) == 4 and not len(deleted)
+    monkeypatch.undo()
+    assert len(library.load(f"{3:032x}").samples) == FRAMES + 3
