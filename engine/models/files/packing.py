@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from engine.files import write_atomically
+from engine.files import TEMPORARY, write_atomically
 from engine.models.files import bundled, digests
 from engine.models.files.packed_weights import (
     BASE,
@@ -44,8 +44,11 @@ what is won."""
 def pack_models(source: Path, target: Path) -> None:
     """Pack every weight file of the folder of models ``source`` to the same place in ``target``, together with the
     lists of :mod:`engine.models.files.bundled`; other files are not touched. Weights whose metadata name another file
-    there as their base are kept as differences from it. Raises :class:`OSError` and, for a damaged file,
+    there as their base are kept as differences from it. Nothing else may write into ``target``: what a killed process
+    left half written there is removed, since all of the folder ships. Raises :class:`OSError` and, for a damaged file,
     :class:`safetensors.SafetensorError`."""
+    for left in target.rglob(f"{TEMPORARY}*"):
+        left.unlink()
     paths = sorted(source.rglob(f"*{bundled.SUFFIX}"))
     identities = {path: _identity(path) for path in paths}
     by_identity = {identity: path for path, identity in identities.items()}
