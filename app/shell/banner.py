@@ -100,7 +100,10 @@ class Banner(QFrame):
         self._text.setText(sentence)
         self._text.setAccessibleDescription(sentence)
         self.show()
-        self.setFixedHeight(self._row.heightForWidth(self.width()))
+        self._fit()
+        # Qt does not lay out anew what changes its height while it comes into sight.
+        self._row.invalidate()
+        self._row.activate()
 
     def focus(self) -> None:
         """Put the focus on the first answer, or on the sentence."""
@@ -109,7 +112,11 @@ class Banner(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Be as high as the wrapped sentence needs."""
         super().resizeEvent(event)
-        height = self._row.heightForWidth(self.width())
+        self._fit()
+
+    def _fit(self) -> None:
+        # With the frame, which the row itself does not count.
+        height = self._row.totalHeightForWidth(self.width())
         if height > 0 and height != self.height():
             self.setFixedHeight(height)
 

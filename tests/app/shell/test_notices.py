@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.shell.banner import Banner
+from app.shell.theme import Scheme, Theme
 from app.shell.window import MainWindow
 
 
@@ -56,3 +59,21 @@ def test_a_question_waits_for_its_answer(borrowed_window: MainWindow, qtbot: QtB
     qtbot.mouseClick(banner.answers[1], Qt.MouseButton.LeftButton)
     assert said == ["That"]
     assert not banner.isVisible()
+
+
+@pytest.mark.parametrize("scheme", list(Scheme))
+def test_no_line_of_a_long_sentence_is_cut(theme: Theme, scheme: Scheme, qtbot: QtBot) -> None:
+    theme.apply(scheme)
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.resize(1024, 700)
+    window.show()
+    banner = Banner(window)
+    banner.setFixedWidth(934)
+    for lines in (2, 1, 3, 2):  # The first comes while the banner is hidden, the others while it is there.
+        banner.say("words " * round(lines * 0.9 * 880 / banner.fontMetrics().horizontalAdvance("words ")))
+        label = banner.findChild(QLabel)
+        assert label.height() >= label.heightForWidth(label.width()) >= lines * banner.fontMetrics().height()
+        assert banner.contentsRect().contains(label.geometry())
+    banner.ask("words " * 200, ("This", "That"))
+    assert label.height() >= label.heightForWidth(label.width())
