@@ -1,15 +1,17 @@
 """Deleted takes that can come back. Torch-free.
 
 Their audio waits in a file without a name in the library's folder. Thousands of takes need no memory to speak of, and
-the system frees the disk when nobody can bring them back any more: the object is gone, the application is closed, or it
-was killed.
+the system frees the disk when nobody can bring any of them back any more, the application is closed, or it was killed.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
+import weakref
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -23,14 +25,52 @@ _SAMPLE = np.dtype(np.float32)
 _NONE = np.zeros(0, _SAMPLE)
 
 
-class DeletedTakes:
-    """Takes of ``library`` that were deleted together. All but the audio stays in memory."""
+class KeptAudio:
+    """Sound in one file without a name in ``folder``, as long as somebody holds the object that it was kept for. There
+    is one file for all, since systems limit how many a program may have open, and none while nothing is kept."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: BinaryIO | None = None
+        self._held = 0
+
+    def hold(self, owner: object) -> None:
+        """Keep what is written from now on until ``owner`` is gone."""
+        self._held += 1
+        weakref.finalize(owner, self._release)
+
+    def write(self, samples: np.ndarray) -> int:
+        """Add ``samples``, (n,), as float32; the byte where they begin. Raises :class:`OSError`."""
+        if self._file is None:
+            # On the disk of the library: the usual folder for temporary files is in memory on many machines.
+            self._file = tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=self._folder)  # noqa: SIM115
+        begin = self._file.seek(0, os.SEEK_END)
+        self._file.write(samples.astype(_SAMPLE).tobytes())
+        self._file.flush()
+        return begin
+
+    def read(self, begin: int, frames: int) -> np.ndarray:
+        """What was written there, (frames,) float32. Raises :class:`OSError`."""
+        if self._file is None:
+            return _NONE
+        self._file.seek(begin)
+        return np.frombuffer(self._file.read(frames * _SAMPLE.itemsize), _SAMPLE)
+
+    def _release(self) -> None:
+        self._held -= 1
+        if not self._held and self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class DeletedTakes:
+    """Takes that were deleted together. All but the audio stays in memory."""
+
+    def __init__(self, kept: KeptAudio) -> None:
+        self._kept = kept
         self._takes: dict[str, tuple[Take, int, int]] = {}
         """Each without its audio, which begins at the byte and has the number of samples."""
-        self._file: BinaryIO | None = None
+        kept.hold(self)
 
     def __iter__(self) -> Iterator[str]:
         """Their ids, in the order of deletion."""
@@ -39,47 +79,33 @@ class DeletedTakes:
     def __len__(self) -> int:
         return len(self._takes)
 
-    def delete(self, take: Take) -> None:
-        """Delete ``take``, which :meth:`Library.load` gave. It stays in the library if this raises
-        :class:`LibraryError`, as on a disk that has no room for a copy."""
+    def delete(self, take: Take, library: Library) -> None:
+        """Delete ``take``, which ``library`` has loaded. It stays there if this raises :class:`LibraryError`, as on a
+        disk that has no room for a copy."""
         try:
-            begin = self._keep(take.samples)
+            begin = self._kept.write(take.samples)
         except OSError as error:
             raise LibraryError(
                 f"The take {take.id} was not deleted, since its audio could not be kept for Undo: "
                 f"{files.reason(error)}."
             ) from error
-        self._library.delete(take.id)
+        library.delete(take.id)
         self._takes[take.id] = replace(take, samples=_NONE), begin, len(take.samples)
 
-    def delete_again(self) -> None:
+    def delete_again(self, library: Library) -> None:
         """Delete those that were restored. Raises :class:`LibraryError`."""
         for one in self._takes:
-            if one in self._library:
-                self._library.delete(one)
+            if one in library:
+                library.delete(one)
 
-    def restore(self) -> None:
-        """Put those that are not in the library back, as they were. Raises :class:`LibraryError`."""
+    def restore(self, library: Library) -> None:
+        """Put those that are not in ``library`` back, as they were; another one than they were deleted from, if that
+        was damaged. Raises :class:`LibraryError`."""
         for name, (take, begin, frames) in self._takes.items():
-            if name not in self._library:
-                self._library.add(replace(take, samples=self._kept(begin, frames)))
-
-    def _keep(self, samples: np.ndarray) -> int:
-        """Add ``samples``, float32, (n,), to the file; the byte where they begin. Raises :class:`OSError`."""
-        if self._file is None:
-            # On the disk of the library: the usual folder for temporary files is in memory on many machines.
-            self._file = tempfile.TemporaryFile(prefix=files.TEMPORARY, dir=self._library.folder)  # noqa: SIM115
-        begin = self._file.seek(0, 2)
-        self._file.write(samples.astype(_SAMPLE).tobytes())
-        self._file.flush()
-        return begin
-
-    def _kept(self, begin: int, frames: int) -> np.ndarray:
-        if self._file is None:
-            return _NONE
-        try:
-            self._file.seek(begin)
-            content = self._file.read(frames * _SAMPLE.itemsize)
-        except OSError as error:
-            raise LibraryError(f"The audio of a deleted take could not be read: {files.reason(error)}.") from error
-        return np.frombuffer(content, _SAMPLE)
+            if name in library:
+                continue
+            try:
+                samples = self._kept.read(begin, frames)
+            except OSError as error:
+                raise LibraryError(f"The audio of a deleted take could not be read: {files.reason(error)}.") from error
+            library.add(replace(take, samples=samples))

@@ -11,7 +11,7 @@ from app.features.takes.table import FailedTake, TakesModel
 from app.numbers import counted
 from app.state.undo import Edit
 from engine.errors import PlainError
-from engine.setting.deleted_takes import DeletedTakes
+from engine.setting.deleted_takes import DeletedTakes, KeptAudio
 from engine.setting.library import Library, TakeSummary
 
 
@@ -26,7 +26,8 @@ class TakeEdits(QObject):
 
     def __init__(self, library: Library, model: TakesModel, stack: QUndoStack, parent: QObject) -> None:
         super().__init__(parent)
-        self.library, self._model, self._stack = library, model, stack
+        self._model, self._stack = model, stack
+        self.set_library(library)
 
     def star(self, takes: Sequence[TakeSummary]) -> None:
         """Star ``takes``; when all of them are starred, take the stars away."""
@@ -37,10 +38,14 @@ class TakeEdits(QObject):
             name = f"{'star' if on else 'unstar'} {counted(len(changed), 'take', 'takes')}"
             self._stack.push(Edit(name, not on, on, lambda starred: self._star(changed, starred)))
 
+    def set_library(self, library: Library) -> None:
+        """Edit the takes of another library."""
+        self.library, self._kept = library, KeptAudio(library.folder)
+
     def delete(self, takes: Sequence[TakeSummary]) -> None:
         """Delete ``takes``, audio included. One whose audio cannot be read cannot come back."""
         failed = [one for one in takes if isinstance(one, FailedTake)]
-        deleted, lost = DeletedTakes(self.library), 0
+        deleted, lost = DeletedTakes(self._kept), 0
         try:
             for one in takes:
                 if isinstance(one, FailedTake):
@@ -52,7 +57,7 @@ class TakeEdits(QObject):
                         self.library.delete(one.id)
                         lost += 1
                 else:
-                    deleted.delete(whole)
+                    deleted.delete(whole, self.library)
         except PlainError as error:
             self.problem.emit(str(error))
         if deleted or failed:
@@ -75,7 +80,7 @@ class TakeEdits(QObject):
         for one in failed:
             (self._model.add if there else self._model.forget)(one)
         try:
-            (deleted.restore if there else deleted.delete_again)()
+            (deleted.restore if there else deleted.delete_again)(self.library)
         except PlainError as error:
             self.problem.emit(str(error))
         self.edited.emit()

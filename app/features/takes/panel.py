@@ -164,7 +164,8 @@ class TakesPanel(QWidget):
 
     def set_library(self, library: Library) -> None:
         """Show the takes of another library."""
-        self._library = self._edits.library = library
+        self._library = library
+        self._edits.set_library(library)
         self.reload()
 
     @Slot()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import tracemalloc
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.errors import LibraryError
-from engine.setting.deleted_takes import DeletedTakes
+from engine.setting.deleted_takes import DeletedTakes, KeptAudio
 from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.setting import Setting
@@ -34,9 +35,9 @@ def test_what_was_deleted_comes_back_whole_and_its_audio_is_not_in_memory(librar
     before, summaries = {one: library.load(one) for one in names}, library.summaries()
     tracemalloc.start()
     try:
-        deleted = DeletedTakes(library)
+        deleted = DeletedTakes(KeptAudio(library.folder))
         for one in names:
-            deleted.delete(library.load(one))
+            deleted.delete(library.load(one), library)
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -44,22 +45,23 @@ def test_what_was_deleted_comes_back_whole_and_its_audio_is_not_in_memory(librar
     assert not len(library) and list(deleted) == names
     assert os.listdir(library.folder / "audio") == []
     for _ in range(2):
-        deleted.restore()
-        deleted.restore()  # What is there already stays.
+        deleted.restore(library)
+        deleted.restore(library)  # What is there already stays.
         assert library.summaries() == summaries
         for one in names:
             after = library.load(one)
             assert np.array_equal(after.samples, before[one].samples)
             assert after.trace == before[one].trace
-        deleted.delete_again()
+        deleted.delete_again(library)
         assert not len(library)
 
 
 def test_no_file_is_left(library: Library) -> None:
     there = set(os.listdir(library.folder))
-    deleted = DeletedTakes(library)
+    kept = KeptAudio(library.folder)
+    deleted = DeletedTakes(kept)
     for one in library.summaries():
-        deleted.delete(library.load(one.id))
+        deleted.delete(library.load(one.id), library)
     # One that is killed here leaves nothing either: the file has no name.
     assert set(os.listdir(library.folder)) == there or os.name == "nt"
     del deleted
@@ -68,11 +70,45 @@ def test_no_file_is_left(library: Library) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
 def test_a_take_whose_audio_cannot_be_kept_stays(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    deleted = DeletedTakes(library)
+    deleted = DeletedTakes(KeptAudio(library.folder))
     with open("/dev/full", "w+b", buffering=0) as full:
         monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: full)
         with pytest.raises(LibraryError, match="was not deleted, since its audio could not be kept for Undo: the disk"):
-            deleted.delete(library.load(f"{3:032x}"))
+            deleted.delete(library.load(f"{3:032x}"), library)
     assert len(library) == 4 and not len(deleted)
     monkeypatch.undo()
     assert len(library.load(f"{3:032x}").samples) == FRAMES + 3
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux lists them")
+def test_all_deletions_share_one_file(library: Library) -> None:
+    def open_files() -> int:
+        links = []
+        for one in os.scandir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                links.append(os.readlink(one.path))
+        return sum(one.startswith(f"{library.folder}/") and one.endswith("(deleted)") for one in links)
+
+    kept, names = KeptAudio(library.folder), [one.id for one in library.summaries()]
+    deletions = [DeletedTakes(kept) for _ in names]
+    before = [library.load(one).samples for one in names]
+    for one, name in zip(deletions, names, strict=True):
+        one.delete(library.load(name), library)
+    assert open_files() == 1
+    del deletions[0], one
+    deletions[0].restore(library)
+    assert np.array_equal(library.load(names[1]).samples, before[1])
+    deletions.clear()
+    assert open_files() == 0
+
+
+def test_they_come_back_in_another_library_if_theirs_was_set_aside(library: Library, tmp_path: Path) -> None:
+    deleted, name = DeletedTakes(KeptAudio(library.folder)), f"{2:032x}"
+    before = library.load(name)
+    deleted.delete(before, library)
+    library.close()
+    with Library(tmp_path / "new") as other:
+        deleted.restore(other)
+        assert np.array_equal(other.load(name).samples, before.samples)
+        deleted.delete_again(other)
+        assert not len(other)
