@@ -50,8 +50,8 @@ def cap_kernels() -> None:
 def share_one_heap() -> None:
     """Let all threads of this process share one heap, unless the user says otherwise; call it before they are started.
 
-    The C library of Linux gives threads heaps of their own, and can give back what is free in them except at their ends:
-    up to 64 MB in each, for as long as the process lives. Of one heap it can give back everything
+    The C library of Linux gives threads heaps of their own. What is free at the end of such a heap, up to 64 MB, it
+    never gives back to the system; of the program's first heap it can give back everything
     (``resources/docs/endurance.md``). Elsewhere nothing is done.
     """
     if sys.platform != "linux" or HEAPS in os.environ:
