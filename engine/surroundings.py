@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from pathlib import Path
 
 from engine.errors import PlainError
@@ -15,6 +17,10 @@ KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 KEPT_KERNELS = 128
 """oneDNN's default of 1,024 fills up over some hundred takes, because every length of speech needs new kernels: 0.4 MB
 per take, and no take was faster for them (``resources/docs/endurance.md``)."""
+
+HEAPS = "MALLOC_ARENA_MAX"
+"""Variable for the number of heaps that the C library of Linux makes for a program's threads."""
+_MOST_HEAPS = -8
 
 
 def wanted_threads(name: str = THREADS[0]) -> int | None:
@@ -39,6 +45,20 @@ def cap_threads() -> None:
 def cap_kernels() -> None:
     """Let oneDNN keep :data:`KEPT_KERNELS`, unless the user says otherwise; also in processes that are started."""
     os.environ.setdefault(KERNELS, str(KEPT_KERNELS))
+
+
+def share_one_heap() -> None:
+    """Let all threads of this process share one heap, unless the user says otherwise; call it before they are started.
+
+    The C library of Linux gives threads heaps of their own. What is free at the end of such a heap, up to 64 MB, it
+    never gives back to the system; of the program's first heap it can give back everything
+    (``resources/docs/endurance.md``). Elsewhere nothing is done.
+    """
+    if sys.platform != "linux" or HEAPS in os.environ:
+        return
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # Other C libraries than GNU's have none.
+    if set_option is not None:
+        set_option(_MOST_HEAPS, 1)
 
 
 def require_working_folder() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.surroundings import KERNELS
+from engine.surroundings import HEAPS, KERNELS
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGICAL = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -52,6 +53,48 @@ def test_few_compiled_kernels_are_kept_unless_the_user_says_otherwise(
     monkeypatch.delenv(KERNELS, raising=False)
     code = f"import os; from engine.cli import main; main(['models']); print(os.environ[{KERNELS!r}])"
     assert started(code, tmp_path, **given).stdout.split()[-1] == kept
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="is of GNU's C")
+@pytest.mark.parametrize(("given", "most"), [({}, 10.0), ({HEAPS: "8"}, None)])
+def test_what_threads_have_freed_can_be_given_back(
+    tmp_path: Path, given: dict[str, str], most: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four threads fill 80 MB each and free it, as the engine's thread and those that analyse do."""
+    monkeypatch.delenv(HEAPS, raising=False)
+    code = """
+import ctypes, threading
+from engine.device import keep_freed_memory
+from engine.surroundings import share_one_heap
+share_one_heap()
+keep_freed_memory()
+library = ctypes.CDLL(None)
+library.malloc.restype = ctypes.c_void_p
+library.free.argtypes = (ctypes.c_void_p,)
+def held():
+    lines = open("/proc/self/smaps_rollup").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1000
+def work():
+    blocks = [library.malloc(20_000_000) for _ in range(4)]
+    for block in blocks:
+        ctypes.memset(block, 1, 20_000_000)
+    for block in blocks:
+        library.free(block)
+    done.set()
+    over.wait()
+before, over = held(), threading.Event()
+for _ in range(4):
+    done = threading.Event()
+    threading.Thread(target=work).start()
+    done.wait()
+library.malloc_trim(0)
+print(held() - before)
+over.set()
+"""
+    ended = started(code, tmp_path, **given)
+    assert ended.returncode == 0, ended.stderr
+    stayed = float(ended.stdout)
+    assert stayed < most if most is not None else stayed > 100.0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps a folder that somebody works in")
