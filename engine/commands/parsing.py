@@ -32,7 +32,8 @@ class Parser(argparse.ArgumentParser):
         """Refuse an empty value, as a script gives that leaves a variable unset: it would pass for an option that was
         left out."""
         super()._check_value(action, value)
-        if value == "" and action.option_strings and not (MAY_BE_EMPTY | SAID_LATER).intersection(action.option_strings):
+        options = set(action.option_strings)
+        if value == "" and options and options.isdisjoint(MAY_BE_EMPTY | SAID_LATER):
             raise argparse.ArgumentError(action, "its value is empty; give one, or leave the option out")
 
     def error(self, message: str) -> NoReturn:
