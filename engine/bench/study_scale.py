@@ -12,15 +12,22 @@ import heapq
 import random
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from engine import files
 from engine.bench.bundled import say
 from engine.bench.report import Report
 from engine.commands.arguments import at_least, positive
+from engine.commands.output import writable
+from engine.figures.curves import Curve, Curves
+from engine.figures.curves_svg import sheet
+from engine.figures.glyphs import SERIES_ON_ANY, SHAPES, Glyph
+from engine.figures.scatter import Dimension
 from engine.measure.estimates import estimates
 from engine.measure.machine import describe
 from engine.measure.memory import bytes_in_use
@@ -54,10 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--samples", type=positive, default=240, help="samples of each take's audio at 24 kHz (default: %(default)s)"
     )
+    parser.add_argument("--picture", metavar="FILE", help="write the growth as SVG")
 
 
 def run(arguments: argparse.Namespace) -> Report:
     """Run the study, and take note of the driver's time and memory after each tenth."""
+    picture = writable(arguments.picture) if arguments.picture else None
     study = simulated_study(arguments.settings, arguments.sentences)
     say(f"{study.takes:,} takes on {arguments.workers} simulated workers …")
     workers = SimulatedWorkers(arguments.workers, arguments.samples)
@@ -66,10 +75,37 @@ def run(arguments: argparse.Namespace) -> Report:
         store.begin(study)
         follower.watch(store)
         run_study(study, store, workers, follower)
+    if picture is not None:
+        files.write(picture, growth_picture(follower.parts, arguments.workers).encode())
+        say(f"Wrote {picture}")
     rates = np.array([one.takes / one.seconds for one in follower.parts])
     (rate,) = estimates(rates[:, None], "mean", [len(rates)])
     rows = tuple(one.row for one in follower.parts)
     return Report(NAME, rate.value, (rate.low, rate.high), DEFINITION, rows, describe().to_json())
+
+
+TIMES = "ms per take", "scheduling", "of that storing"
+"""Columns of the report that are drawn over the takes, one curve each; next to them, :data:`MEMORY`."""
+MEMORY = "memory (MB)"
+
+
+def growth_picture(parts: Sequence[Part], workers: int) -> str:
+    """The growth over ``parts`` of a study as SVG: time per take, and memory."""
+    rows = [one.row for one in parts]
+    takes = np.array([one.upto / 1000 for one in parts])
+
+    def curve(name: str, number: int) -> Curve:
+        values = np.array([float(str(row[name])) for row in rows])
+        tips = tuple(f"{name}, {one.upto:,} takes: {value:.3g}" for one, value in zip(parts, values, strict=True))
+        glyph = Glyph((SERIES_ON_ANY[number],), SHAPES[number])
+        return Curve(glyph, takes, np.repeat(values[:, None], 3, axis=1), tips)
+
+    over, drawn = Dimension("thousand takes made"), tuple(curve(name, number) for number, name in enumerate(TIMES))
+    times = Curves(over, Dimension("ms per take"), drawn, linear=True)
+    memory = Curves(over, Dimension(MEMORY), (curve(MEMORY, len(TIMES)),), linear=True)
+    titles = "whole", "scheduling", "storing"
+    legend = [(SERIES_ON_ANY[number], title) for number, title in enumerate(titles)]
+    return sheet([(f"{parts[-1].upto:,} takes, {workers} workers", legend, (times, memory))])
 
 
 def simulated_study(settings: int, sentences: int) -> Study:

@@ -50,7 +50,7 @@ def _baseline(other: Side) -> Side:
 
 def _side(text: str, options: argparse.Namespace) -> Side:
     """A side from a profile's path, or from options such as ``steps=16,guidance=1.5``."""
-    if not text.strip():
+    if not text.strip(" ,"):
         raise SettingError(
             "A side of the comparison is empty; give a profile (FILE.json), 'baseline', or options such as steps=16."
         )
@@ -81,7 +81,10 @@ def typed_side(text: str, model: str, variant: str = "") -> Side:
             given[name] = value.strip()
     model = given.pop("model", model)
     seed = checked_seed(number(given.pop("seed", "0"), "seed"))
-    files = tuple((one.option, path) for _, one in from_files() if (path := given.pop(one.option, "")))
+    files = tuple((one.option, given.pop(one.option)) for _, one in from_files() if one.option in given)
+    for option, path in files:
+        if not path:
+            raise SettingError(f"{option}= names no file; write its path, or leave {option} out.")
     entry = catalogue.entry(model)
     known = {knob.name: knob for knob in entry.options}
     values = {name: typed(known[name], value) if name in known else value for name, value in given.items()}

@@ -19,8 +19,22 @@ class ArgumentsError(SettingError):
     usage = ""
 
 
+MAY_BE_EMPTY = frozenset({"--transcript"})
+"""Options whose empty value says something."""
+SAID_LATER = frozenset({"--text", "--text-file", "--voice", "--out", "--keep-profile", "--technique"})
+"""Options whose commands say what is wrong with an empty value."""
+
+
 class Parser(argparse.ArgumentParser):
     """Raises :class:`ArgumentsError`, where argparse would print and exit. Subcommands get the same kind of parser."""
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse an empty value, as a script gives that leaves a variable unset: it would pass for an option that was
+        left out."""
+        super()._check_value(action, value)
+        options = set(action.option_strings)
+        if value == "" and options and options.isdisjoint(MAY_BE_EMPTY | SAID_LATER):
+            raise argparse.ArgumentError(action, "its value is empty; give one, or leave the option out")
 
     def error(self, message: str) -> NoReturn:
         error = ArgumentsError(f"{self.prog}: error: {message}")

@@ -48,11 +48,13 @@ class Curves:
     levels: tuple[Level, ...] = ()
     names: tuple[str, ...] = ()
     """Names of the knob's values, at places 0, 1 …; none for numbers."""
+    linear: bool = False
+    """Whether the X axis is linear, however wide it is."""
 
     def scales(self) -> tuple[Scale, Scale]:
         """Scales of the X axis and the Y axis, with room for every point, interval and level."""
         places = np.concatenate([one.places for one in self.curves])
-        wide = not self.names and places.min() > 0 and places.max() / places.min() >= LOGARITHMIC_FROM
+        wide = not (self.names or self.linear) and places.min() > 0 and places.max() / places.min() >= LOGARITHMIC_FROM
         heights = [one.values.ravel() for one in self.curves]
         up = np.concatenate([*heights, np.array([one.value for one in self.levels])])
         return Scale.of(places, bool(wide)), Scale.of(up)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from engine import cli
@@ -47,14 +49,31 @@ class Busy(SimulatedWorkers):
         return super().wait(observer)
 
 
-def test_the_report_has_the_growth(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_has_the_growth_and_draws_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     given = ["--settings", "10", "--sentences", "2", "--workers", "4", "--samples", "24", "--json"]
-    assert cli.main(["bench", "study-scale", *given]) == 0
+    assert cli.main(["bench", "study-scale", *given, "--picture", str(tmp_path / "growth.svg")]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["headline"] > 0
     assert [one["takes"] for one in data["rows"]] == list(range(2, 21, 2))
     for one in data["rows"]:
         assert one["ms per take"] == pytest.approx(one["of that storing"] + one["scheduling"])
+    drawn = ElementTree.fromstring((tmp_path / "growth.svg").read_text())
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(drawn.findall(f".//{space}polyline")) == 4, "whole, scheduling, storing; memory"
+    tips = [one.text for one in drawn.iter(f"{space}title")]
+    assert len(tips) == 40 and f"memory (MB), 20 takes: {data['rows'][-1]['memory (MB)']:.3g}" in tips
+    assert "20 takes, 4 workers" in [one.text for one in drawn.iter(f"{space}text")]
+    points = drawn.find(f".//{space}polyline").get("points").split()
+    across = [float(one.partition(",")[0]) for one in points]
+    assert np.ptp(np.diff(across)) < 0.3, "linear, so that steady growth is a straight line"
+
+
+def test_where_the_picture_cannot_be_written_is_said_before_the_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["bench", "study-scale", "--picture", str(tmp_path / "none" / "growth.svg")]) == 1
+    said = capsys.readouterr().err
+    assert "does not exist; create it or choose another" in said and "simulated workers" not in said
 
 
 @pytest.mark.parametrize(("option", "wrong"), [("--settings", "1"), ("--workers", "0"), ("--sentences", "0")])

@@ -41,9 +41,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     rows = [
         {
             "weights": f"{one.bits}, groups of {one.group}" if one.group else one.bits,
-            "speed-up": one.speed_up,
-            "low": one.low,
-            "high": one.high,
+            "passes (95 % interval)": one.compared,
             "error of scores": one.error,
             "divergence (nats)": one.divergence,
             "used": "yes" if one.gains else "no: gains nothing here",

@@ -79,7 +79,7 @@ def test_without_a_gain_it_is_refused_with_what_was_measured(
     model: LmMiniSpeech, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing, "measure", lambda *given: found(model, 0.8))
-    with pytest.raises(SettingError, match=r"took 1\.25 times as long on this device .* interval 1\.18 to 1\.33"):
+    with pytest.raises(SettingError, match=r"took 1\.25 times as long \(1\.18 to 1\.33\) on this device"):
         spoken(model, setting(used()))
     with pytest.raises(SettingError, match=r"One-token passes of LM mini with int8 weights took 1\.25 times as long"):
         resolve(model.info, setting(used()))
@@ -87,7 +87,10 @@ def test_without_a_gain_it_is_refused_with_what_was_measured(
     assert spoken(model, setting(used(anyway=True))).measurements.tokens
     chance = replace(found(model, 1.02), low=0.99)
     Record.of("lm-mini").with_measured(chance)
-    with pytest.raises(SettingError, match=r"were 1\.02 times as fast, which may be chance"):
+    with pytest.raises(SettingError, match=r"were 1\.02 times as fast \(0\.99 to 1\.07\), which may be chance,"):
+        resolve(model.info, setting(used()))
+    Record.of("lm-mini").with_measured(replace(found(model, 0.98), high=1.01))
+    with pytest.raises(SettingError, match=r"took 1\.02 times as long \(0\.99 to 1\.08\), which may be chance,"):
         resolve(model.info, setting(used()))
 
 
@@ -163,6 +166,9 @@ def test_measured_on_the_command_line(paretone: Callable[..., tuple[int, str, st
     assert Path(data["path"]).is_file()
     code, said, _ = paretone("measure-weights")
     assert code == 0 and "divergence (nats)" in said
+    known = {one.bits: one.compared for one in Record.of("lm-mini").measured if one.group in (0, 32)}
+    # What the refusal says, in the same sense.
+    assert all(one in said for one in known.values()) and set(known) == {"int8", "int4"}
     speak = (
         "speak",
         "--model",
