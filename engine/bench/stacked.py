@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--pruned", type=positive, default=7, help="steps after pruning (default: %(default)s)")
     parser.add_argument(
-        "--evaluations", type=positive, default=2, help="evaluations by average velocity (default: %(default)s)"
+        "--evaluations", type=positive, default=1, help="evaluations by average velocity (default: %(default)s)"
     )
     parser.add_argument("--precision", choices=precisions, help="precision (default: what the device offers)")
     parser.add_argument(

@@ -19,7 +19,20 @@ pytestmark = pytest.mark.usefixtures("short_prompts")
 def test_rungs_are_timed_and_judged_against_the_foot(capsys: pytest.CaptureFixture[str]) -> None:
     if problem := judge_named("naturalness").problem() or judge_named("voice").problem():
         pytest.skip(problem)
-    given = ["--steps", "8", "--rounds", "2", "--sentences", "2", "--seeds", "2", "--precision", "float32"]
+    given = [
+        "--steps",
+        "8",
+        "--rounds",
+        "2",
+        "--sentences",
+        "2",
+        "--seeds",
+        "2",
+        "--precision",
+        "float32",
+        "--evaluations",
+        "2",
+    ]
     assert cli.main(["bench", "stacked", "--model", "megatts3-mini", *given, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     foot, few, top, again = report["rows"]
