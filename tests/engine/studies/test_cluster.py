@@ -204,6 +204,15 @@ def test_a_cluster_of_this_machine_that_cannot_begin_is_tried_again_and_says_so(
     assert not ray.is_initialized()
 
 
+def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path) -> None:
+    # Before any test kills a node: a worker would be asked for in its place until it is missed, and never come.
+    nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
+    with Store(tmp_path) as store:
+        store.begin(study(device="cuda"))
+        with pytest.raises(StudyError, match=r"No worker could start: .*cuda"):
+            run(study(device="cuda"), store, Cluster(nodes.address, load=small.load), Follower())
+
+
 def test_a_node_that_joins_late_and_is_killed_loses_nothing_and_counts_nothing_twice(
     nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -303,12 +312,3 @@ def require_same_front(cluster: Path, alone: Path) -> None:
         assert (mine.key, mine.finished, sorted(mine.takes)) == (theirs.key, theirs.finished, sorted(theirs.takes))
         for name in names:
             assert mine.value(name) == pytest.approx(theirs.value(name), rel=1e-12, nan_ok=True), name
-
-
-def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path) -> None:
-    # A worker would be asked for in place of a node that was killed and is not missed yet, and never come.
-    nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
-    with Store(tmp_path) as store:
-        store.begin(study(device="cuda"))
-        with pytest.raises(StudyError, match=r"No worker could start: .*cuda"):
-            run(study(device="cuda"), store, Cluster(nodes.address, load=small.load), Follower())
