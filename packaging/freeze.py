@@ -33,6 +33,13 @@ NAME = "paretone"
 PROGRAMS = ("paretone", "paretone-gui")
 PACKAGING = ROOT / "packaging"
 TESTS = "tests/packaging/test_frozen.py"
+BUILT_BY = "packaging/packed_build.py"
+"""Builds the wheel; it is not in it."""
+BUILD_NEEDS = ("setuptools", "numpy", "safetensors")
+"""The packages that do so."""
+REPEATABLE = {"PYTHONHASHSEED": "1", "PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1", "PYTHONPATH": ""}
+"""Environment of PyInstaller: the same files give the same program, and Paretone comes from its wheel, where weights
+are packed, not from the folder that this is run in."""
 PLACE = "PARETONE_PACKAGED"
 """Tells the tests the folder with the folder, the tar and the Debian package."""
 HOME = Path("usr/lib") / NAME
@@ -98,7 +105,8 @@ def prepare() -> Path:
     torch, where = f"torch=={pinned('torch')}+cpu", ["--extra-index-url", dev.CPU_INDEX]
     extras = ",".join(dev.EXTRAS["run"])
     judges = [f"{name}=={pinned(name)}" for name in dev.JUDGES]
-    install(python, "PyTorch for processors", ["setuptools", "pyinstaller", torch], where)
+    install(python, "PyTorch for processors", ["pyinstaller", torch], where)
+    install(python, "What the wheel is built with", BUILD_NEEDS)
     wheel = make_wheel(python)
     install(python, "What Paretone needs", [f"{wheel}[{extras}]"])
     # The same version may have other contents.
@@ -153,8 +161,9 @@ def sources() -> list[Path]:
     every = [ROOT / one for one in names if one] or [
         *(one for folder in ("app", "engine", "resources") for one in (ROOT / folder).rglob("*")),
         *ROOT.glob("*"),
+        ROOT / BUILT_BY,
     ]
-    kept = ("app/", "engine/", "resources/")
+    kept = ("app/", "engine/", "resources/", BUILT_BY)
     return [
         path
         for path in every
@@ -177,8 +186,7 @@ def freeze(target: Path) -> Path:
             *("--distpath", str(target), "--workpath", str(BUILD / "work"), str(PACKAGING / "paretone.spec")),
         ],
         "PyInstaller failed; see its output above.",
-        # The same files give the same program.
-        {**os.environ, "PYTHONHASHSEED": "1", "PYTHONNOUSERSITE": "1"},
+        {**os.environ, **REPEATABLE},
     )
     folder = target / NAME
     for name in PROGRAMS[1:]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +29,8 @@ import soundfile
 from engine.errors import DeviceError, StudyError
 from engine.extras import EXTRAS
 from engine.models import catalogue
+from engine.models.files import bundled, digests
+from engine.models.files.packed_weights import origin
 from engine.setting.profile import SUFFIX, Profile
 from engine.setting.setting import Setting
 from engine.techniques import techniques
@@ -139,6 +143,10 @@ def test_the_tar_names_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_wheel_is_built_from_what_the_repository_has() -> None:
     names = {path.relative_to(ROOT).as_posix() for path in freeze.sources()}
     assert {"pyproject.toml", "README.md", "LICENSE", "engine/cli.py", "app/__main__.py"} <= names
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for command in declared["tool"]["setuptools"]["cmdclass"].values():
+        assert f"{command.rpartition('.')[0].replace('.', '/')}.py" in names, "what builds it"
+    assert [re.match(r"[\w-]+", one)[0] for one in declared["build-system"]["requires"]] == [*freeze.BUILD_NEEDS]
     assert not [one for one in names if one.startswith(("tests/", "build/", "dist/", ".venv/")) or one.endswith(".pyc")]
 
 
@@ -201,6 +209,15 @@ class TestPackaged:
             assert (found["state"] == "good") == (extra.name in brought), found
             if extra.name not in brought:
                 assert "cannot add it" in found["advice"]
+
+    def test_its_weights_are_the_wheels(self, packaged: Packaged) -> None:
+        """Packed: what is taken from the repository by mistake is a hundred megabytes more."""
+        (models,) = packaged.place.rglob("_internal/resources/models")
+        known = json.loads((models / bundled.LIST).read_text(encoding="utf-8"))
+        weights = {one.relative_to(models).as_posix(): one for one in models.rglob(f"*{bundled.SUFFIX}")}
+        assert {name: origin(path) or digests.sha256(path) for name, path in weights.items()} == known
+        packed = json.loads((models / bundled.PACKED_LIST).read_text(encoding="utf-8"))
+        assert set(packed.values()) == {origin(path) for path in weights.values()} - {""}
 
     def test_every_technique_command_and_bench_is_there(self, packaged: Packaged) -> None:
         known = packaged.json("models")

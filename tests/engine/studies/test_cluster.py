@@ -1,4 +1,4 @@
-"""A study on a local Ray cluster of two nodes, of which one is killed in the middle."""
+"""A study on a local Ray cluster of two nodes, of which one joins late and is killed in the middle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from engine.errors import StudyError
 from engine.measure.metrics import JUDGED
 from engine.models import load_model
-from engine.models.base import Observer, SpeechModel, WorkObserver
+from engine.models.base import Observer, WorkObserver
 from engine.models.silent_observer import SilentObserver
 from engine.studies import definition
 from engine.studies.example import FILE
@@ -38,6 +38,7 @@ from engine.studies.cluster import LOCAL, Cluster  # noqa: E402
 
 # Five minutes, the limit of other tests, are short for several nodes that begin on a machine that does much else.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+only_in_full = pytest.mark.skipif(not is_thorough(), reason="minutes on two nodes; in short, one test does both")
 STORE = 80 * 2**20
 """Bytes of Ray's own memory on each node; the least that it takes."""
 PATIENCE_SECONDS = 300.0
@@ -69,7 +70,7 @@ def started(start: Callable[[], object]) -> object:
 
 def many() -> Study:
     grid = {"steps.steps": ["off", 2, 3], "ditreducio.threshold": ["off", 1.5]}
-    sentences = [f"This is sentence {number}." for number in range(workload(12, 3))]
+    sentences = [f"This is sentence {number}." for number in range(workload(12, 2))]
     return study(sentences=sentences, seeds=[0, 1], grid=grid)
 
 
@@ -126,9 +127,33 @@ class Joining(Follower):
             self._executor.joined = True
 
 
+def kill(cluster: Nodes, node: Node) -> None:
+    """Kill ``node`` with its workers: these would otherwise go on for a second or so, in which they may do all that is
+    left."""
+    (raylet,) = node.all_processes["raylet"]
+    workers = psutil.Process(raylet.process.pid).children(recursive=True)
+    cluster.remove_node(node, allow_graceful=False)
+    for worker in workers:
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
+    psutil.wait_procs(workers, PATIENCE_SECONDS)
+
+
+class Leaving(Joining):
+    """The same; the node that joined is killed once it has worked, in the middle of the study."""
+
+    killed = False
+
+    def take(self, take: StoredTake) -> None:
+        super().take(take)
+        if len(self._executor._made) == 2 and not self.killed:
+            self.killed = True
+            assert isinstance(self.node, Node)
+            kill(self._cluster, self.node)
+
+
 class Killer(Follower):
-    """Kills a node once some takes are there, with its workers: these would otherwise go on for a second or so, in
-    which they may do all that is left."""
+    """Kills a node once some takes are there."""
 
     def __init__(self, cluster: Nodes, node: Node, after: int) -> None:
         super().__init__()
@@ -137,13 +162,7 @@ class Killer(Follower):
     def take(self, take: StoredTake) -> None:
         super().take(take)
         if len(self.takes) == self._after:
-            (raylet,) = self._node.all_processes["raylet"]
-            workers = psutil.Process(raylet.process.pid).children(recursive=True)
-            self._cluster.remove_node(self._node, allow_graceful=False)
-            for worker in workers:
-                with suppress(psutil.NoSuchProcess):
-                    worker.kill()
-            psutil.wait_procs(workers, PATIENCE_SECONDS)
+            kill(self._cluster, self._node)
 
 
 def test_a_cluster_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,6 +204,41 @@ def test_a_cluster_of_this_machine_that_cannot_begin_is_tried_again_and_says_so(
     assert not ray.is_initialized()
 
 
+def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path) -> None:
+    # Before any test kills a node: a worker would be asked for in its place until it is missed, and never come.
+    nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
+    with Store(tmp_path) as store:
+        store.begin(study(device="cuda"))
+        with pytest.raises(StudyError, match=r"No worker could start: .*cuda"):
+            run(study(device="cuda"), store, Cluster(nodes.address, load=small.load), Follower())
+
+
+def test_a_node_that_joins_late_and_is_killed_loses_nothing_and_counts_nothing_twice(
+    nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
+    chosen, executor = many(), Growing(nodes.address, load=small.load)
+    leaving = Leaving(nodes, executor, after=3)
+    try:
+        with Store(tmp_path / "cluster") as store:
+            store.begin(chosen)
+            assert run(chosen, store, executor, leaving) == FINISHED
+            log = executor.log()
+    finally:
+        if leaving.node is not None and not leaving.killed:
+            nodes.remove_node(leaving.node)
+    with capsys.disabled():
+        print("", *log, sep="\n  ")
+    assert leaving.killed and any("died" in line for line in log)
+    assert len(executor._made) == 2, "the node that joined late never worked"
+    assert len(leaving.takes) == chosen.takes and sum(executor._made.values()) >= chosen.takes
+    # The same as on one machine.
+    assert finished(tmp_path / "here", chosen) == FINISHED
+    require_same_takes(tmp_path / "cluster", tmp_path / "here")
+    require_same_front(tmp_path / "cluster", tmp_path / "here")
+
+
+@only_in_full
 def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
     nodes: Nodes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -192,42 +246,41 @@ def test_killing_one_of_two_nodes_loses_nothing_and_counts_nothing_twice(
     assert isinstance(second, Node)
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
     chosen = many()
-    executor, killer = Both(nodes.address, load=small.load), Killer(nodes, second, after=workload(40, 10))
+    executor, killer = Both(nodes.address, load=small.load), Killer(nodes, second, after=40)
     with Store(tmp_path / "cluster") as store:
         store.begin(chosen)
         assert run(chosen, store, executor, killer) == FINISHED
         log = executor.log()
-        there = {one.cell: one for one in store.takes()}
     with capsys.disabled():
         print("", *log, sep="\n  ")
     assert any("died" in line for line in log)
     assert len(executor._made) == 2, "only one node ever worked"
-    assert len(killer.takes) == len(there) == chosen.takes
+    assert len(killer.takes) == chosen.takes
     assert sum(executor._made.values()) >= chosen.takes
-    # The same as on one machine, take for take and sample for sample.
     assert finished(tmp_path / "here", chosen) == FINISHED
-    with Store(tmp_path / "here") as store:
-        here = {one.cell: one for one in store.takes()}
-    assert set(there) == set(here)
-    for cell, take in here.items():
+    require_same_takes(tmp_path / "cluster", tmp_path / "here")
+
+
+def require_same_takes(cluster: Path, here: Path) -> None:
+    """Of two studies, take for take and sample for sample."""
+    with Store(cluster) as store:
+        there = {one.cell: one for one in store.takes()}
+    with Store(here) as store:
+        alone = {one.cell: one for one in store.takes()}
+    assert set(there) == set(alone)
+    for cell, take in alone.items():
         mine = there[cell]
         assert (mine.take, mine.log_mel_distance, mine.metrics) == (take.take, take.log_mel_distance, take.metrics)
         assert mine.measurements.ops_ratio == take.measurements.ops_ratio
-    for path in (tmp_path / "here" / "audio").iterdir():
-        assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()
+    for path in (here / "audio").iterdir():
+        assert (cluster / "audio" / path.name).read_bytes() == path.read_bytes()
 
 
-def example() -> tuple[Study, Callable[..., SpeechModel]]:
-    """The example and what loads its model; in short, a study of the small model."""
-    if is_thorough():
-        return definition.parse(tomllib.loads(FILE.read_text(encoding="utf-8"))), load_model
-    return study(), small.load
-
-
+@only_in_full
 def test_the_example_has_the_same_front_on_two_nodes_of_which_one_joins_late(nodes: Nodes, tmp_path: Path) -> None:
     nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
-    chosen, load = example()
-    executor = Growing(nodes.address, load=load)
+    chosen = definition.parse(tomllib.loads(FILE.read_text(encoding="utf-8")))
+    executor = Growing(nodes.address, load=load_model)
     joining = Joining(nodes, executor, after=3)
     try:
         with Store(tmp_path / "cluster") as store:
@@ -240,9 +293,15 @@ def test_the_example_has_the_same_front_on_two_nodes_of_which_one_joins_late(nod
     assert len(joining.takes) == chosen.takes and sum(executor._made.values()) >= chosen.takes
     with Store(tmp_path / "here") as store:
         store.begin(chosen)
-        assert run(chosen, store, LocalExecutor(load), Follower()) == FINISHED
-    here, there = read(tmp_path / "here"), read(tmp_path / "cluster")
-    # Of what does not depend on the clock: two runs on one machine differ in that, too.
+        assert run(chosen, store, LocalExecutor(load_model), Follower()) == FINISHED
+    require_same_front(tmp_path / "cluster", tmp_path / "here")
+    for path in (tmp_path / "here" / "audio").iterdir():
+        assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()
+
+
+def require_same_front(cluster: Path, alone: Path) -> None:
+    """Of two studies, in what does not depend on the clock: two runs on one machine differ in that, too."""
+    here, there = read(alone), read(cluster)
     steady = ("ops_ratio", "log_mel_distance", *(one.name for one in JUDGED))
     names = [one.name for one in there.metrics if one.name in steady]
     assert {"ops_ratio", "log_mel_distance"} <= set(names)
@@ -253,14 +312,3 @@ def test_the_example_has_the_same_front_on_two_nodes_of_which_one_joins_late(nod
         assert (mine.key, mine.finished, sorted(mine.takes)) == (theirs.key, theirs.finished, sorted(theirs.takes))
         for name in names:
             assert mine.value(name) == pytest.approx(theirs.value(name), rel=1e-12, nan_ok=True), name
-    for path in (tmp_path / "here" / "audio").iterdir():
-        assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()
-
-
-def test_workers_that_cannot_load_the_model_say_why(nodes: Nodes, tmp_path: Path) -> None:
-    # A worker would be asked for in place of a node that was killed and is not missed yet, and never come.
-    nodes.wait_for_nodes(timeout=PATIENCE_SECONDS)
-    with Store(tmp_path) as store:
-        store.begin(study(device="cuda"))
-        with pytest.raises(StudyError, match=r"No worker could start: .*cuda"):
-            run(study(device="cuda"), store, Cluster(nodes.address, load=small.load), Follower())
