@@ -14,9 +14,9 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXP
 
 KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 """Variable for the number of compiled kernels that oneDNN keeps; read at its first computation."""
-KEPT_KERNELS = 128
-"""oneDNN's default of 1,024 fills up over some hundred takes, because every length of speech needs new kernels: 0.4 MB
-per take, and no take was faster for them (``resources/docs/endurance.md``)."""
+KEPT_KERNELS = 64
+"""oneDNN's default of 1,024 fills up over some hundred takes, because every length of speech needs new kernels: up to
+0.4 MB per take, and no take was faster for them (``resources/docs/endurance.md``)."""
 
 HEAPS = "MALLOC_ARENA_MAX"
 """Variable for the number of heaps that the C library of Linux makes for a program's threads."""

@@ -35,7 +35,7 @@ LEAKS = {
     "temporary_files": "temporary files",
 }
 """What must not grow at all, and its name."""
-_MARKS = 30
+_MARKS = 24
 """Points of a curve at most."""
 
 

@@ -46,7 +46,7 @@ print(len(os.listdir("/proc/self/task")), os.environ["OMP_NUM_THREADS"], os.envi
     assert threads <= 4 * LOGICAL + 4, ended.stderr
 
 
-@pytest.mark.parametrize(("given", "kept"), [({}, "128"), ({KERNELS: "7"}, "7")])
+@pytest.mark.parametrize(("given", "kept"), [({}, "64"), ({KERNELS: "7"}, "7")])
 def test_few_compiled_kernels_are_kept_unless_the_user_says_otherwise(
     tmp_path: Path, given: dict[str, str], kept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,7 +207,7 @@ class ViewsPanel(QWidget):
         view = self.view
         self._question.setText(view.question)
         self._source.setText(f"After {view.source}.")
-        knobs = view.knobs(self._layers) if self._layers else ()
+        knobs = view.knobs(self._layers) if self._layers and self._family in view.families else ()
         try:
             values = checked(knobs, self.values if knobs else {}, view.title)
         except SettingError:

@@ -75,6 +75,17 @@ def test_only_views_that_the_model_can_answer_are_offered(panel: ViewsPanel) -> 
     assert all("flow" in one.families for one in views() if panel.chooser.findData(one.name) >= 0)
 
 
+def test_for_a_model_without_views_no_controls_are_made(panel: ViewsPanel) -> None:
+    """Which view is chosen by then is chance, and controls stay for good."""
+    for one in [panel.chooser.itemData(index) for index in range(panel.chooser.count())]:
+        panel.choose(one)
+        before = len(panel.findChildren(QWidget))
+        panel.set_model(5, "strange")
+        assert panel.knobs.knobs == ()
+        assert len(panel.findChildren(QWidget)) <= before + 1, "no more than the empty rows of a view without knobs"
+        panel.set_model(8, "flow")
+
+
 def test_without_a_model_it_says_what_to_do(panel: ViewsPanel) -> None:
     panel.set_model(0, "")
     panel.set_reason("The model is not loaded yet.")
