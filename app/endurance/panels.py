@@ -43,6 +43,8 @@ class Panels:
 
     def __init__(self, window: MainWindow, folder: Path, draw: random.Random) -> None:
         self._window, self._folder, self._draw = window, folder, draw
+        self._seen: set[tuple[str, str]] = set()
+        """Models and views that the model has computed."""
 
     @property
     def actions(self) -> dict[str, Callable[[], Awaitable[None]]]:
@@ -78,15 +80,18 @@ class Panels:
         window.workspaces.default_layout()
 
     async def _view(self) -> None:
-        """One of those that the model can answer; one that takes long is cancelled."""
+        """All that the model can answer, the first time, since the canvas keeps the frames of its largest figure; then
+        one of them. One that takes long is cancelled."""
         window, panel = self._window, built(self._window.features.find(ViewsPresenter).views)
-        family = window.state.selection.loaded.family
-        fitting = [one.name for one in views() if family in one.families]
+        loaded = window.state.selection.loaded
+        fitting = [one.name for one in views() if loaded.family in one.families]
         for name in fitting:  # The knobs of a view stay once they were shown.
             panel.choose(name)
             await asyncio.sleep(0)
-        if fitting:
-            panel.choose(self._draw.choice(fitting))
+        new = [name for name in fitting if (loaded.id, name) not in self._seen]
+        self._seen |= {(loaded.id, name) for name in new}
+        for name in new or [self._draw.choice(fitting)] if fitting else ():
+            panel.choose(name)
             if panel.compute_button.isEnabled():
                 panel.compute_button.click()
                 with suppress(PlainError):  # Without progress, nothing else is raised.

@@ -37,7 +37,7 @@ from ray.cluster_utils import Cluster as Nodes  # noqa: E402
 from engine.studies.cluster import LOCAL, Cluster  # noqa: E402
 
 # Five minutes, the limit of other tests, are short for several nodes that begin on a machine that does much else.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 only_in_full = pytest.mark.skipif(not is_thorough(), reason="minutes on two nodes; in short, one test does both")
 STORE = 80 * 2**20
 """Bytes of Ray's own memory on each node; the least that it takes."""
