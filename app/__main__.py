@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import qasync
 from PySide6.QtCore import QLocale, QMessageLogContext, QSettings, QtMsgType, qInstallMessageHandler
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QIcon, QPixmapCache
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
@@ -148,6 +148,11 @@ async def _run(application: QApplication, options: argparse.Namespace) -> int:
     return code
 
 
+KEPT_PICTURES = 2048
+"""Kilobytes of pictures that Qt keeps of icons. Its own 10,240 fill up with icons that are gone, in small pieces that
+keep the memory around them from going back to the system (``resources/docs/endurance.md``)."""
+
+
 def make_window(application: QApplication, data: str = "", settings: str = "") -> MainWindow:
     """The main window on the user's data folder and settings file, or on those given."""
     from app.shell.theme import Theme
@@ -155,6 +160,7 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
     from app.state.data_place import chosen_folder
     from engine.session.engine_thread import EngineThread
 
+    QPixmapCache.setCacheLimit(KEPT_PICTURES)
     folder = Path(data) if data else chosen_folder()
     file = Path(settings) if settings else folder / "window.ini"
     return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, EngineThread)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
@@ -59,7 +60,8 @@ class TradeoffLegend(Flow):
                 continue
             title = technique_title(name) if name else "Baseline"
             button.setText(f"{title} {counts[name]}")
-            button.setIcon(self._icon(name, looks, side))
+            glyph = looks.glyph((name,) if name != BASELINE else ())
+            button.setIcon(_icon(glyph, looks.colours, side, self.devicePixelRatioF()))
             button.setIconSize(QSize(side, side))
             button.setAccessibleName(f"{title}: {counts[name]} points")
             use = f"use {title}" if name else "use no technique"
@@ -80,23 +82,6 @@ class TradeoffLegend(Flow):
         button.setChecked(True)
         self.buttons[name] = button
         self.add(button)
-
-    def _icon(self, name: str, looks: PointStyles, side: int) -> QIcon:
-        ratio = self.devicePixelRatioF()
-        made = QIcon()
-        glyph = looks.glyph((name,) if name != BASELINE else ())
-        for look, state in ((FILLED, QIcon.State.On), (HOLLOW, QIcon.State.Off)):
-            drawn = QPixmap(round(side * ratio), round(side * ratio))
-            drawn.setDevicePixelRatio(ratio)
-            drawn.fill(Qt.GlobalColor.transparent)
-            with QPainter(drawn) as painter:
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                if state is QIcon.State.Off:
-                    painter.setOpacity(0.45)
-                one = Glyph(glyph.colours, glyph.shape, look)
-                paint_glyph(painter, QPointF(side / 2, side / 2), 0.36 * side, one, looks.colours)
-            made.addPixmap(drawn, QIcon.Mode.Normal, state)
-        return made
 
     def _clicked(self, name: str) -> None:
         if QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.ControlModifier:
@@ -123,3 +108,21 @@ class TradeoffLegend(Flow):
         )
         if self.styleSheet() != style:
             self.setStyleSheet(style)
+
+
+@lru_cache(maxsize=256)
+def _icon(glyph: Glyph, colours: Colours, side: int, ratio: float) -> QIcon:
+    """The same one for the same looks: Qt keeps pictures of every icon there was (``resources/docs/endurance.md``)."""
+    made = QIcon()
+    for look, state in ((FILLED, QIcon.State.On), (HOLLOW, QIcon.State.Off)):
+        drawn = QPixmap(round(side * ratio), round(side * ratio))
+        drawn.setDevicePixelRatio(ratio)
+        drawn.fill(Qt.GlobalColor.transparent)
+        with QPainter(drawn) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            if state is QIcon.State.Off:
+                painter.setOpacity(0.45)
+            one = Glyph(glyph.colours, glyph.shape, look)
+            paint_glyph(painter, QPointF(side / 2, side / 2), 0.36 * side, one, colours)
+        made.addPixmap(drawn, QIcon.Mode.Normal, state)
+    return made

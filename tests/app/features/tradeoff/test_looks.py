@@ -149,3 +149,15 @@ def test_everything_is_reachable_and_has_a_name(panel: TradeoffPanel, qtbot: QtB
     titles = [action.text().partition("\t")[0] for action in panel.plot.actions()]
     own = ["Hear", "Set A", "Set B", "Add to Takes", "Use in Setup", "Show everything"]
     assert titles == [*own, "Copy as table", "Show as table"]
+
+
+def test_icons_of_the_legend_are_made_once_for_each_look(panel: TradeoffPanel) -> None:
+    def icons() -> dict[str, int]:
+        return {name: button.icon().cacheKey() for name, button in panel.legend.offered.items()}
+
+    panel.show_points(many(20))
+    before = icons()
+    panel.show_points(many(20))
+    assert icons() == before
+    panel.set_colours(DARK)
+    assert set(icons().values()).isdisjoint(before.values())
