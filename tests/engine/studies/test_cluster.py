@@ -311,4 +311,5 @@ def require_same_front(cluster: Path, alone: Path) -> None:
         # Takes are listed as they were finished.
         assert (mine.key, mine.finished, sorted(mine.takes)) == (theirs.key, theirs.finished, sorted(theirs.takes))
         for name in names:
-            assert mine.value(name) == pytest.approx(theirs.value(name), rel=1e-12, nan_ok=True), name
+            # Ray's workers may have another number of threads, which sum in another order.
+            assert mine.value(name) == pytest.approx(theirs.value(name), rel=1e-6, nan_ok=True), name
