@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import shutil
-import sys
 
 import torch
 
 from engine.errors import DeviceError
 from engine.measure.machine import usable_cores
 from engine.own_process import packaged
-from engine.surroundings import wanted_threads
+from engine.surroundings import set_allocator, wanted_threads
 
 NAMES = ("auto", "cuda", "mps", "cpu")
 """Device names; ``auto`` takes the first available one."""
@@ -96,12 +94,7 @@ def keep_freed_memory() -> None:
     The C library of Linux gives it back to the system and asks for it again many times a second while a network runs,
     and the system clears every page before it hands it out. Elsewhere nothing is done.
     """
-    if sys.platform != "linux":
-        return
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # Other C libraries than GNU's have none.
-    if set_option is not None:
-        set_option(_LARGEST_KEPT, 32 << 20)
-        set_option(_MOST_KEPT, 256 << 20)
+    set_allocator({_LARGEST_KEPT: 32 << 20, _MOST_KEPT: 256 << 20})
 
 
 def synchronise(device: torch.device | str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import PlainError
@@ -54,11 +55,19 @@ def share_one_heap() -> None:
     never gives back to the system; of the program's first heap it can give back everything
     (``resources/docs/endurance.md``). Elsewhere nothing is done.
     """
-    if sys.platform != "linux" or HEAPS in os.environ:
+    if HEAPS not in os.environ:
+        set_allocator({_MOST_HEAPS: 1})
+
+
+def set_allocator(options: Mapping[int, int]) -> None:
+    """Set options of Linux's C library for allocating memory, by the numbers that ``malloc.h`` has for them. Elsewhere
+    nothing is done."""
+    if sys.platform != "linux":
         return
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # Other C libraries than GNU's have none.
     if set_option is not None:
-        set_option(_MOST_HEAPS, 1)
+        for option, value in options.items():
+            set_option(option, value)
 
 
 def require_working_folder() -> None:

@@ -1,7 +1,8 @@
-"""A disk that is soon full, and one that can only be read."""
+"""A disk that is soon full, one that can only be read, and open files that have no name."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -34,3 +35,17 @@ def _mounted(folder: Path, options: str) -> Iterator[Path]:
         pytest.skip("this system mounts no disks")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
+
+
+counts_open_files = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="counts open files as Linux lists them"
+)
+
+
+def unnamed_files(folder: Path) -> int:
+    """The number of files without a name that this process has open in ``folder``."""
+    links = []
+    for one in os.scandir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(one.path))
+    return sum(one.startswith(f"{folder}/") and one.endswith("(deleted)") for one in links)

@@ -51,8 +51,7 @@ class KeptAudio:
 
     def read(self, begin: int, frames: int) -> np.ndarray:
         """What was written there, (frames,) float32. Raises :class:`OSError`."""
-        if self._file is None:
-            return _NONE
+        assert self._file is not None, "what is held was written"
         self._file.seek(begin)
         return np.frombuffer(self._file.read(frames * _SAMPLE.itemsize), _SAMPLE)
 

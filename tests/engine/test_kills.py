@@ -226,7 +226,7 @@ def packed(folder: Path) -> Counter[str]:
     expected = whole_packing(folder / "models")
     there = Counter()
     for place in (*folder.glob("packed-*"), *folder.glob("exported-*")):
-        for path in (one for one in place.rglob("*") if one.is_file() and not one.name.startswith(TEMPORARY)):
+        for path in filter(Path.is_file, place.rglob("*")):
             kind, name = place.name.partition("-")[0], path.relative_to(place).as_posix()
             if not any(part.startswith(TEMPORARY) for part in path.relative_to(folder).parts):
                 assert path.read_bytes() == expected[kind, name], path

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import os
 import tracemalloc
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from engine.setting.knobs import Values
 from engine.setting.library import Library
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Take
+from tests.disk import counts_open_files, unnamed_files
 
 FRAMES = 100_000
 
@@ -80,26 +80,19 @@ def test_a_take_whose_audio_cannot_be_kept_stays(library: Library, monkeypatch: 
     assert len(library.load(f"{3:032x}").samples) == FRAMES + 3
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux lists them")
+@counts_open_files
 def test_all_deletions_share_one_file(library: Library) -> None:
-    def open_files() -> int:
-        links = []
-        for one in os.scandir("/proc/self/fd"):
-            with contextlib.suppress(OSError):
-                links.append(os.readlink(one.path))
-        return sum(one.startswith(f"{library.folder}/") and one.endswith("(deleted)") for one in links)
-
     kept, names = KeptAudio(library.folder), [one.id for one in library.summaries()]
     deletions = [DeletedTakes(kept) for _ in names]
     before = [library.load(one).samples for one in names]
     for one, name in zip(deletions, names, strict=True):
         one.delete(library.load(name), library)
-    assert open_files() == 1
+    assert unnamed_files(library.folder) == 1
     del deletions[0], one
     deletions[0].restore(library)
     assert np.array_equal(library.load(names[1]).samples, before[1])
     deletions.clear()
-    assert open_files() == 0
+    assert unnamed_files(library.folder) == 0
 
 
 def test_they_come_back_in_another_library_if_theirs_was_set_aside(library: Library, tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +25,7 @@ from engine.setting.knobs import Values
 from engine.setting.library import Library, TakeSummary
 from engine.setting.setting import Setting, UsedTechnique
 from engine.setting.take import Measurements, Metrics, Take
+from tests.disk import counts_open_files, unnamed_files
 
 BASELINE = Setting("f5-mini", Values(steps=8), (), 3)
 FAST = BASELINE.with_technique(UsedTechnique("ditreducio", Values(threshold=0.25)))
@@ -192,30 +191,22 @@ def test_stars_and_deletions_are_undone(panel: TakesPanel, library: Library) -> 
         assert library.summary(one.id).created == one.created and one.measurements == other.measurements
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files as Linux lists them")
+@counts_open_files
 def test_deleted_audio_is_on_the_disk_as_long_as_the_deletion_can_be_undone(
     panel: TakesPanel, library: Library
 ) -> None:
-    def open_files() -> int:
-        """Without a name, in the library's folder."""
-        links = []
-        for one in os.scandir("/proc/self/fd"):
-            with contextlib.suppress(OSError):
-                links.append(os.readlink(one.path))
-        return sum(one.startswith(f"{library.folder}/") and one.endswith("(deleted)") for one in links)
-
     library.audio_path(f"{1:032x}").unlink()
     panel.table.selectAll()
     panel.delete()
     panel.findChild(QMessageBox).accept()
     assert (len(library), shown(panel, "Text"), panel.undo_stack.undoText()) == (0, [], "delete 3 takes")
-    assert open_files() == 1
+    assert unnamed_files(library.folder) == 1
     panel.undo_stack.undo()
     assert shown(panel, "Text") == ["Sentence 3.", "Sentence 2.", "Sentence 0."], "what could be read"
     panel.undo_stack.redo()
-    assert open_files() == 1
+    assert unnamed_files(library.folder) == 1
     panel.undo_stack.clear()
-    assert open_files() == 0
+    assert unnamed_files(library.folder) == 0
 
 
 def test_what_cannot_be_read_is_told(panel: TakesPanel, library: Library, qtbot: QtBot) -> None:
