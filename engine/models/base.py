@@ -106,6 +106,8 @@ class IntervalWeights:
     """Options of the guidance that they include."""
     method: str
     """How they were trained."""
+    temperature: float = 1.0
+    """Scale of the initial noise that they are used with."""
 
 
 TrainedWeights = WeightSet | DraftWeights | StudentWeights | IntervalWeights

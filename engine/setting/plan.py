@@ -163,6 +163,8 @@ class FlowPlan(Plan):
 
     weights: WeightSet | IntervalWeights | None = None
     """Weights that replace the model's own."""
+    temperature: float = 1.0
+    """Scale of the initial noise."""
     branches: int = 1
     reference_branches: int = 1
     times: tuple[float, ...] | None = None
@@ -231,6 +233,8 @@ class LanguagePlan(Plan):
     """Weights that replace those of the flow that makes mel frames of the tokens."""
     mel_evaluations: int = 0
     """Evaluations of the flow with these weights."""
+    mel_temperature: float = 1.0
+    """Scale of the initial noise of the flow with these weights."""
     decoding: Part | None = None
     """Decodes otherwise than token by token: called for each passage as ``function(loop, **arguments)`` with a
     :class:`engine.models.families.decoding.DecodingLoop`; returns a :data:`engine.sampling.autoregressive.Decoding`."""

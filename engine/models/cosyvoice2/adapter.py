@@ -156,7 +156,7 @@ class CosySpeech(LanguageSpeech):
         if weights is None:
             return None
         estimator = self._estimators.of(weights.fingerprint, lambda: interval_estimator(self._flow, weights))
-        return FewEvaluations(estimator, plan.mel_evaluations)
+        return FewEvaluations(estimator, plan.mel_evaluations, plan.mel_temperature)
 
 
 def network_of(model: LanguageModel) -> LanguageNetwork:

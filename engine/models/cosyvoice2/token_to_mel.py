@@ -49,6 +49,8 @@ class FewEvaluations:
     """Its times are intervals."""
     count: int
     """Evaluations from noise to frames."""
+    temperature: float = 1.0
+    """Scale of the initial noise."""
 
 
 def cosine_times(steps: int) -> Tensor:
@@ -216,6 +218,8 @@ class MelStream:
         if self._few is not None:
             given = given[:1]
         state = model.noise[..., first : first + count]
+        if self._few is not None:
+            state = self._few.temperature * state
         guidance = model.config.guidance
         for length, times, memory in zip(self._lengths, self._time_table, self._step_memories, strict=True):
             velocity = self._estimator(state, given, times, first, self._chunked, memory)

@@ -255,6 +255,8 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
         evaluations = self._evaluation_times(script.times, script.options)
         run = self._begin(script.backbone, passage, script.prompt, evaluations, script.options)
         sampler = self._sampler(passage, script.times, script.seed, script.options)
+        if script.plan.temperature != 1:
+            sampler = replace(sampler, noise=script.plan.temperature * sampler.noise)
         stepper = script.plan.stepper
         if stepper is None:
             return run, sampler

@@ -4,7 +4,8 @@ their metadata, and backbones with such weights.
 A file has the model's official keys, and those of one more embedding (:mod:`engine.models.networks.interval`).
 Metadata: ``interval`` ("true"), ``method``, ``evaluations`` (the most on which it was trained), ``sway`` (of the grid
 that the evaluations stand on), ``guidance`` (JSON, the options of the guidance that the weights include), ``base``
-(SHA-256 of the checkpoint that they were made from) and ``steps``.
+(SHA-256 of the checkpoint that they were made from), ``steps`` and ``temperature`` (scale of the initial noise that
+they are used with; 1 if it is missing).
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def metadata(weights: IntervalWeights, base: str, steps: int) -> dict[str, str]:
         "guidance": json.dumps(dict(weights.guidance), sort_keys=True),
         "base": base,
         "steps": str(steps),
+        "temperature": f"{weights.temperature:.6g}",
     }
 
 
@@ -66,12 +68,13 @@ def described(found: Mapping[str, str], path: str, digest: str) -> IntervalWeigh
         return None
     try:
         evaluations, sway = int(found["evaluations"][:9]), float(found["sway"])
+        temperature = float(found.get("temperature", 1))
         guidance = {str(name): float(value) for name, value in parsed_json(found["guidance"]).items()}
     except (KeyError, ValueError, TypeError, AttributeError):
         return None
-    if evaluations < 1 or not all(map(math.isfinite, (sway, *guidance.values()))):
+    if evaluations < 1 or not all(map(math.isfinite, (sway, temperature, *guidance.values()))) or temperature <= 0:
         return None
-    return IntervalWeights(path, digest, evaluations, sway, Values(guidance), found.get("method", ""))
+    return IntervalWeights(path, digest, evaluations, sway, Values(guidance), found.get("method", ""), temperature)
 
 
 def find_interval_weights(

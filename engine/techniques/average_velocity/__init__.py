@@ -13,7 +13,7 @@ from engine.models.base import IntervalWeights, ModelInfo, TrainedWeights
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, LanguagePlan, NotPrepared
 from engine.setting.setting import UsedTechnique
-from engine.techniques.average_velocity.requests import MOST_EVALUATIONS
+from engine.techniques.average_velocity.requests import HIGHEST_TEMPERATURE, MOST_EVALUATIONS
 from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
 
 NAME = "average_velocity"
@@ -25,7 +25,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> F
     """Other weights run, on their own grid, which have their guidance in them."""
     evaluations = int(knobs["evaluations"])
     if isinstance(plan, LanguagePlan):
-        return _of_tokens(context, evaluations, plan)
+        return _of_tokens(context, knobs, plan)
     _require_alone(context, evaluations)
     grid = {"steps": evaluations, "spacing": "uniform", "solver": "euler", "overshoot": 0.0}
     options = plan.options.replace(**{name: value for name, value in grid.items() if name in plan.options})
@@ -41,12 +41,14 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> F
         options=plan.options.replace(sway=weights.sway),
         weights=weights,
         fingerprint=weights.fingerprint,
+        temperature=_temperature(knobs, weights),
     )
     return plan.noted(*_remarks(weights, plan.reference))
 
 
-def _of_tokens(context: Context, evaluations: int, plan: LanguagePlan) -> LanguagePlan:
+def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguagePlan:
     """The same for the flow that makes mel frames of a language model's tokens."""
+    evaluations = int(knobs["evaluations"])
     if not context.info.mel_steps:
         raise SettingError(
             f"{context.info.title} makes audio of its tokens without a flow; {TECHNIQUE.title} has nothing to shorten."
@@ -57,7 +59,12 @@ def _of_tokens(context: Context, evaluations: int, plan: LanguagePlan) -> Langua
         weights = chosen(context.info, context.entry, evaluations)
     except NotPrepared as error:
         raise NotPrepared(str(error), plan) from None
-    return replace(plan, mel_weights=weights, mel_evaluations=evaluations)
+    temperature = _temperature(knobs, weights)
+    return replace(plan, mel_weights=weights, mel_evaluations=evaluations, mel_temperature=temperature)
+
+
+def _temperature(knobs: Values, weights: IntervalWeights) -> float:
+    return float(knobs["temperature"]) or weights.temperature
 
 
 def _runs(plan: FlowPlan | LanguagePlan) -> TrainedWeights | None:
@@ -67,7 +74,8 @@ def _runs(plan: FlowPlan | LanguagePlan) -> TrainedWeights | None:
 def describe(knobs: Values) -> str:
     """What runs, in words."""
     evaluations = knobs["evaluations"]
-    return f"{evaluations} evaluation{'' if evaluations == 1 else 's'} in one branch"
+    chosen = f", temperature {temperature:g}" if (temperature := knobs["temperature"]) else ""
+    return f"{evaluations} evaluation{'' if evaluations == 1 else 's'} in one branch{chosen}"
 
 
 def _require_alone(context: Context, evaluations: int) -> None:
@@ -175,6 +183,17 @@ TECHNIQUE = Technique(
             minimum=1,
             maximum=MOST_EVALUATIONS,
             whole=True,
+        ),
+        Number(
+            "temperature",
+            "Temperature",
+            "Scale of the noise that a take starts from: with less, speech is calmer, more natural and less varied. 0: "
+            "what the weights say, usually 1.",
+            default=0.0,
+            minimum=0.0,
+            maximum=HIGHEST_TEMPERATURE,
+            step=0.05,
+            later=True,
         ),
     ),
     resolve=resolve,

@@ -90,6 +90,7 @@ def options_of(request: AverageVelocityRequest, chosen: CatalogueEntry) -> Avera
         sway=sway,
         teacher_steps=request.teacher_steps,
         single_share=request.single_share,
+        temperature=request.temperature,
         uses=request.uses,
         seed=request.seed,
         half_precision=request.half_precision,

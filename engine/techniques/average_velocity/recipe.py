@@ -32,6 +32,7 @@ from engine.setting.knobs import Values
 from engine.techniques.average_velocity.requests import (
     DISPLACEMENT,
     FEWEST_STEPS,
+    HIGHEST_TEMPERATURE,
     MEAN_FLOW,
     METHODS,
     MOST_EVALUATIONS,
@@ -73,6 +74,8 @@ class AverageVelocityOptions(Rated):
     """Steps of the frozen model over the whole time; over parts of it, as many fewer, but two at least."""
     single_share: float = SINGLE_SHARE
     """Share of the steps that learn a synthesis of one evaluation."""
+    temperature: float = 1.0
+    """Scale of the initial noise that the weights are to be used with; they are trained with all of it."""
     uses: int = 1
     """Steps that learn from each target of the frozen model's."""
     learning_rate: float = 4e-4
@@ -97,6 +100,10 @@ class AverageVelocityOptions(Rated):
             raise SettingError(f"The model must take {FEWEST_STEPS} steps or more, not {self.teacher_steps}.")
         if not 0 <= self.single_share <= 1:
             raise SettingError(f"The share of single evaluations must be from 0 to 1, not {self.single_share:g}.")
+        if not 0 < self.temperature <= HIGHEST_TEMPERATURE:
+            raise SettingError(
+                f"The temperature must be above 0 and at most {HIGHEST_TEMPERATURE:g}, not {self.temperature:g}."
+            )
         if self.uses < 1 or (self.uses > 1 and self.method == MEAN_FLOW):
             raise SettingError(
                 f"Targets must be used once or more often, not {self.uses} times; those of {MEAN_FLOW} serve one step."
@@ -324,7 +331,9 @@ class AverageVelocity(LearningRecipe[AverageVelocityOptions, nn.Module]):
         """Write the averaged weights under their official keys, with what they are as metadata. Raises
         :class:`OSError`."""
         options = self.options
-        weights = IntervalWeights("", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method)
+        weights = IntervalWeights(
+            "", "", MOST_EVALUATIONS, options.sway, options.guidance, options.method, options.temperature
+        )
         named = self.subject.official(self.average.module.state_dict(), self.steps)
         save_interval_weights(path, named, metadata(weights, self._base, self.steps))
 

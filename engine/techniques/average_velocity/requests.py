@@ -11,6 +11,7 @@ from engine.training.requests import FineTuningRequest
 DISPLACEMENT, MEAN_FLOW = METHODS = ("displacement", "mean-flow")
 """Copying how far the model goes (IntMeanFlow), and MeanFlow's own loss."""
 MOST_EVALUATIONS = 4
+HIGHEST_TEMPERATURE = 1.5
 TEACHER_STEPS, FEWEST_STEPS = 8, 2
 """Steps of the frozen model that one evaluation from noise to speech replaces in training: as a rule, and at least."""
 SINGLE_SHARE = 0.45
@@ -31,6 +32,8 @@ class AverageVelocityRequest(FineTuningRequest):
     """Training steps that learn from each displacement of the frozen model's: more are cheaper than new ones."""
     single_share: float = SINGLE_SHARE
     """Share of the steps that learn a synthesis of one evaluation."""
+    temperature: float = 1.0
+    """Scale of the initial noise that the weights are to be used with; they are trained with all of it."""
     initial: str = ""
     """File of such weights, made from the same checkpoint, to start from; else from the model's own."""
 

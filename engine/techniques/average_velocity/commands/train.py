@@ -57,6 +57,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="share of the training that is for one evaluation, 0 to 1 (default: %(default)s)",
     )
     group.add_argument(
+        "--temperature",
+        type=arguments.finite,
+        default=1.0,
+        metavar="SCALE",
+        help="scale of the initial noise that takes with these weights start from, unless a setting says otherwise; "
+        "written down with them (default: %(default)s)",
+    )
+    group.add_argument(
         "--initial",
         type=Path,
         metavar="FILE",
@@ -78,6 +86,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         teacher_steps=options.teacher_steps,
         uses=options.uses,
         single_share=options.single_share,
+        temperature=options.temperature,
         initial=arguments.path_text(options.initial),
         **fine_tuning.request_values(options),
     )

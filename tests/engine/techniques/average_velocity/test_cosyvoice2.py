@@ -80,6 +80,15 @@ def test_untrained_few_evaluations_are_unguided_euler_steps(flow: TokenToMel) ->
     assert (learnt - few).abs().max() > 0.01, "it hears how far an evaluation goes"
 
 
+def test_the_temperature_scales_the_noise(flow: TokenToMel) -> None:
+    estimator, quiet = with_interval(flow, learnt=True), small_flow()
+    quiet.noise *= 0.5
+    calm = MelStream(flow, small_prompt(), few=FewEvaluations(estimator, 2, 0.5)).whole(SPEECH)
+    torch.testing.assert_close(calm, MelStream(quiet, small_prompt(), few=FewEvaluations(estimator, 2)).whole(SPEECH))
+    whole = MelStream(flow, small_prompt(), few=FewEvaluations(estimator, 2)).whole(SPEECH)
+    assert (calm - whole).abs().max() > 0.01
+
+
 def test_few_evaluations_streamed_are_those_of_the_whole(flow: TokenToMel) -> None:
     few = FewEvaluations(with_interval(flow, learnt=True), 3)
     whole = MelStream(flow, small_prompt(), few=few).whole(SPEECH)

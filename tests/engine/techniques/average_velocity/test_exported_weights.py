@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from engine.errors import ProfileError
 from engine.export.exporting import export
+from engine.export.targets import account
 from engine.models.base import IntervalWeights
 from engine.models.catalogue import entry
 from engine.models.f5.checkpoint import read_f5_checkpoint
@@ -19,7 +21,8 @@ from engine.models.silent_observer import SilentObserver
 from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.average_velocity import NAME
+from engine.techniques.average_velocity import NAME, TECHNIQUE
+from engine.techniques.average_velocity.exports import NO_TEMPERATURE, WEIGHTS
 from engine.training.f5_checkpoints import diffusion_transformer
 from tests.engine.training.toy_model import toy_model
 
@@ -63,6 +66,17 @@ def test_the_weights_are_written_as_they_were_trained_with_their_companions(fold
     assert len(extra) == 4
     assert set(read_weights(one)) == {name for name in plain if name.startswith(PREFIX)} | extra
     assert not torch.any(read_weights(one)[f"{PREFIX}time_embed.interval_mlp.2.weight"])
+
+
+def test_a_temperature_of_the_profiles_own_is_dropped_and_said(folder: Path) -> None:
+    profile = _profile(folder)
+    (used,) = profile.setting.techniques
+    calm = replace(used, knobs=used.knobs.replace(temperature=0.8))
+    found = account(WEIGHTS, replace(profile, setting=profile.setting.with_technique(calm)), True)
+    assert [line.value for line in found.honours if line.what == TECHNIQUE.title] == ["2 evaluations in one branch"]
+    (dropped,) = [line for line in found.drops if line.what == "Average velocity, Temperature"]
+    assert (dropped.value, dropped.how) == ("0.8", NO_TEMPERATURE)
+    assert not [line for line in account(WEIGHTS, profile, True).drops if line.what == dropped.what]
 
 
 @pytest.mark.parametrize(

@@ -56,16 +56,17 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_a_training_writes_weights_with_what_they_are(place: Path) -> None:
-    trained = fine_tune(_request(place, guidance=Values(guidance=1.5)), Quiet(), Intervals())
+    trained = fine_tune(_request(place, guidance=Values(guidance=1.5), temperature=0.9), Quiet(), Intervals())
     path = Path(trained.checkpoint)
     assert path == place / "result" / "guidance-1.5.safetensors"
     found = described(metadata_of(path), str(path), "")
     assert found is not None
-    assert (found.evaluations, found.sway, dict(found.guidance), found.method) == (
+    assert (found.evaluations, found.sway, dict(found.guidance), found.method, found.temperature) == (
         4,
         -1.0,
         {"guidance": 1.5},
         METHODS[0],
+        0.9,
     )
     weights = plain_names(read_float_weights(path))
     start = plain_names(read_float_weights(place / "model" / "model.safetensors"))

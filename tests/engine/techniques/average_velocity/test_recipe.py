@@ -198,6 +198,7 @@ def test_a_run_from_other_weights_is_not_resumed(folder: Path) -> None:
         ({"learning_rate": 0.0}, "learning rate must be above 0"),
         ({"teacher_steps": 1}, "must take 2 steps or more, not 1"),
         ({"single_share": 1.5}, "must be from 0 to 1, not 1.5"),
+        ({"temperature": 0.0}, "above 0 and at most 1.5, not 0"),
         ({"uses": 0}, "once or more often, not 0 times"),
         ({"uses": 2, "method": "mean-flow"}, "those of mean-flow serve one step"),
     ],

@@ -11,16 +11,19 @@ import torch
 
 from engine.errors import CheckpointError, SettingError
 from engine.models.base import IntervalWeights, run_to_completion
+from engine.models.families.passages import Sampler
 from engine.models.files.checkpoints import fingerprint
 from engine.models.files.interval_weights import (
     find_interval_weights,
+    metadata,
     require_interval_weights,
+    save_interval_weights,
 )
 from engine.models.megatts3.config import OPTIONS as MEGA_OPTIONS
 from engine.models.networks.interval import IntervalEmbedding
 from engine.models.silent_observer import SilentObserver
 from engine.sampling.guidance import TwoWeightGuidance
-from engine.setting.knobs import Values
+from engine.setting.knobs import Values, checked
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import average_velocity, foreseen, resolve
 from tests.engine import small_speech
@@ -56,6 +59,33 @@ def test_megatts3_goes_without_overshoot() -> None:
     found = resolve(model, setting(few(1)))
     assert (found.options["overshoot"], found.options["intelligibility"], found.options["similarity"]) == (0, 1, 1)
     assert found.branches == 1 and found.reference_branches == 3
+
+
+def test_the_temperature_is_that_of_the_weights_unless_the_setting_has_one() -> None:
+    calm = replace(WEIGHTS, temperature=0.8)
+    asked = UsedTechnique(average_velocity.NAME, Values(evaluations=2, temperature=0.9))
+    found = {
+        (weights.temperature, used.knobs.get("temperature")): resolve(
+            info(interval_weights=(weights,)), setting(used)
+        ).temperature
+        for weights in (WEIGHTS, calm)
+        for used in (few(), asked)
+    }
+    assert found == {(1.0, None): 1.0, (1.0, 0.9): 0.9, (0.8, None): 0.8, (0.8, 0.9): 0.9}
+    said = average_velocity.describe(checked(average_velocity.TECHNIQUE.knobs, asked.knobs, ""))
+    assert said == "2 evaluations in one branch, temperature 0.9"
+
+
+def test_the_temperature_is_kept_with_the_weights(tmp_path: Path) -> None:
+    weights = {"one.weight": torch.zeros(2)}
+    for name, temperature in (("calm", "0.8"), ("none", None), ("dead", "0"), ("endless", "inf"), ("odd", "warm")):
+        told = metadata(replace(WEIGHTS, temperature=1.25), FINGERPRINT, 3)
+        assert told.pop("temperature") == "1.25"
+        save_interval_weights(
+            tmp_path / f"{name}.safetensors", weights, told | ({"temperature": temperature} if temperature else {})
+        )
+    found = find_interval_weights([tmp_path], FINGERPRINT)
+    assert {Path(one.path).stem: one.temperature for one in found} == {"calm": 0.8, "none": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +144,26 @@ def test_the_untrained_student_takes_the_unguided_models_euler_steps(speech, tmp
         of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0).with_technique(few(evaluations))
         plain = small_speech.setting(steps=evaluations, sway=-1.0, guidance=0.0)
         np.testing.assert_allclose(_spoken(speech, of), _spoken(speech, plain), atol=1e-4)  # fused, or not
+
+
+def test_a_take_starts_from_as_much_noise_as_the_temperature_says(
+    speech, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").mkdir()
+    save_intervals(tmp_path / "own" / "zero.safetensors")
+    speech.info = replace(speech.info, interval_weights=find_interval_weights([tmp_path / "own"], FINGERPRINT))
+    calm = UsedTechnique(average_velocity.NAME, Values(evaluations=2, temperature=0.5))
+    of = small_speech.setting(steps=8, sway=-1.0, guidance=2.0)
+    spoken, whole = _spoken(speech, of.with_technique(calm)), _spoken(speech, of.with_technique(few(2)))
+    assert np.abs(spoken - whole).max() > 1e-2
+    own = speech._sampler
+    monkeypatch.setattr(speech, "_sampler", lambda *given: _halved(own(*given)))
+    plain = small_speech.setting(steps=2, sway=-1.0, guidance=0.0)
+    np.testing.assert_allclose(spoken, _spoken(speech, plain), atol=1e-4)  # fused, or not
+
+
+def _halved(sampler: Sampler) -> Sampler:
+    return replace(sampler, noise=0.5 * sampler.noise)
 
 
 def test_a_trained_embedding_hears_how_far_an_evaluation_goes(speech, tmp_path: Path) -> None:
