@@ -8,9 +8,11 @@ down meets all settings alike (see :mod:`engine.measure.timing`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
+
+import numpy as np
 
 from engine.measure.timing import running_order
 from engine.setting.artefact import Artefact
@@ -48,8 +50,6 @@ class Queue:
         self._artefacts = dict(artefacts)
         self._done = set(finished)
         self._blocks: list[_Block] = []
-        self._waiting: Counter[str] = Counter()
-        """Cells in the blocks, by their settings: an estimate after each take would count all of them again."""
         self._changes = 0
         """Number of changes after which a cell may be ready that was not."""
         self._prepare: deque[Candidate] = deque()
@@ -71,6 +71,7 @@ class Queue:
         self._changes += 1
         new = [one for one in candidates if one.key not in self._candidates]
         self._candidates |= {one.key: one for one in new}
+        self._pace.know([one.key for one in new])
         for one in new:
             if one.unprepared:
                 self._total += 1
@@ -96,7 +97,8 @@ class Queue:
                     number += 1
                     if left:
                         self._blocks.append(_Block(left))
-                        self._waiting.update(cell.setting for cell in left)
+                        for cell in left:
+                            self._pace.expect(cell.setting)
 
     def drop(self, setting: str) -> None:
         """Take out what is left of a setting that cannot be run. Nothing waits for it any more."""
@@ -105,7 +107,7 @@ class Queue:
         for block in self._blocks:
             block.cells = deque(cell for cell in block.cells if cell.setting != setting)
         self._total -= before - sum(len(block.cells) for block in self._blocks)
-        del self._waiting[setting]
+        self._pace.expect_only(setting, sum(_setting(task) == setting for task in self._out.values()))
         self._done.update(self._study.cells(self._candidates[setting]))
         waiting = len(self._prepare)
         self._prepare = deque(one for one in self._prepare if one.key != setting)
@@ -135,7 +137,6 @@ class Queue:
             cell = self._ready(block)
             if cell is not None:
                 block.cells.remove(cell)
-                self._waiting[cell.setting] -= 1
                 block.owner = worker if block.owner is None else block.owner
                 return self._speak(cell)
         return None
@@ -179,6 +180,7 @@ class Queue:
         self._finished += 1
         self._changes += 1
         if isinstance(task, Speak):
+            self._pace.give_up(task.cell.setting)
             # What was to be measured next to it is made all the same.
             self._done.add(task.cell)
 
@@ -203,7 +205,6 @@ class Queue:
                 self._prepare.appendleft(self._candidates[task.key])
             case Speak():
                 self._blocks.insert(0, _Block(deque([task.cell])))
-                self._waiting[task.cell.setting] += 1
         return None
 
     def complete(self, candidate: Candidate) -> bool:
@@ -227,9 +228,12 @@ class Queue:
 
     def seconds_left(self, workers: int = 1) -> float | None:
         """An estimate, once something was done."""
-        tasks: list[Task] = [*self._out.values(), *map(MeasureReference, self._refer)]
-        coming = self.coming * self._cells_each
-        return self._pace.estimate(tasks, self._waiting, coming, len(self._prepare), workers)
+        out = Counter(type(task) for task in self._out.values())
+        others = {
+            Prepare: len(self._prepare) + out[Prepare],
+            MeasureReference: len(self._refer) + out[MeasureReference],
+        }
+        return self._pace.estimate(self.coming * self._cells_each, others, workers)
 
     @property
     def _cells_each(self) -> int:
@@ -247,52 +251,64 @@ def _name(task: Task) -> object:
             return task.cell
 
 
-@dataclass
-class _Mean:
-    """Mean of what was added."""
-
-    total: float = 0.0
-    count: int = 0
-
-    def add(self, seconds: float) -> None:
-        self.total += seconds
-        self.count += 1
-
-    @property
-    def value(self) -> float:
-        return self.total / self.count
+def _setting(task: Task) -> str:
+    """Key of the setting of a take, ``""`` for other tasks."""
+    return task.cell.setting if isinstance(task, Speak) else ""
 
 
 class _Pace:
-    """Durations of tasks: calibrations as one kind, takes by their setting if known."""
+    """What is still to be done, and how long such tasks took: takes by their setting, others by their kind.
+
+    Takes are counted in arrays over the settings, because the estimate after every take goes through all of them.
+    """
 
     def __init__(self) -> None:
-        self._takes: dict[str, _Mean] = defaultdict(_Mean)
+        self._places: dict[str, int] = {}
+        """Of each setting in the rows."""
+        self._to_come, self._made, self._seconds = (np.zeros(0) for _ in range(3))
+        """By setting: takes that are not done, under way or not; those that are, in this run, and their seconds."""
         self._others: dict[type, list[float]] = defaultdict(list)
 
+    def know(self, settings: Sequence[str]) -> None:
+        """Make room for further settings."""
+        self._places |= {one: len(self._places) + number for number, one in enumerate(settings)}
+        more = 0, len(settings)
+        self._to_come, self._made, self._seconds = (
+            np.pad(one, more) for one in (self._to_come, self._made, self._seconds)
+        )
+
+    def expect(self, setting: str) -> None:
+        """One more take is to come."""
+        self._to_come[self._places[setting]] += 1
+
+    def expect_only(self, setting: str, takes: int) -> None:
+        """So many takes are to come, and no others."""
+        self._to_come[self._places[setting]] = takes
+
+    def give_up(self, setting: str) -> None:
+        """One take will not come."""
+        self._to_come[self._places[setting]] -= 1
+
     def note(self, task: Task, seconds: float) -> None:
+        """A task is done, and took so long."""
         if isinstance(task, Speak):
-            self._takes[task.cell.setting].add(seconds)
+            place = self._places[task.cell.setting]
+            self._to_come[place] -= 1
+            self._made[place] += 1
+            self._seconds[place] += seconds
         else:
             self._others[type(task)].append(seconds)
 
-    def estimate(
-        self, tasks: list[Task], cells: Mapping[str, int], coming: int, calibrations: int, workers: int
-    ) -> float | None:
-        """Seconds for ``tasks`` under way or next, as many ``cells`` of each setting, as many ``coming`` of settings
-        that are not known yet, and calibrations."""
-        left = Counter(cells)
-        left.update(task.cell.setting for task in tasks if isinstance(task, Speak))
-        if left.total() and not self._takes:
+    def estimate(self, coming: int, others: Mapping[type, int], workers: int) -> float | None:
+        """Seconds for what is to be done: the takes, as many ``coming`` of settings that are not known yet, and so
+        many ``others`` of each kind. ``None`` if nothing like it was done yet."""
+        heard = self._made > 0
+        if self._to_come.any() and not heard.any():
             return None
-        usual = fmean(one.value for one in self._takes.values()) if self._takes else 0.0
-        means = {key: one.value for key, one in self._takes.items()}
-        seconds = sum(count * means.get(key, usual) for key, count in left.items()) + coming * usual
-        calibrations += sum(isinstance(one, Prepare) for one in tasks)
-        for kind, count in (
-            (Prepare, calibrations),
-            (MeasureReference, sum(isinstance(one, MeasureReference) for one in tasks)),
-        ):
+        means = self._seconds / np.maximum(self._made, 1)
+        usual = float(means[heard].mean()) if heard.any() else 0.0
+        seconds = float(self._to_come @ np.where(heard, means, usual)) + coming * usual
+        for kind, count in others.items():
             if count and not self._others[kind]:
                 return None
             seconds += count * fmean(self._others[kind]) if count else 0.0

@@ -29,7 +29,9 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     """Only a class with a place for the interval's length runs them."""
     if INTERVALS in target.takes:
         temperature = knobs_of(entry)["temperature"]
-        plain = replace(entry, knobs=Values({name: value for name, value in entry.knobs.items() if name != TEMPERATURE}))
+        plain = replace(
+            entry, knobs=Values({name: value for name, value in entry.knobs.items() if name != TEMPERATURE})
+        )
         dropped = () if temperature in (0, 1) else knob_lines(entry, NO_TEMPERATURE, (TEMPERATURE,))
         return Carried((whole_line(plain, "its weights are written"),), dropped)
     return Carried(
