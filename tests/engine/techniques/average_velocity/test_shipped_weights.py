@@ -13,20 +13,21 @@ from engine.models.files.interval_weights import find_interval_weights
 from engine.paths import resource
 
 SHIPPED = {
-    "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}),
+    "f5-mini": (resource("models", "f5-mini", "model.safetensors"), {"guidance": 0.7}, 1.0),
     "megatts3-mini": (
         resource("models", "megatts3-mini", "diffusion_transformer", "model.safetensors"),
         {"intelligibility": 1.4, "similarity": 1.2},
+        0.75,
     ),
 }
 
 
 @pytest.mark.parametrize("model", SHIPPED)
 def test_weights_are_of_the_bundled_model_and_include_its_usual_guidance(model: str) -> None:
-    checkpoint, guidance = SHIPPED[model]
+    checkpoint, guidance, temperature = SHIPPED[model]
     base, folder = fingerprint(checkpoint), checkpoint.parent / "intervals"
     (found,) = find_interval_weights([folder], base, lambda: None)
-    assert dict(found.guidance) == guidance and found.evaluations == 4
+    assert dict(found.guidance) == guidance and (found.evaluations, found.temperature) == (4, temperature)
     usual = entry(model).options_with()
     assert {name: usual[name] for name in guidance} == guidance
     file, log = Path(found.path), Path(found.path).with_suffix(".training.jsonl")
