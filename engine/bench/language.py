@@ -8,7 +8,7 @@ reading of the prompt included.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -151,10 +151,11 @@ def judged(
     arguments: argparse.Namespace,
     turns: Turns,
     artefacts: Sequence[Artefact] = (),
+    prepared_on: Collection[str] = (),
 ) -> dict[str, list[VoiceVerdict]]:
-    """Word errors of ``ways`` per voice, and of the original speech, of as many sentences as ``turns`` allow; empty if
-    none are wanted."""
-    sentences = bundled.heard_sentences(arguments)
+    """Word errors of ``ways`` per voice, and of the original speech, of as many sentences as ``turns`` allow, but none
+    that something was ``prepared_on``; empty if none are wanted."""
+    sentences = bundled.heard_sentences(arguments, prepared_on)
     if not sentences:
         return {}
     # Of what a released model speaks through, the judge has no copies: its floor is the original speech.

@@ -10,6 +10,9 @@ from engine.models.files.layer_importance import ImportanceRecord
 from engine.setting.setting import Setting
 from engine.training.requests import CompanionRequest
 
+MEASURED_SENTENCES = 8
+"""Number of sentences, in every voice, to measure layers on, as a rule."""
+
 
 @dataclass(frozen=True)
 class ImportanceRequest:

@@ -22,7 +22,7 @@ from engine.setting.knobs import Values
 from engine.setting.setting import Setting
 from engine.techniques.spade.measuring import measure_layers
 from engine.techniques.spade.recipe import StudentOptions, StudentRecipe
-from engine.techniques.spade.requests import StudentRequest
+from engine.techniques.spade.requests import MEASURED_SENTENCES, StudentRequest
 from engine.training.companions import Companion, MakeRecipe
 from engine.training.follower import Follower
 from engine.training.optimisers import Rates
@@ -31,9 +31,6 @@ from engine.training.saving import is_kept, save_with_log
 from engine.training.session import Milestone
 from engine.training.teacher import Teacher
 from engine.training.token_recipe import TokenData, TokenRecipe
-
-MEASURED_SENTENCES = 8
-"""Number of sentences, in every voice, to measure layers on if they have not been measured."""
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,12 @@ from engine.errors import PlainError
 from engine.measure.machine import describe
 from engine.measure.verdicts import ORIGINAL, VOCODER_ONLY
 from engine.models.base import StudentWeights
+from engine.models.catalogue import harvard_sentences
 from engine.models.families.language import LanguageSpeech
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.techniques import spade
+from engine.techniques.spade.requests import MEASURED_SENTENCES
 
 NAME = "spade"
 WHOLE, PRUNED = "whole model", "pruned only"
@@ -51,7 +53,8 @@ def run(arguments: argparse.Namespace) -> Report:
     ways = {WHOLE: plain, **dict(_stages(model, student, plain, recovered))}
     timed = {WHOLE: plain, recovered: ways[recovered]}
     times = timed_decoding(model, timed, bundled.speaker(arguments), arguments.rounds, bundled.say)
-    said = judged(model, ways, arguments, Turns(within, least=1))
+    ranked_on = harvard_sentences()[:MEASURED_SENTENCES]  # Of the bundled models' layers.
+    said = judged(model, ways, arguments, Turns(within, least=1), prepared_on=ranked_on)
     rows = [{"speech": name, **heard(said[name])} for name in (ORIGINAL, VOCODER_ONLY) if name in said]
     floor = heard(said[WHOLE])["word error rate"] if said else None
     for name in ways:
@@ -64,8 +67,8 @@ def run(arguments: argparse.Namespace) -> Report:
         if name in said:
             errors = heard(said[name])
             row |= errors
-            within = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
-            row["within 2 points"] = "yes" if within else "no"
+            is_near = floor is not None and errors["word error rate"] - floor <= WORD_ERRORS
+            row["within 2 points"] = "yes" if is_near else "no"
         rows.append(row)
     same = times.speed_up[AGAIN]
     rows.append({"speech": AGAIN, "speed-up": same.median, "low": same.low, "high": same.high})

@@ -15,7 +15,7 @@ from engine.models.files.layer_importance import COSINE, DIVERGENCE, MEASURES, I
 from engine.session.commands import Prepare
 from engine.setting.setting import Setting
 from engine.techniques import spade
-from engine.techniques.spade.requests import ImportanceRequest
+from engine.techniques.spade.requests import MEASURED_SENTENCES, ImportanceRequest
 
 NAME = "measure-layers"
 SUMMARY = "Measure how much each layer of a speech language model matters."
@@ -34,7 +34,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sentences",
         type=arguments.positive,
-        default=8,
+        default=MEASURED_SENTENCES,
         help="number of Harvard sentences, in every voice of the model (default: %(default)s)",
     )
     parser.add_argument("--depth", type=arguments.positive, default=6, help="layers to keep (default: %(default)s)")
