@@ -180,6 +180,7 @@ class KnobControls(QWidget):
             spin.setSingleStep(int(knob.step))
             spin.setRange(int(max(knob.minimum, -_FAR)), int(min(knob.maximum, _FAR)))
         spin.setSuffix(f" {knob.unit}" if knob.unit else "")
+        spin.setSpecialValueText(knob.lowest)
         spin.setAlignment(Qt.AlignmentFlag.AlignRight)
         spin.valueChanged.connect(lambda value, name=knob.name: self.changed.emit(name, value))
         return spin
@@ -209,6 +210,8 @@ class KnobControls(QWidget):
             return "on" if default else "off"
         if isinstance(default, str):
             return default or "nothing"
+        if isinstance(knob, Number) and knob.lowest and default == knob.minimum:
+            return knob.lowest
         return f"{localised(f'{default:g}')}{' ' + knob.unit if knob.unit else ''}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.models.catalogue import CatalogueEntry
-from engine.setting.knobs import NO_VALUES, Choice, Knob, Switch, Values
+from engine.setting.knobs import NO_VALUES, Choice, Knob, Number, Switch, Values
 from engine.setting.setting import UsedTechnique
 from engine.techniques import knobs_of, technique
 
@@ -160,6 +160,8 @@ def value_text(knob: Knob, value: object) -> str:
         return "on" if value else "off"
     if isinstance(knob, Choice) and knob.titles:
         return knob.titles[knob.values.index(str(value))]
+    if isinstance(knob, Number) and knob.lowest and value == knob.minimum:
+        return knob.lowest
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return f"{text} {knob.unit}" if knob.unit and text else text or "none"
 

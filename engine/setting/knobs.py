@@ -69,13 +69,15 @@ class Switch(Knob):
 
 @dataclass(frozen=True)
 class Number(Knob):
-    """A number from ``minimum`` to ``maximum``; whole when ``whole`` is set. ``step`` is what one key press changes."""
+    """A number from ``minimum`` to ``maximum``; whole when ``whole`` is set. ``step`` is what one key press changes.
+    ``lowest`` is what the minimum means if it is no amount, such as "no limit"; controls show it in its place."""
 
     default: int | float
     minimum: float = -math.inf
     maximum: float = math.inf
     step: float = 1.0
     whole: bool = False
+    lowest: str = ""
 
     def check(self, value: object) -> int | float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):

@@ -97,6 +97,7 @@ TECHNIQUE = Technique(
             maximum=128,
             whole=True,
             unit="evaluations",
+            lowest="no limit",
         ),
     ),
     resolve=resolve,

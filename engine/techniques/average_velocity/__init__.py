@@ -19,6 +19,7 @@ from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Wei
 NAME = "average_velocity"
 UNEQUAL_GUIDANCE = 0.1
 """Strengths that differ by no more are taken for equal."""
+OF_WEIGHTS = "the weights' own"
 
 
 def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> FlowPlan | LanguagePlan:
@@ -188,11 +189,12 @@ TECHNIQUE = Technique(
             "temperature",
             "Temperature",
             "Scale of the noise that a take starts from: with less, speech is calmer, more natural and less varied. 0: "
-            "what the weights say, usually 1.",
+            f"{OF_WEIGHTS}, usually 1.",
             default=0.0,
             minimum=0.0,
             maximum=HIGHEST_TEMPERATURE,
             step=0.05,
+            lowest=OF_WEIGHTS,
             later=True,
         ),
     ),

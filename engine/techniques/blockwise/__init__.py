@@ -166,6 +166,7 @@ TECHNIQUE = Technique(
             minimum=0.0,
             maximum=1000.0,
             step=5.0,
+            lowest="all steps",
         ),
         Number(
             "look_ahead",
@@ -177,6 +178,7 @@ TECHNIQUE = Technique(
             minimum=0,
             maximum=500,
             whole=True,
+            lowest="all",
         ),
         Number(
             "text_every",

@@ -55,11 +55,12 @@ def describe(knobs: Values) -> str:
     return ", ".join(words)
 
 
-def _count(name: str, title: str, meaning: str, default: int, minimum: int) -> Number:
-    return Number(name, title, meaning, default=default, minimum=minimum, maximum=1000, whole=True)
+def _count(name: str, title: str, meaning: str, default: int, minimum: int, lowest: str = "") -> Number:
+    return Number(name, title, meaning, default=default, minimum=minimum, maximum=1000, whole=True, lowest=lowest)
 
 
 _DEFAULT = Rule()
+NO_LIMIT = "no limit"
 KNOBS: tuple[Knob, ...] = (
     _count(
         "Fn_compute_blocks",
@@ -106,6 +107,7 @@ KNOBS: tuple[Knob, ...] = (
         "Reuse no more steps than this. −1: no limit.",
         _DEFAULT.max_cached_steps,
         -1,
+        NO_LIMIT,
     ),
     _count(
         "max_continuous_cached_steps",
@@ -113,6 +115,7 @@ KNOBS: tuple[Knob, ...] = (
         "Compute after this many reused steps. −1: no limit.",
         _DEFAULT.max_continuous_cached_steps,
         -1,
+        NO_LIMIT,
     ),
     Number(
         "max_accumulated_residual_diff_threshold",
@@ -122,6 +125,7 @@ KNOBS: tuple[Knob, ...] = (
         minimum=0.0,
         maximum=1000.0,
         step=0.1,
+        lowest=NO_LIMIT,
     ),
     Text(
         "steps_computation_mask",

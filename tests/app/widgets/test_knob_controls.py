@@ -54,6 +54,24 @@ def test_each_kind_has_its_editor_range_and_name(controls: KnobControls) -> None
     assert "after the next calibration" in spin.toolTip()
 
 
+def test_a_minimum_that_is_no_amount_is_shown_in_words(controls: KnobControls, qtbot: QtBot) -> None:
+    limits = (
+        Number("most", "Most", "How many; 0: all.", 0, minimum=0, maximum=9, unit="frames", whole=True, lowest="all"),
+        Number("scale", "Scale", "How much; 0: usual.", 0.0, minimum=0.0, maximum=2.0, step=0.05, lowest="usual"),
+    )
+    controls.set_knobs(limits, defaults(limits))
+    most, scale = controls.editor("most"), controls.editor("scale")
+    assert (most.text(), scale.text()) == ("all", "usual")
+    assert reset_of(controls, "most").toolTip() == "Reset to all"
+    for editor, wanted, shown in ((most, 1, "1 frames"), (scale, 0.05, "0.050")):
+        with qtbot.waitSignal(controls.changed) as blocker:
+            qtbot.keyClick(editor, Qt.Key.Key_Up)
+        assert blocker.args[1] == wanted and editor.text() == shown
+        with qtbot.waitSignal(controls.changed) as blocker:
+            qtbot.keyClick(editor, Qt.Key.Key_Down)
+        assert blocker.args[1] == 0
+
+
 def test_keys_change_values(controls: KnobControls, qtbot: QtBot) -> None:
     with qtbot.waitSignal(controls.changed) as blocker:
         qtbot.keyClick(controls.editor("steps"), Qt.Key.Key_Up)
