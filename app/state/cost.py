@@ -22,6 +22,8 @@ LONG_SECONDS = 300.0
 """A synthesis of which more is expected is asked about before it begins."""
 LETTERS_A_SECOND = 15.0
 """Letters and spaces of English text per second of speech."""
+MOST_SETTINGS = 500
+"""How many settings' last measurements are kept: a day of takes makes thousands."""
 
 
 class Cost(QObject):
@@ -44,7 +46,11 @@ class Cost(QObject):
             return
         take = event.take
         if take.measurements.seconds and take.text.strip():
-            self._measured[replace(take.setting, seed=0)] = take.measurements, len(take.text.strip())
+            setting = replace(take.setting, seed=0)
+            self._measured.pop(setting, None)  # The newest are last.
+            self._measured[setting] = take.measurements, len(take.text.strip())
+            while len(self._measured) > MOST_SETTINGS:
+                del self._measured[next(iter(self._measured))]
         if event.operations is not None:
             self.set_operations(event.operations)
 

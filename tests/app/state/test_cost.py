@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.numbers import rough_duration
+from app.state import cost
 from app.state.cost import LETTERS_A_SECOND, LONG_SECONDS
 from engine.session.events import TakeReady
 from engine.setting.take import Measurements
@@ -39,6 +40,20 @@ def test_the_estimate_is_for_the_whole_text(presenter: Presenter) -> None:
     assert state.cost.expected_seconds(state.selection.baseline_setting) == pytest.approx(1200.0)
     state.selection.set_text("y" * 50)
     assert state.cost.expected_seconds(setting) == pytest.approx(2.0)
+
+
+def test_only_the_newest_settings_are_kept(presenter: Presenter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "MOST_SETTINGS", 2)
+    state = presenter.state
+    state.selection.set_text("y" * 50)
+    settings = []
+    for steps, seconds in ((4, 1.0), (5, 9.0), (4, 2.0), (6, 3.0)):
+        state.selection.set_option("steps", steps)
+        settings.append(state.selection.baseline_setting)
+        measured(presenter, "y" * 50, seconds)
+    of_four, of_five, _, of_six = map(state.cost.expected_seconds, settings)
+    assert (of_four, of_six) == (2.0, 3.0)
+    assert of_five == 3.0, "the longest of the others is assumed"
 
 
 def test_what_techniques_save_comes_off_the_backbones_share_until_they_were_measured(presenter: Presenter) -> None:
