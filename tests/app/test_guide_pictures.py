@@ -59,7 +59,7 @@ def test_the_guides_show_what_the_command_makes() -> None:
     own = {one for one in shown if one.parent == GUIDES}
     assert {one for one in own if one.suffix != ".svg"} == made
     reports = {f"curves-{one}" for one in ("f5-mini", "megatts3-mini", "lm-mini", "omni-mini")}
-    drawn = {GUIDES / f"{one}.svg" for one in reports | {"endurance", "study-scale"}}
+    drawn = {GUIDES / f"{one}.svg" for one in reports | {"endurance", "grids-f5-mini", "study-scale"}}
     assert own - made == drawn == set(GUIDES.glob("*.svg")), "reports of studies, the endurance run and a bench"
     assert {one for one in GUIDES.iterdir() if one.suffix in (".webp", ".png")} == made, "nothing older is left"
     assert sum(one.stat().st_size for one in made) < 1_500_000
