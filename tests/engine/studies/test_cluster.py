@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.errors import StudyError
@@ -21,7 +22,7 @@ from engine.studies import definition
 from engine.studies.example import FILE
 from engine.studies.results import read
 from engine.studies.running import FINISHED, LocalExecutor, WorkerLost, run
-from engine.studies.store import Store
+from engine.studies.store import Store, read_audio
 from engine.studies.stored import StoredTake
 from engine.studies.study import Study
 from engine.studies.tasks import Equipment, Outcome
@@ -296,7 +297,9 @@ def test_the_example_has_the_same_front_on_two_nodes_of_which_one_joins_late(nod
         assert run(chosen, store, LocalExecutor(load_model), Follower()) == FINISHED
     require_same_front(tmp_path / "cluster", tmp_path / "here")
     for path in (tmp_path / "here" / "audio").iterdir():
-        assert (tmp_path / "cluster" / "audio" / path.name).read_bytes() == path.read_bytes()
+        mine, theirs = (read_audio(one)[0] for one in (tmp_path / "cluster" / "audio" / path.name, path))
+        # Another process may add up products in another order, which long sampling makes larger.
+        np.testing.assert_allclose(mine, theirs, atol=1e-3, err_msg=path.name)
 
 
 def require_same_front(cluster: Path, alone: Path) -> None:

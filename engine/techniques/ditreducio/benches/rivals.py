@@ -136,7 +136,7 @@ def rivals() -> tuple[list[Searched], list[Counted]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this bench."""
-    bundled.add_arguments(parser, steps=16, rounds=5)
+    bundled.add_arguments(parser, steps=12, rounds=5)
     bundled.add_listening_arguments(parser, sentences=6, least=1)
     parser.add_argument(
         "--targets",
