@@ -210,8 +210,8 @@ class KnobControls(QWidget):
             return "on" if default else "off"
         if isinstance(default, str):
             return default or "nothing"
-        if isinstance(knob, Number) and knob.lowest and default == knob.minimum:
-            return knob.lowest
+        if isinstance(knob, Number) and (words := knob.in_words(default)):
+            return words
         return f"{localised(f'{default:g}')}{' ' + knob.unit if knob.unit else ''}"
 
 

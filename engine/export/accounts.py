@@ -160,8 +160,8 @@ def value_text(knob: Knob, value: object) -> str:
         return "on" if value else "off"
     if isinstance(knob, Choice) and knob.titles:
         return knob.titles[knob.values.index(str(value))]
-    if isinstance(knob, Number) and knob.lowest and value == knob.minimum:
-        return knob.lowest
+    if isinstance(knob, Number) and (words := knob.in_words(value)):
+        return words
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return f"{text} {knob.unit}" if knob.unit and text else text or "none"
 

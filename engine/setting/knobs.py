@@ -79,6 +79,10 @@ class Number(Knob):
     whole: bool = False
     lowest: str = ""
 
+    def in_words(self, value: object) -> str:
+        """What ``value`` means if it is the minimum and that is no amount, else ``""``."""
+        return self.lowest if value == self.minimum else ""
+
     def check(self, value: object) -> int | float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
             raise SettingError(f"{self.title} must be a number, not {shown(value)}.")

@@ -107,7 +107,8 @@ class Queue:
         for block in self._blocks:
             block.cells = deque(cell for cell in block.cells if cell.setting != setting)
         self._total -= before - sum(len(block.cells) for block in self._blocks)
-        self._pace.expect_only(setting, sum(_setting(task) == setting for task in self._out.values()))
+        under_way = sum(isinstance(task, Speak) and task.cell.setting == setting for task in self._out.values())
+        self._pace.expect_only(setting, under_way)
         self._done.update(self._study.cells(self._candidates[setting]))
         waiting = len(self._prepare)
         self._prepare = deque(one for one in self._prepare if one.key != setting)
@@ -251,11 +252,6 @@ def _name(task: Task) -> object:
             return task.cell
 
 
-def _setting(task: Task) -> str:
-    """Key of the setting of a take, ``""`` for other tasks."""
-    return task.cell.setting if isinstance(task, Speak) else ""
-
-
 class _Pace:
     """What is still to be done, and how long such tasks took: takes by their setting, others by their kind.
 
@@ -282,7 +278,7 @@ class _Pace:
         self._to_come[self._places[setting]] += 1
 
     def expect_only(self, setting: str, takes: int) -> None:
-        """So many takes are to come, and no others."""
+        """Set how many takes of a setting are to come."""
         self._to_come[self._places[setting]] = takes
 
     def give_up(self, setting: str) -> None:

@@ -215,11 +215,9 @@ class MelStream:
         known = self._prompt[..., first : first + count]
         prompt = F.pad(known, (0, count - known.shape[-1]))
         given = conditions(encoded, self._speaker, prompt)
-        if self._few is not None:
-            given = given[:1]
         state = model.noise[..., first : first + count]
         if self._few is not None:
-            state = self._few.temperature * state
+            given, state = given[:1], self._few.temperature * state
         guidance = model.config.guidance
         for length, times, memory in zip(self._lengths, self._time_table, self._step_memories, strict=True):
             velocity = self._estimator(state, given, times, first, self._chunked, memory)

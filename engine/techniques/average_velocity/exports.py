@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from engine.export.accounts import Carried, knob_lines, whole_line
 from engine.export.f5_models import weights_target, why_not_weights
 from engine.export.targets import Target
-from engine.setting.knobs import Values
 from engine.setting.profile import Profile
 from engine.setting.setting import UsedTechnique
 from engine.techniques import knobs_of
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 NAME = "average_velocity"
 INTERVALS = "weights with an embedding of the interval's length"
 """What a target takes that runs them."""
-TEMPERATURE = "temperature"
 NO_TEMPERATURE = "the official sampler starts from noise of scale 1; scale it yourself"
 
 
@@ -29,11 +27,9 @@ def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:
     """Only a class with a place for the interval's length runs them."""
     if INTERVALS in target.takes:
         temperature = knobs_of(entry)["temperature"]
-        plain = replace(
-            entry, knobs=Values({name: value for name, value in entry.knobs.items() if name != TEMPERATURE})
-        )
-        dropped = () if temperature in (0, 1) else knob_lines(entry, NO_TEMPERATURE, (TEMPERATURE,))
-        return Carried((whole_line(plain, "its weights are written"),), dropped)
+        without = replace(entry, knobs=entry.knobs.replace(temperature=0.0))
+        dropped = () if temperature in (0, 1) else knob_lines(entry, NO_TEMPERATURE, ("temperature",))
+        return Carried((whole_line(without, "its weights are written"),), dropped)
     return Carried(
         why_not=f"Average velocity needs an embedding of the interval's length, which {target.program} lacks, so it "
         "cannot run the profile; export its weights, and add the embedding as Paretone's guide shows."
