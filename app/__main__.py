@@ -31,7 +31,7 @@ from engine import __version__
 from engine.errors import DeviceError
 from engine.paths import resource
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
-from engine.surroundings import cap_kernels, cap_threads, leave_deleted_folder, share_one_heap
+from engine.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 
 if TYPE_CHECKING:
     from app.shell.window import MainWindow
@@ -54,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application; the process's exit code."""
     options = _parse(arguments)
     cap_threads()
-    cap_kernels()
     share_one_heap()
     leave_deleted_folder()
     if sys.stderr is not None:

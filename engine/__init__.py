@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from engine.surroundings import cap_kernels
+
+cap_kernels()  # Here, because it has to precede torch's first convolution, and every program imports this first.
+
 __version__ = "0.1.0"
 
 _PUBLIC = {

@@ -28,7 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     as_json = asks_for_json(arguments)
     surroundings.cap_threads()
-    surroundings.cap_kernels()
     try:
         streams.prepare()
         if not {"-h", "--help", "--version"} & set(arguments):
