@@ -97,7 +97,7 @@ def _answer(search: Search, results: Results) -> list[str]:
     told = answer(search, results.trials)
     rows = [f"<li>{escape(answer_words(one, search, results))}</li>" for one in told.trials]
     found = f"<ul>{''.join(rows)}</ul>" if rows else "<p>No trial meets the constraints.</p>"
-    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{told.words}</p>"]
+    return ["<h2>Answer</h2>", f"<p>{escape(search.words)}</p>", found, f"<p>{escape(told.words)}</p>"]
 
 
 def _figures(results: Results) -> list[str]:

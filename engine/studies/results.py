@@ -18,9 +18,11 @@ import numpy as np
 
 from engine.measure.estimates import Estimate, estimates
 from engine.measure.evaluation.judges import Verdict
+from engine.measure.limits import Margin
 from engine.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
 from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
+from engine.studies.space import Constraint
 from engine.studies.store import Store, audio_path
 from engine.studies.stored import StoredSetting, StoredTake, StoredTrial
 from engine.studies.study import BASELINE, Cell
@@ -215,6 +217,28 @@ def figures_of(store: Store, keys: Iterable[str]) -> dict[str, dict[str, Estimat
     return _figures([settings[key] for key in wanted], by_setting)
 
 
+def margins_of(store: Store, key: str, constraints: Sequence[Constraint]) -> list[Margin]:
+    """How far a setting keeps each of ``constraints``, with intervals over its sentences, which are paired with those
+    of its baseline."""
+    setting = next(one for one in store.settings() if one.key == key)
+    by_setting: dict[str, list[StoredTake]] = defaultdict(list)
+    for take in store.takes():
+        by_setting[take.cell.setting].append(take)
+    clusters = _Clusters([key, setting.baseline], by_setting)
+    ratios = _speed_ups([setting], by_setting)
+    found = []
+    for constraint in constraints:
+        one = metric(constraint.metric)
+        columns = clusters.of(_values(one, clusters.takes, ratios), one)
+        mine = columns.get(key, {})
+        usual = dict.fromkeys(mine, _OF_A_BASELINE.get(one.name, 0.0)) if one.relative else {}
+        theirs = {**usual, **columns.get(setting.baseline, {})}
+        names = [name for name in mine if name in theirs or not constraint.relative]
+        reference = np.array([theirs.get(name, 0.0) for name in names])
+        found.append(constraint.margin(np.array([mine[name] for name in names]), reference))
+    return found
+
+
 def _heard(store: Store, take: StoredTake) -> PlayableTake:
     understood = next((one.heard for one in take.verdicts if one.heard), "")
     return PlayableTake(take.take, take.text, take.voice, take.cell.seed, store.folder, understood)
@@ -229,6 +253,7 @@ class _Clusters:
         self.takes: list[StoredTake] = []
         place: list[int] = []
         owner: list[str] = []
+        self._names: list[str] = []
         for key in keys:
             takes = by_setting.get(key, ())
             alone = len({take.text for take in takes}) == 1
@@ -236,6 +261,7 @@ class _Clusters:
             # Sorted, so that a draw has the same sentences for all settings.
             ranks = {name: len(owner) + rank for rank, name in enumerate(sorted(set(names)))}
             owner += [key] * len(ranks)
+            self._names += ranks
             self.takes += takes
             place += [ranks[name] for name in names]
         self._place, self._owner = np.array(place, int), np.array(owner, object)
@@ -259,6 +285,19 @@ class _Clusters:
             found |= dict(zip(keys, estimates(together[cells].T, one.statistic, counts.tolist()), strict=True))
         return found
 
+    def of(self, values: np.ndarray, one: Metric) -> dict[str, dict[str, complex]]:
+        """By setting and cluster, the value of its takes, from those of all takes (n,), NaN for takes without one."""
+        there = ~np.isnan(values)
+        place, values = self._place[there], values[there]
+        if not len(values):
+            return {}
+        takes = np.bincount(place, minlength=len(self._owner))
+        together = self._together(place, values, takes, one)
+        found: dict[str, dict[str, complex]] = defaultdict(dict)
+        for at in np.flatnonzero(takes):
+            found[self._owner[at]][self._names[at]] = together[at]
+        return found
+
     @staticmethod
     def _together(place: np.ndarray, values: np.ndarray, takes: np.ndarray, one: Metric) -> np.ndarray:
         """Takes of each cluster combined."""
@@ -280,17 +319,7 @@ def _figures(
     clusters = _Clusters([one.key for one in settings], by_setting)
     ratios = _speed_ups(settings, by_setting)
     for one in METRICS:
-        values: list[complex | None]
-        if one.name == "speed_up":
-            values = [ratios.get(take.cell) for take in clusters.takes]
-        elif one.across_seeds is not None:
-            shared = _across_seeds(one, clusters.takes)
-            values = [shared.get(take.cell) for take in clusters.takes]
-        else:
-            values = [value_of(one, take) for take in clusters.takes]
-        kind = complex if one.statistic == "rate" else float
-        matrix = np.array([np.nan if value is None else value for value in values], kind)
-        for key, figure in clusters.estimated(matrix, one).items():
+        for key, figure in clusters.estimated(_values(one, clusters.takes, ratios), one).items():
             found[key][one.name] = figure
         if one.relative:
             value = _OF_A_BASELINE.get(one.name, 0.0)
@@ -300,6 +329,20 @@ def _figures(
                     texts = len({take.text for take in takes})
                     found[setting.key][one.name] = Estimate(value, value, value, len(takes), texts)
     return found
+
+
+def _values(one: Metric, takes: Sequence[StoredTake], ratios: Mapping[Cell, float]) -> np.ndarray:
+    """The takes' values, (takes,); NaN for those that have none. ``ratios`` are speed-ups."""
+    values: list[complex | None]
+    if one.name == "speed_up":
+        values = [ratios.get(take.cell) for take in takes]
+    elif one.across_seeds is not None:
+        shared = _across_seeds(one, takes)
+        values = [shared.get(take.cell) for take in takes]
+    else:
+        values = [value_of(one, take) for take in takes]
+    kind = complex if one.statistic == "rate" else float
+    return np.array([np.nan if value is None else value for value in values], kind)
 
 
 def value_of(one: Metric, take: StoredTake) -> complex | None:
