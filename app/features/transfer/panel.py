@@ -215,7 +215,7 @@ class TransferPanel(QWidget):
             self.pages.invite(self.verdict.text())
         else:
             self.verdict.setText(f"{report.verdict} (Threshold {general(report.threshold)}, {UNITS[report.metric]}.)")
-        set_look(self.verdict, "muted" if report is None else "warning" if report.advised else "good")
+        set_look(self.verdict, "muted" if report is None else "good" if report.well else "warning")
 
 
 def _cells(kind: str, one: SentenceTransfer) -> tuple[str, ...]:

@@ -80,6 +80,14 @@ def test_a_table_that_serves_all_is_praised_and_nothing_is_advised(panel: Transf
     assert panel.table.rowCount() == 0
 
 
+def test_only_what_transfers_well_is_shown_in_green(panel: TransferPanel) -> None:
+    panel.show_report(report(0.1))
+    assert panel.verdict.property("look") == "good"
+    rows = tuple(measured("Two.", voice, 0.1, 0.78) for voice in ("ann", "ben"))
+    panel.show_report(TransferReport("table", 0.1, "mae", (measured("One.", "ann", 0.1, 0.75),), rows))
+    assert panel.verdict.property("look") == "warning"
+
+
 def test_what_is_served_worse_is_advised_to_calibrate_on(panel: TransferPanel, qtbot: QtBot) -> None:
     panel.set_own((Utterance("One.", ANN),))
     panel.show_report(report(0.4))
