@@ -23,13 +23,17 @@ STREAMING_MEANING = (
 )
 
 
+_SAME_SPEED = 1.03
+"""Two takes of one setting differ in time by up to some 3 % on a quiet machine: that is no difference of settings."""
 _OF_ALL = "model", "seed"
 """What a setting of any model has."""
 
 
 def speed_of_b(ratio: float) -> str:
     """Speed of B, ``ratio`` being the time of A over that of B: ``B is 1.85× as fast as A``, ``B is 1.19× slower than
-    A``."""
+    A``; ``B is about as fast as A`` within what two takes of one setting differ by."""
+    if 1 / _SAME_SPEED < ratio < _SAME_SPEED:
+        return "B is about as fast as A"
     return f"B is {fixed(ratio, 2)}× as fast as A" if ratio >= 1 else f"B is {fixed(1 / ratio, 2)}× slower than A"
 
 

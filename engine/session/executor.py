@@ -48,7 +48,9 @@ class Executor:
     def ready(self) -> EngineReady:
         """The event that describes the ready engine."""
         there, threads = device.available(), torch.get_num_threads()
-        title = f"CPU, {threads} thread{'s' * (threads != 1)}" if self.device == "cpu" else device.title(self.device)
+        title = device.title(self.device)
+        if self.device == "cpu":
+            title += f", {threads} thread{'s' * (threads != 1)}"
         return EngineReady(0, self.device, there, self.machine, computing(there, title))
 
     def carry_out(

@@ -253,7 +253,7 @@ class StudiesPanel(QWidget):
         self.progress.setRange(0, max(1, total))
         self.progress.setValue(done)
         left = "" if seconds_left is None or done >= total else f", about {duration(seconds_left)} left"
-        self.progress.setFormat(f"{done:,} of {total:,}{left}")
+        self.progress.setFormat(f"{done:,} of {total:,} steps{left}")
         _, _, now = text.partition(", now ")
         self._now = f"Now: {now}" if now else self._now
         self._show_state()

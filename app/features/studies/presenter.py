@@ -242,7 +242,7 @@ class StudiesPresenter(Presenter):
         said = sentence
         if outcome is Outcome.CANCELLED:
             said = "Cancelled. Finished takes are kept; Resume continues."
-        elif outcome is Outcome.FINISHED and self._ended is not None:
+        elif outcome in (Outcome.FINISHED, Outcome.PAUSED) and self._ended is not None:
             made = f"{counted(self._ended.made, 'take', 'takes')} made"
             how = f"Paused, {made}. Resume continues." if self._ended.paused else f"Finished: {made}."
             said = " ".join([how, *self._ended.log, *self._ended.found])

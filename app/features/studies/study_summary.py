@@ -166,7 +166,7 @@ def plan_words(study: Study, seconds: float | None) -> str:
         counted(study.rounds, "round", "rounds"),
     ]
     product = " × ".join(parts)
-    words = f"{counted(study.takes, 'take', 'takes')}: {product}. {_omitted(study)}".strip()
+    words = " ".join(filter(None, (f"{_takes(study.takes)}: {product}.", _further(study), _omitted(study))))
     if seconds is None:
         return f"{words} Make one take with this model to get a time estimate."
     return (
@@ -193,6 +193,17 @@ def progress_words(summary: StudySummary) -> str:
 def _omitted(study: Study) -> str:
     count = len(study.ruled_out)
     return f"{count:,} combinations are omitted, the first because: {study.ruled_out[0][1]}" if count else ""
+
+
+def _further(study: Study) -> str:
+    """What a study makes apart from takes, as a sentence, or ``""``; progress counts it as well."""
+    prepared = sum(bool(one.unprepared) for one in study.candidates)
+    parts = [
+        counted(len(study.utterances), "recording", "recordings") + " of reference speech" if study.judges else "",
+        counted(prepared, "calibration", "calibrations") if prepared else "",
+    ]
+    found = " and ".join(filter(None, parts))
+    return f"In addition {found}." if found else ""
 
 
 def _takes(count: int) -> str:

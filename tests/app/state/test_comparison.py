@@ -39,6 +39,7 @@ def test_the_headline_compares_real_time_factors() -> None:
     assert headline(take(2.0), None) == ""
     assert headline(take(2.0), take(1.0)) == "B is 2.00× as fast as A (one run each)"
     assert headline(take(1.0), take(1.19)) == "B is 1.19× slower than A (one run each)"
+    assert headline(take(1.0), take(1.01)) == "B is about as fast as A (one run each)"
     slower = take(2.0, 4.0, setting=Setting("f5-mini", Values(steps=16)))
     assert headline(take(2.0), slower) == "B is 2.00× as fast as A (one run each)", "per second of audio"
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
 from app.features.strategy.grid import FIRST_STEP_REASON, NAMES, UNTRIED, action_colours
 from app.features.strategy.panel import ONE_BRANCH_REASON, StrategyPanel
+from app.plotting.cell_grid import distinct
 from app.shell.colours import DARK, LIGHT, Colours
 from engine.models.base import OperationCounts
 from engine.sampling.actions import SkipAction
@@ -425,6 +426,18 @@ def test_the_table_as_text_says_the_same_and_can_be_copied(panel: StrategyPanel)
     assert QGuiApplication.clipboard().text() == copied
     panel.undo_action.trigger()
     assert model.index(1, 2).data() == "NONE"
+
+
+@pytest.mark.parametrize(
+    ("times", "shown"),
+    [
+        ((0.0, 0.5, 1.0), ["0.00", "0.50", "1.00"]),
+        ((0.0, 0.0012, 0.0048, 0.0107), ["0.000", "0.001", "0.005", "0.011"]),
+        ((0.0, 0.0003, 0.0012), ["0.0000", "0.0003", "0.0012"]),
+    ],
+)
+def test_no_two_steps_are_labelled_with_the_same_time(times: tuple[float, ...], shown: list[str]) -> None:
+    assert distinct(times) == shown
 
 
 def test_times_of_another_grid_are_not_shown(panel: StrategyPanel) -> None:

@@ -102,7 +102,10 @@ def test_a_grid_is_what_the_engine_reads() -> None:
     assert study.takes == 8 * 3 * 3 * 2
     assert {one.setting.options["steps"] for one in study.candidates} == {8}
     words = plan_words(study, 90.0)
-    assert words.startswith("144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. About 90 seconds")
+    assert words.startswith(
+        "144 takes: 8 settings × 3 sentences × 1 voice × 3 seeds × 2 rounds. "
+        "In addition 3 recordings of reference speech. About 90 seconds"
+    )
 
 
 @pytest.mark.parametrize("turned", [False, True])

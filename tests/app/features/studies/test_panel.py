@@ -94,7 +94,7 @@ def test_progress_shows_how_many_how_long_and_what(panel: StudiesPanel, seen: St
     show(panel, seen)
     panel.begin(seen.folder)
     panel.show_progress(5, 9, 130.0, "Study: 5 of 9, now Step pruning 2")
-    assert panel.progress.format() == "5 of 9, about 2.2 minutes left"
+    assert panel.progress.format() == "5 of 9 steps, about 2.2 minutes left"
     assert panel.state == "Now: Step pruning 2"
     assert panel.pause_button.isVisible() and panel.cancel_button.isVisible()
     panel.set_pausing(True)
