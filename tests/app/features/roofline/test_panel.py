@@ -194,7 +194,7 @@ def test_what_is_faster_than_its_floor_is_said_to_be_at_it() -> None:
     """Data that stay in the processor's caches are faster than memory: nothing takes 0.96 times its floor."""
     made = report()
     phase = made.phases[0]
-    norms = replace(phase.components[2], seconds=0.00024)
+    norms = replace(phase.components[2], seconds=0.00019)
     assert norms.ratio(made.ceilings) < 1
     assert cells(made, phase, norms)[-2] == f"at the floor ({norms.ratio(made.ceilings):.2f})"
     assert cells(made, phase, phase.components[0])[-2] == f"{phase.components[0].ratio(made.ceilings):.2f}"
