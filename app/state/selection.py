@@ -146,9 +146,10 @@ class Selection(QObject):
     def place(self, model: str) -> tuple[str, str]:
         """Folder and architecture to load ``model`` with: those that served it last, if they are still there."""
         own = self._models.get(model) or self._remembered.get(model)
-        if own is None or (own.folder and not Path(own.folder).exists()):
-            return "", ""
-        return own.folder, own.variant
+        folder, variant = (own.folder, own.variant) if own is not None else ("", "")
+        if model == self.model_id:
+            folder, variant = self.model_folder, self.model_variant
+        return (folder, variant) if not folder or Path(folder).exists() else ("", "")
 
     def is_installed(self, model: str) -> bool:
         """Whether the files of ``model`` are there: in its usual folder, or where the user has them."""
@@ -381,7 +382,7 @@ class Selection(QObject):
         """Load everything that made ``take`` into the selection, so that it can be run again with a change. Returns
         what will be different in any case, in sentences, or ``""``."""
         self.adopt_setting(take.setting, take.text, take.voice)
-        return caution_on_repeating(take, self.voices)
+        return caution_on_repeating(take, self.voices, self.info.fingerprint if self.info is not None else "")
 
     def adopt_setting(self, setting: Setting, text: str = "", voice: str = "") -> None:
         """Select everything that ``setting`` says, and ``text`` and ``voice`` if they are given."""
