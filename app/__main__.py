@@ -11,6 +11,7 @@ import contextlib
 import faulthandler
 import os
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -52,7 +53,7 @@ _IMPORTED = time.monotonic()
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the application; the process's exit code."""
-    options = _parse(arguments)
+    options = parse(arguments)
     cap_threads()
     share_one_heap()
     leave_deleted_folder()
@@ -107,7 +108,23 @@ def told_of_no_display() -> Iterator[None]:
 
 
 async def _run(application: QApplication, options: argparse.Namespace) -> int:
-    window = make_window(application, options.data, options.settings)
+    with settings_file(options) as settings:
+        return await _run_window(application, options, settings)
+
+
+@contextlib.contextmanager
+def settings_file(options: argparse.Namespace) -> Iterator[str]:
+    """The settings file: that of the options. The headless tour begins with each model's defaults and leaves the user's
+    settings alone."""
+    if options.settings or not options.headless_tour:
+        yield options.settings
+        return
+    with tempfile.TemporaryDirectory(prefix="paretone-tour-") as folder:
+        yield str(Path(folder) / "window.ini")
+
+
+async def _run_window(application: QApplication, options: argparse.Namespace, settings: str) -> int:
+    window = make_window(application, options.data, settings)
     catch_exceptions(window)
     tell_qt_messages(window)
     loop = asyncio.get_running_loop()
@@ -223,7 +240,8 @@ def _print_engine_milestone(event: Event) -> None:
         _print_milestone(type(event).__name__)
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options of ``paretone-gui``."""
     parser = argparse.ArgumentParser(
         prog="paretone-gui", description="Accelerate text-to-speech and hear what it costs."
     )

@@ -198,6 +198,7 @@ class MainWindow(QMainWindow):
         self.workspaces.restore(settings, self.workspaces.size)
         self._show_workspace()
         self.notices.say("")
+        self.state.selection.passed_over.connect(self.notices.warn)
         self.state.selection.recall(str(settings.value("selection", "")))
 
     def _save(self) -> None:
@@ -262,7 +263,7 @@ class MainWindow(QMainWindow):
         self._engine.start()
         for presenter in self.features:
             presenter.engine_starts()
-        self.state.loading.load_model(self.state.selection.model_id)
+        self.state.loading.reload()
 
     @Slot()
     def _build_next(self) -> None:

@@ -41,7 +41,7 @@ class Executor:
         """Device of the model, loaded or not."""
         self.machine = describe().line
         """The machine in a line."""
-        self._loaded: LoadModel | None = None
+        self.loaded: LoadModel | None = None
         """Command that loaded :attr:`model`."""
 
     @property
@@ -82,7 +82,7 @@ class Executor:
         )
         observer.check()
         replaces = self.model is not None
-        self.model, self.device, self._loaded = model, chosen, command
+        self.model, self.device, self.loaded = model, chosen, command
         if replaces:
             self.tidy()
         return model.info
@@ -100,7 +100,7 @@ class Executor:
 
     def recover(self, post: Post) -> None:
         """Load the model again after its device was lost: there if it answers again, else on the processor."""
-        lost, command = self.device, self._loaded
+        lost, command = self.device, self.loaded
         if self.model is None or command is None:
             return
         self._let_go()

@@ -50,7 +50,7 @@ class ModelChoice(QWidget):
         self._selection = selection
         self.box = build.named(_ModelBox(), "Model")
         for entry in catalogue.MODELS:
-            self.box.addItem(entry.title if entry.bundled else f"{entry.title} (weights not installed)", entry.id)
+            self.box.addItem(entry.title, entry.id)
             self.box.setItemData(self.box.count() - 1, entry.summary, Qt.ItemDataRole.ToolTipRole)
         self.box.activated.connect(lambda: selection.consider_model(self.box.currentData()))
         self.box.confirmed.connect(self._load)
@@ -73,7 +73,10 @@ class ModelChoice(QWidget):
         """Show the chosen model, what it lacks, and how to load it."""
         chosen = self._selection
         entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
-        missing = other and not entry.available
+        missing = other and not chosen.is_installed(entry.id)
+        for index, one in enumerate(catalogue.MODELS):
+            there = chosen.is_installed(one.id) or one.id == chosen.model_id
+            self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
         self.box.setCurrentIndex(self.box.findData(entry.id))
         self._official.setVisible(not entry.bundled)
         self._confirm.setVisible(other)
@@ -104,7 +107,7 @@ class ModelChoice(QWidget):
     def _load(self) -> None:
         chosen = self._selection
         model = chosen.candidate or chosen.model_id
-        if catalogue.entry(model).available and (chosen.candidate or not chosen.ready):
+        if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
             self.load_wanted.emit(model, "")
 
     @Slot()

@@ -15,6 +15,7 @@ from app.features.presenter import Presenter, Services
 from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
 from app.numbers import fixed
+from app.shell import file_dialogs
 from app.shell.background import Background
 from app.state.jobs import Job, Kind, Outcome
 from engine.errors import PlainError
@@ -25,6 +26,9 @@ from engine.techniques import problems
 
 if TYPE_CHECKING:
     from engine.models.files.downloads import Extent
+
+
+CHOOSE_FOLDER = "Choose folder…"
 
 
 class SetupPresenter(Presenter):
@@ -51,15 +55,19 @@ class SetupPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which plug-ins were left out, and why."""
+        """Say which plug-ins were left out, and why, and which model of the last session is gone."""
         for problem in problems():
             self._notices.warn(problem)
+        if self._state.selection.missing is not None:
+            model, folder = self._state.selection.missing
+            title, instead = catalogue.entry(model).title, self._state.selection.entry.title
+            self._offer_folder(f"{title} was chosen last, but {folder} is gone; {instead} is loaded instead.", model)
 
     def choose_model(self, model: str) -> None:
         """Load ``model``, or show in Setup what it lacks."""
         chosen = self._state.selection
         chosen.consider_model(model)
-        if catalogue.entry(model).available and (chosen.candidate or not chosen.ready):
+        if chosen.is_installed(model) and (chosen.candidate or not chosen.ready):
             self._load(model)
 
     def choose_device(self, device: str) -> None:
@@ -68,8 +76,19 @@ class SetupPresenter(Presenter):
 
     @Slot(str, str)
     def _load(self, model: str, folder: str = "") -> None:
+        """Load ``model`` from ``folder``, or from where it was loaded last."""
+        place = (folder, "") if folder else self._state.selection.place(model)
         title = catalogue.entry(model).title
-        self._ask_first(title, lambda: self._state.loading.load_model(model, folder))
+        self._ask_first(title, lambda: self._state.loading.load_model(model, *place))
+
+    def _offer_folder(self, sentence: str, model: str) -> None:
+        """Say what is wrong with the folder of ``model``, and let the user choose another."""
+        title = f"Folder of {catalogue.entry(model).title}"
+        self._notices.ask(
+            sentence,
+            (CHOOSE_FOLDER,),
+            lambda _: file_dialogs.ask_for_folder(self._window, title, lambda folder: self._load(model, str(folder))),
+        )
 
     def _ask_first(self, title: str, load: Callable[[], None]) -> None:
         """Do ``load``, which cancels what runs: the user is asked about that."""
@@ -111,16 +130,34 @@ class SetupPresenter(Presenter):
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
         command = job.command
         if job.kind is Kind.LOAD and isinstance(command, LoadModel) and outcome is Outcome.FAILED:
-            if self._candidates:
-                self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
-                return
-            kept = self._state.selection.info
-            self._notices.say(f"{sentence} {kept.title} stays loaded." if kept else sentence, "error")
+            self._tell_failure(command, sentence)
         if job.kind is Kind.DOWNLOAD and isinstance(command, DownloadModel) and outcome is Outcome.FINISHED:
-            self._load(command.model)
+            title = catalogue.entry(command.model).title
+            self._ask_first(title, lambda: self._state.loading.load_model(command.model))
         if self._next is not None and not self._state.jobs.busy:
             load, self._next = self._next, None
             load()
+
+    def _tell_failure(self, command: LoadModel, sentence: str) -> None:
+        """Say why a model was not loaded. The window is usable in any case: with the model that was loaded before, or,
+        after the start, with one that comes with Paretone."""
+        chosen, usual = self._state.selection, catalogue.MODELS[0]
+        kept, load = chosen.info, self._state.loading.load_model
+        if self._candidates:
+            self._notices.ask(sentence, self._candidates, lambda variant: self._load_variant(command, variant))
+        elif kept is not None:
+            self._notices.say(f"{sentence} {kept.title} stays loaded.", "error")
+        if kept is not None or chosen.loading:
+            return
+        if command.device not in ("auto", "", *self._state.machine.devices):
+            self._notices.say(f"{sentence} {chosen.entry.title} runs on the best device there is.", "warning")
+            load(command.model, command.folder, command.variant, "auto")
+        elif (command.model, command.folder) != (usual.id, ""):
+            if not self._candidates:
+                self._offer_folder(f"{sentence} {usual.title} is loaded instead.", command.model)
+            load(usual.id)
+        else:
+            self._notices.say(sentence, "error")
 
     @Slot(str)
     def _ask_to_download(self, model: str) -> None:

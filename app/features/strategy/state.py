@@ -294,6 +294,9 @@ class StrategyState(QObject):
         if record is not None and (not fits or record is not self.record):
             self._take_up(record)
         elif not fits:
+            if self.table is not None and self.table.compatibility.model != wanted.model:
+                # It comes back with its model.
+                self.table = self.record = None
             self.changed.emit()
 
 

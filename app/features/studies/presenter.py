@@ -21,6 +21,7 @@ from app.features.takes.presenter import TakesPresenter
 from app.numbers import counted
 from app.shell import file_dialogs
 from app.shell.background import Background
+from app.state.differences import other_weights
 from app.state.jobs import Job, Kind, Outcome
 from engine import files
 from engine.errors import PlainError, StudyError
@@ -294,9 +295,14 @@ class StudiesPresenter(Presenter):
                 table = store.artefacts().get(key)
             if table is not None and source.fits(table):
                 source.adopt(table, "use a study's strategy table")
-        self._notices.say(
-            f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile.", "info"
-        )
+        said = f"Loaded “{row.title}” into Setup: Ctrl+Return synthesises, Ctrl+E exports a profile."
+        others = ""
+        if seen.results is not None and state.selection.info is not None:
+            others = other_weights(seen.results.checkpoint, state.selection.info.fingerprint)
+        if others:
+            self._notices.warn(f"{said} The study {others}: its figures are not theirs.")
+        else:
+            self._notices.say(said, "info")
 
     def export(self, key: str) -> None:
         """Put a setting into Setup and ask where its profile goes. Raises :class:`PlainError`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +30,9 @@ from engine.session.events import Event
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
 
+_COMPARED = "compared"
+"""Settings key of the ids of A and B."""
+
 
 class TakesPresenter(Presenter):
     """Owns Takes and the library."""
@@ -40,6 +44,7 @@ class TakesPresenter(Presenter):
         super().__init__(services)
         state = services.state
         actions = services.actions
+        self._settings = services.settings
         self._opened = open_library(services.folder / "takes")
         self.takes = TakesPanel(self._opened.library, services.theme.colours, state.undo_stack)
         self.takes.pages.offer(services.actions.baseline, "Make take A")
@@ -73,10 +78,12 @@ class TakesPresenter(Presenter):
         return self._opened.library
 
     def engine_starts(self) -> None:
-        """Say what is wrong with the library, if anything, and offer what would mend it."""
+        """Say what is wrong with the library, if anything, and offer what would mend it; compare what was compared in
+        the last session."""
         if self._opened.problem:
             self._notices.note(self._opened.problem, Level.WARNING)
             self._offer_replacement(self._opened.problem, "warning")
+        self._compare_again()
 
     def refresh(self) -> None:
         sides = self._state.comparison.take_a, self._state.comparison.take_b
@@ -144,6 +151,30 @@ class TakesPresenter(Presenter):
         warning = self._state.comparison.warning()
         if warning:
             self._notices.note(warning, Level.WARNING)
+
+    def _keep_comparison(self) -> None:
+        compared = self._state.comparison.take_a, self._state.comparison.take_b
+        self._settings.setValue(_COMPARED, json.dumps([take.id if take is not None else "" for take in compared]))
+
+    def _compare_again(self) -> None:
+        """Compare the takes of the last session that were not deleted since."""
+        comparison, gone = self._state.comparison, []
+        for side, name, choose in zip("AB", self._compared_last(), (comparison.set_a, comparison.set_b), strict=False):
+            try:
+                if name in self.library:
+                    choose(self.library.load(name))
+            except PlainError as error:
+                gone.append(f"Take {side} of the last session cannot be shown again: {error}")
+        if gone:
+            self._notices.warn(" ".join(gone))
+        comparison.changed.connect(self._keep_comparison)
+
+    def _compared_last(self) -> tuple[str, ...]:
+        try:
+            found = json.loads(str(self._settings.value(_COMPARED, "[]")))
+        except ValueError:
+            return ()
+        return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @Slot(object)
     def _play(self, take: Take) -> None:

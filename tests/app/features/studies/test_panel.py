@@ -18,10 +18,10 @@ from app.features.studies.panel import CLUSTER, StudiesPanel
 from app.features.studies.study_summary import FailedTake, StudySummary, summary
 from app.shell.colours import LIGHT
 from app.shell.theme import Theme
+from app.state.artefacts import Artefacts
+from app.state.selection import Selection
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
-from engine.models import catalogue
-from engine.setting.setting import Setting
 from engine.studies.store import DATABASE, Store
 from engine.studies.tasks import MeasureReference, ReferenceMeasured
 from tests.engine.studies import small
@@ -202,8 +202,7 @@ def test_studies_that_were_open_are_offered(panel: StudiesPanel, qtbot: QtBot) -
 
 
 def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
-    setting = Setting("f5-mini", catalogue.entry("f5-mini").options_with())
-    maker = StudyMaker(setting, (), tmp_path)
+    maker = StudyMaker(Selection(Artefacts()), tmp_path)
     qtbot.addWidget(maker)
     wanted: list[object] = []
     maker.check_wanted.connect(wanted.append)
@@ -223,7 +222,10 @@ def test_enter_starts_nothing(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot, tmp_path: Path) -> None:
-    maker = StudyMaker(Setting("f5-mini", catalogue.entry("f5-mini").options_with()), (), tmp_path)
+    selection = Selection(Artefacts())
+    for one in selection.techniques:
+        selection.switch(one.name, False)
+    maker = StudyMaker(selection, tmp_path)
     qtbot.addWidget(maker)
     maker.kind.setCurrentIndex(1)
     bounds = [maker.goals.add(Bound("ops_ratio", "at_most", 0.5)) for _ in range(2)]
