@@ -43,7 +43,7 @@ class Actions(QObject):
         )
         self.compare = make("&Play and switch A/B", "Play; while playing, switch between A and B", "Ctrl+Space")
         self.play = make("Play or pa&use", "Play or pause the current take", "Ctrl+P")
-        self.undo = undo_action(undo_stack, "&Undo", window)
+        self.undo = undo_action(undo_stack, "&Undo", window, self.about_to_run.emit)
         self.undo.setShortcut(QKeySequence.StandardKey.Undo)
         self.redo = redo_action(undo_stack, "&Redo", window)
         self.redo.setShortcut(QKeySequence("Ctrl+Shift+Z"))
@@ -82,9 +82,9 @@ class Actions(QObject):
         none."""
         for action in self._window.actions():
             if keys in action.shortcuts() and not action.isEnabled() and not keys.isEmpty():
-                title = action.text().replace("&", "").rstrip("…")
-                explained = action.toolTip() if action.toolTip() != action.statusTip() else "not possible now."
-                return f"{title}: {explained}"
+                if action.toolTip() != action.statusTip():
+                    return action.toolTip()
+                return f"{action.text().replace('&', '').rstrip('…')}: not possible now."
         return ""
 
     def make(self, text: str, tip: str, shortcut: str = "") -> QAction:

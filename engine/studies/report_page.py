@@ -41,6 +41,7 @@ from engine.studies.wording import (
     short_title,
 )
 from engine.studies.writing import written
+from engine.techniques.marks import in_order, technique_mark
 
 AUDIO_BYTES = 30 * 2**20
 """Most FLAC in a page."""
@@ -123,10 +124,10 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
     shown = [
         (number, one) for number, one in enumerate(results.settings, start=1) if x in one.figures and y in one.figures
     ]
-    names = [tuple(each.technique for each in one.setting.techniques) for _, one in shown]
-    techniques = tuple(dict.fromkeys(name for each in names for name in each))
-    glyphs = Glyphs(techniques, SERIES_ON_ANY, "currentColor")
+    names = [in_order(each.technique for each in one.setting.techniques) for _, one in shown]
+    glyphs = Glyphs(technique_mark, SERIES_ON_ANY, "currentColor")
     on_front = [one.key in best for _, one in shown]
+    techniques = in_order({name for each in names for name in each})
     legend = [*([()] if () in names else []), *((name,) for name in techniques)]
     along_x, along_y = (np.array([_ends(one.figures[name]) for _, one in shown]).reshape(-1, 3) for name in (x, y))
     front = sorted((index for index, is_on in enumerate(on_front) if is_on), key=lambda one: along_x[one, 0])

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
@@ -227,6 +228,9 @@ class Technique:
     """Why it gains little for a loaded model on its device, as a sentence, or ``""``; lists show it late then."""
     place: int = 1000
     """Position in lists: smaller is earlier; ties by title."""
+    mark: Mark | None = None
+    """Colour and shape of its points in every figure. Ours declare theirs; a plug-in's follows from its name, so that
+    it is the same where the plug-in is not installed (:mod:`engine.techniques.marks`)."""
     lacking: Callable[[str], str | None] = lambda family: None
     """Why it is not offered for models of a family on any device, as a sentence, or ``None``."""
     needs: str = ""

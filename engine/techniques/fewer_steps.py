@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.sampling.masked_options import MASKED_STEPS, SHIFT
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
@@ -44,6 +45,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="grid",
     place=120,
+    mark=Mark("green", "down"),
     exports="engine.export.options_only",
     knobs=(replace(MASKED_STEPS, default=FEWEST_ADVISED), SHIFT),
     resolve=resolve,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import MaskedPlan, Part
 from engine.techniques.base import Context, Paper, Technique, ordinal
@@ -40,6 +41,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="skipping",
     place=140,
+    mark=Mark("blue", "hexagon"),
     knobs=(
         Number(
             "every",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import Graphing
 from engine.techniques.base import AnyPlan, Context, Paper, Technique, require_offered, require_whole
@@ -44,6 +45,7 @@ TECHNIQUE = Technique(
     slot="launching",
     needs="recording",
     place=50,
+    mark=Mark("yellow", "square"),
     knobs=(
         Number(
             "bucket",

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.export.accounts import GUIDED_STEPS, Carried, whole_line
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.setting import UsedTechnique
 from engine.techniques.base import AnyPlan, Conflict, Context, Paper, Technique
@@ -71,6 +72,7 @@ TECHNIQUE = Technique(
     families=("flow", "masked"),
     slot="guidance",
     place=90,
+    mark=Mark("blue", "triangle"),
     exports=__name__,
     knobs=(
         Number(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import SettingError
 from engine.export.accounts import GUIDANCE_EVERY, Carried, whole_line
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Choice, Number, Values
 from engine.setting.plan import MaskedPlan
 from engine.setting.setting import UsedTechnique
@@ -58,6 +59,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="guidance:every",
     place=130,
+    mark=Mark("red", "triangle"),
     exports=__name__,
     knobs=(
         Number(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.export.accounts import PRECISION, Carried, whole_line
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Choice, Values
 from engine.setting.plan import WHOLE
@@ -71,6 +72,7 @@ TECHNIQUE = Technique(
     families=("flow", "masked"),
     slot="precision",
     place=40,
+    mark=Mark("purple", "circle"),
     exports=__name__,
     knobs=(
         Choice(

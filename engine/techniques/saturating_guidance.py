@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.guidance import Saturation
 from engine.setting.knobs import Choice, Number, Values
 from engine.setting.plan import FlowPlan
@@ -68,6 +69,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="guidance:running",
     place=94,
+    mark=Mark("red", "hexagon"),
     knobs=(
         Number(
             "threshold",

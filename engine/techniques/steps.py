@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.sampling.options import SPACING, STEPS, SWAY
 from engine.sampling.schedules import EPSS, effective_spacing
 from engine.setting.knobs import Values
@@ -66,6 +67,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="grid",
     place=30,
+    mark=Mark("green", "triangle"),
     exports="engine.export.options_only",
     knobs=(
         replace(STEPS, default=7, trajectory=False),

@@ -34,7 +34,8 @@ from engine.setting.profile import Profile
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.running import FINISHED
 from engine.studies.store import Store
-from engine.techniques import conflict, find, problem, problems, resolve, technique
+from engine.techniques import conflict, find, problem, problems, resolve, technique, techniques
+from engine.techniques.marks import in_order, technique_mark
 from tests.app.presenters import Presenter
 from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
@@ -73,6 +74,14 @@ def test_the_command_line_lists_them(plugins: Path, capsys: pytest.CaptureFixtur
     assert cli.main(["models", "--json"]) == 0
     names = [one["name"] for one in json.loads(capsys.readouterr().out)["techniques"]]
     assert names[-2:] == [AB, MIN_P], "after ours"
+
+
+def test_no_technique_is_drawn_otherwise_for_it(site: Path, visible: Callable[[Path], None]) -> None:
+    names = (AB, MIN_P, "steps", *(one.name for one in techniques()))
+    before = [technique_mark(name) for name in names], in_order(names)
+    visible(site)
+    assert find(AB) and find(MIN_P)
+    assert ([technique_mark(name) for name in names], in_order(names)) == before
 
 
 @pytest.mark.parametrize(("name", "model_id"), [(AB, "f5-mini"), (MIN_P, "lm-mini")])

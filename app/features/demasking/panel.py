@@ -125,7 +125,7 @@ class DemaskingPanel(TakePanel):
         top.addWidget(self.passages)
         self.headline = build.words("title", name="Summary")
         top.addWidget(self.headline, 1)
-        self.partial_button = build.button("H&ear the canvas at this step", self._want_partial)
+        self.partial_button = build.button("Hear the ca&nvas at this step", self._want_partial)
         top.addWidget(self.partial_button)
 
         self.play_button = build.button("P&lay", self._toggle_play, "Play the steps")

@@ -106,7 +106,7 @@ class LabSetup(QWidget):
     def _lay_out(self) -> None:
         form = FormLayout()
         form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapAllRows)
-        form.addRow("M&ethod", self.method)
+        form.addRow("Meth&od", self.method)
         form.addRow(self.explanation)
         form.addRow("&What to compare", self.source)
         left = VBoxLayout()

@@ -33,7 +33,7 @@ from engine.techniques import spade
 
 STAGES = {
     spade.NONE: ("&Pruned only", "Hear the model with layers removed, before training"),
-    spade.PARTLY: ("After some minut&es", "Hear a student after some minutes of training"),
+    spade.PARTLY: ("&After some minutes", "Hear a student after some minutes of training"),
     spade.RECOVERED: ("Rec&overed", "Hear the fully trained student"),
 }
 _SPREAD = 12.0

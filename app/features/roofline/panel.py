@@ -86,7 +86,7 @@ class RooflinePanel(SidePanel):
         self.exports = ExportButtons("plots and table")
         self.exports.wanted.connect(self.export_wanted)
         top.addWidget(self.exports)
-        self.trace_button = build.button("Trac&e", lambda: self.trace_wanted.emit(self._side))
+        self.trace_button = build.button("Trace", lambda: self.trace_wanted.emit(self._side))
         top.addWidget(self.trace_button)
 
         self.plot, self.bars, self.table = RooflinePlot(colours), Waterfall(colours), RooflineTable()

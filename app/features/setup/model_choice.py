@@ -59,7 +59,7 @@ class ModelChoice(QWidget):
             "F&older…", self._ask_for_folder, "Load this model's official checkpoint from a folder"
         )
         self.download = build.button(
-            "&Download…",
+            "Dow&nload…",
             lambda: self.download_wanted.emit(self.box.currentData()),
             "Show the licence, then download the official checkpoint",
         )

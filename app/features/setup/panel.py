@@ -165,7 +165,7 @@ class SetupPanel(QWidget):
         self.seed_lock = QCheckBox("&Lock")
         self.seed_lock.setToolTip("Locked: keep this seed. Unlocked: draw a new one before each baseline.")
         self.seed_lock.toggled.connect(self._state.editing.set_seed_locked)
-        label = QLabel("Se&ed")
+        label = QLabel("See&d")
         label.setBuddy(self.seed)
         row = HBoxLayout()
         row.addWidget(label)

@@ -305,7 +305,7 @@ class StudiesPanel(QWidget):
             return
         here = running and summary.folder == self._running
         finished = summary.study is not None and not summary.left and bool(summary.made)
-        self.run_button.setText("Ru&n again" if finished else "R&esume" if summary.results is not None else "Ru&n")
+        self.run_button.setText("Ru&n again" if finished else "Resume" if summary.results is not None else "Ru&n")
         self.run_button.setVisible(not here)
         self.run_button.setEnabled(not running and not self._reason)
         self.run_button.setToolTip(

@@ -32,6 +32,7 @@ from app.features.takes.edits import TakeEdits
 from app.features.takes.table import COLUMNS, TAKE_ROLE, FailedTake, TakesModel
 from app.shell import file_dialogs
 from app.shell.colours import Colours
+from app.shell.entries import SEARCH
 from app.shell.metrics import GAP, NEAR
 from app.state.differences import difference_words, differences
 from app.widgets import build, sketching
@@ -84,6 +85,7 @@ class TakesPanel(QWidget):
 
         self.search = QLineEdit(placeholderText="Filter by model, text, setting or voice", clearButtonEnabled=True)
         self.search.setAccessibleName("Filter takes")
+        self.search.setProperty(SEARCH, True)
         self._starred = QCheckBox("Starred onl&y")
         self.search.textChanged.connect(self._apply_filter)
         self._starred.toggled.connect(self._apply_filter)
@@ -229,6 +231,14 @@ class TakesPanel(QWidget):
         self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         if rows:
             self.table.scrollTo(self._model.index(rows[0], 0))
+
+    def go_to(self, take: str) -> None:
+        """Select the take of this id and put the focus on it; a filter that hides it is lifted."""
+        if not self._model.rows_of((take,)):
+            self.search.clear()
+            self._starred.setChecked(False)
+        self.select((take,))
+        self.table.setFocus()
 
     @Slot()
     def _remember_selection(self) -> None:

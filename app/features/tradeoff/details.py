@@ -71,7 +71,7 @@ class TradeoffDetails(QWidget):
         self.sentence.activated.connect(self._choose_sentence)
         self._playing = ""
         """Id of the take that plays."""
-        self.hear_button = self._button("H&ear", self.hear_wanted.emit)
+        self.hear_button = self._button("Hear", self.hear_wanted.emit)
         self.a_button = self._button("Set &A", lambda: self.side_wanted.emit("A"))
         self.b_button = self._button("Set &B", lambda: self.side_wanted.emit("B"))
         self.keep_button = self._button("Add to Ta&kes", self.keep_wanted.emit)
@@ -186,7 +186,7 @@ class TradeoffDetails(QWidget):
 
     def _show_hear(self) -> None:
         stops = bool(self._playing) and self.sound is not None and self.sound.take == self._playing
-        self.hear_button.setText("Stop" if stops else "H&ear")
+        self.hear_button.setText("Stop" if stops else "Hear")
 
     def set_reasons(self, hear: str, keep: str, use: str) -> None:
         """Why the point cannot be heard or compared, brought into the library, or loaded into Setup, as sentences, or

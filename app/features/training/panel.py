@@ -136,7 +136,7 @@ class TrainingPanel(QWidget):
         self.start_button = build.button(
             "St&art", lambda: self.start_wanted.emit(self.plan(resume=False)), look="primary"
         )
-        self.resume_button = build.button("R&esume", lambda: self.start_wanted.emit(self.plan(resume=True)))
+        self.resume_button = build.button("Resume", lambda: self.start_wanted.emit(self.plan(resume=True)))
         self.cancel_button = build.button("Cance&l", self.cancel_wanted)
         buttons = HBoxLayout()
         for one in (self.start_button, self.resume_button, self.cancel_button):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import IntervalWeights, ModelInfo, TrainedWeights
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, LanguagePlan, NotPrepared
@@ -161,6 +162,7 @@ TECHNIQUE = Technique(
     needs_mel_flow=True,
     slot="weights",
     place=25,
+    mark=Mark("red", "diamond"),
     exports="engine.techniques.average_velocity.exports",
     benches=(("few-evaluations", "engine.techniques.average_velocity.benches.few_evaluations"),),
     commands=("engine.techniques.average_velocity.commands.train",),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import ProfileError, SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Choice, Effect, Number, Values, defaults
 from engine.setting.plan import FlowPlan, NotPrepared, Part
@@ -154,6 +155,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=10,
+    mark=Mark("blue", "circle"),
     exports="engine.techniques.ditreducio.exports",
     study="engine.techniques.ditreducio.studies.hooks",
     benches=(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Choice, Knob, Number, Text, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
@@ -163,6 +164,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=75,
+    mark=Mark("green", "square"),
     exports="engine.techniques.dual_block_cache.exports",
     knobs=KNOBS,
     resolve=resolve,

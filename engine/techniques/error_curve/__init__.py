@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
@@ -76,6 +77,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=70,
+    mark=Mark("orange", "hexagon"),
     knobs=(
         Number(
             "threshold",

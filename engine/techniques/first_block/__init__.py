@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, Part
 from engine.techniques.base import Context, Paper, Technique
@@ -38,6 +39,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="skipping",
     place=80,
+    mark=Mark("purple", "diamond"),
     knobs=(
         Number(
             "threshold",

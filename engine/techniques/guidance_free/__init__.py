@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, TrainedWeights, WeightSet
 from engine.setting.knobs import Effect, Number, Values
 from engine.setting.plan import FlowPlan, NotPrepared
@@ -117,6 +118,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="weights",
     place=20,
+    mark=Mark("orange", "square"),
     exports="engine.techniques.guidance_free.exports",
     benches=(("guidance-free", "engine.techniques.guidance_free.benches.guidance_free"),),
     views=("engine.techniques.guidance_free.views.guidance_weight",),

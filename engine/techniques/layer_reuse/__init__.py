@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo
 from engine.setting.knobs import Number, Values
 from engine.setting.plan import MaskedPlan, Part
@@ -56,6 +57,7 @@ TECHNIQUE = Technique(
     families=("masked",),
     slot="skipping",
     place=150,
+    mark=Mark("orange", "diamond"),
     knobs=(
         Number(
             "every",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import ProfileError, SettingError
+from engine.figures.glyphs import Mark
 from engine.measure.metrics import JUDGED, METRICS, NEITHER, metric
 from engine.sampling.grid_search import METHODS
 from engine.sampling.schedules import time_grid
@@ -97,6 +98,7 @@ TECHNIQUE = Technique(
     families=("flow",),
     slot="grid",
     place=32,
+    mark=Mark("violet", "hexagon"),
     exports="engine.techniques.searched_grid.exports",
     resolve=resolve,
     describe=describe,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import SettingError
+from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, StudentWeights, TrainedWeights
 from engine.reading import shown
 from engine.setting.knobs import Choice, Knob, Number, Values
@@ -148,6 +149,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="weights:language",
     place=170,
+    mark=Mark("green", "diamond"),
     exports="engine.techniques.spade.exports",
     study="engine.techniques.spade.studies.hooks",
     benches=(("spade", "engine.techniques.spade.benches.spade"),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.figures.glyphs import Mark
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
 from engine.setting.knobs import Choice, Number, Switch, Values
 from engine.setting.plan import LanguagePlan, NotPrepared, Part
@@ -94,6 +95,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="draft",
     place=160,
+    mark=Mark("blue", "square"),
     exports="engine.techniques.speculative.exports",
     benches=(("ssd", "engine.techniques.speculative.benches.ssd"),),
     views=("engine.techniques.speculative.views.speculation",),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import ProfileError
+from engine.figures.glyphs import Mark
 from engine.setting.knobs import Choice, Effect, Number, Switch, Values
 from engine.setting.plan import LanguagePlan, NotPrepared, Part
 from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique
@@ -57,6 +58,7 @@ TECHNIQUE = Technique(
     families=("language",),
     slot="draft:acceptance",
     place=165,
+    mark=Mark("orange", "circle"),
     study="engine.techniques.token_groups.studies",
     views=("engine.techniques.token_groups.view",),
     commands=("engine.techniques.token_groups.commands.group_tokens",),

@@ -4,7 +4,7 @@ Free of Qt and of torch."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -21,15 +21,14 @@ from engine.setting.setting import Setting
 from engine.studies.published import PublishedPoint
 from engine.studies.results import Results, SettingResult
 from engine.studies.wording import setting_title
-from engine.techniques import find, techniques
+from engine.techniques import find
+from engine.techniques.marks import in_order
 
 TAKE, STUDY, PUBLISHED = "take", "study", "published"
 TAKES = "Takes"
 """The source of all takes of the library."""
 LISTENING = "listening:"
 """Prefix of listening scores among the figures; the method follows."""
-_STEPS = "steps"
-_ORDER = {one.name: place for place, one in enumerate(techniques())}
 _NO_FIGURES: Mapping[str, Estimate] = {}
 
 
@@ -118,11 +117,6 @@ def technique_title(name: str) -> str:
     """A technique's short title; its name if there is none such any more."""
     found = find(name)
     return brief(found.title) if found is not None else name
-
-
-def in_order(techniques: Iterable[str]) -> tuple[str, ...]:
-    """As declared, but step pruning last: it goes with everything, so a point is drawn as the other one."""
-    return tuple(sorted(techniques, key=lambda name: (name == _STEPS, _ORDER.get(name, len(_ORDER)), name)))
 
 
 # --- Listening scores -------------------------------------------------------------------------------------------------

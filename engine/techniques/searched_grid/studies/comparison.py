@@ -14,7 +14,7 @@ import numpy as np
 from engine.errors import SettingError
 from engine.figures import curves_svg
 from engine.figures.curves import Curve, Curves, Level
-from engine.figures.glyphs import SERIES_ON_ANY, Glyphs
+from engine.figures.glyphs import SERIES_ON_ANY, Glyphs, marks_in_turn
 from engine.figures.scatter import Dimension
 from engine.measure.metrics import JUDGED, Metric, metric
 from engine.sampling.schedules import effective_spacing
@@ -99,7 +99,7 @@ def _table(found: Mapping[Placed, SettingResult]) -> str:
 
 def _picture(found: Mapping[Placed, SettingResult], results: Results) -> str:
     kinds = list(dict.fromkeys(placed.grid for placed in found))
-    glyphs = Glyphs(kinds, SERIES_ON_ANY, "currentColor")
+    glyphs = Glyphs(marks_in_turn(kinds), SERIES_ON_ANY, "currentColor")
     by_solver: dict[str, list[tuple[Placed, SettingResult]]] = defaultdict(list)
     for placed, one in found.items():
         by_solver[placed.solver].append((placed, one))

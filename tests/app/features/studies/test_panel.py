@@ -69,7 +69,7 @@ def test_what_is_done_and_left_is_said(panel: StudiesPanel, seen: StudySummary) 
     assert (seen.made, seen.left) == (4, 5)
     show(panel, seen)
     assert panel.state.startswith("4 takes finished, 5 left, about ")
-    assert panel.run_button.text() == "R&esume"
+    assert panel.run_button.text() == "Resume"
     panel.set_reasons("Wait for the running job, or press Esc to cancel it.", "", "")
     assert not panel.run_button.isEnabled()
     assert "Wait for the running job" in panel.state

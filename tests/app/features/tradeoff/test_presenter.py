@@ -495,7 +495,7 @@ def test_hear_stops_the_point_alone_and_not_what_listen_plays_after_it(sounding:
     action.trigger()
     qtbot.waitUntil(lambda: not listen.player.busy, timeout=PATIENCE_MILLISECONDS)
     assert not sounding.features["player"].sounds(take), "a second time falls silent"
-    qtbot.waitUntil(lambda: panel.details.hear_button.text() == "H&ear", timeout=PATIENCE_MILLISECONDS)
+    qtbot.waitUntil(lambda: panel.details.hear_button.text() == "Hear", timeout=PATIENCE_MILLISECONDS)
     listen.deck.set_loop((0.0, 0.3))  # It plays on until something else is wanted.
     listen.deck.hear_from("A", 0.0)
     qtbot.waitUntil(lambda: listen.player.playing, timeout=PATIENCE_MILLISECONDS)

@@ -19,7 +19,6 @@ from app.features.tradeoff.model.points import (
     Scores,
     Sound,
     brief,
-    in_order,
     published_points,
     study_points,
     take_points,
@@ -50,6 +49,7 @@ from engine.studies.published import published
 from engine.studies.results import read
 from engine.studies.store import Store
 from engine.studies.tasks import MeasureReference, ReferenceMeasured
+from engine.techniques.marks import in_order
 from tests.app.features.tradeoff.many_points import many
 from tests.engine.studies.small import finished, study
 
@@ -290,7 +290,7 @@ def test_knobs_with_several_values_are_axes_and_settings_that_differ_in_one_are_
     found = shown(points, x="knob:ditreducio.threshold")
     assert found.x[:, 0].tolist() == [0.3, 0.1, 0.2, 0.3] and not found.walk
     assert found.missing == (("the setting has no DiTReducio: threshold δ", 1),)
-    drawn = described(found, PointStyles(("ditreducio",), LIGHT))
+    drawn = described(found, PointStyles(LIGHT))
     assert drawn.strands == ((1, 2, 0),), "in the order of the values; not with those of other steps"
     assert "DiTReducio: threshold δ: 0.3" in tip(found.points[0], found).replace("<br>", "\n")
     assert "threshold" not in figures_html(found.points[0], found.options, LIGHT).casefold()
@@ -427,7 +427,7 @@ def test_a_second_study_is_drawn_as_ghosts_beneath_the_first() -> None:
         ("old fast", "fast"),
     ]
     assert "2 ghosts" in counts(found) and "a ghost" in plain(found.points[0], found)
-    drawn = described(found, PointStyles(("ditreducio",), LIGHT))
+    drawn = described(found, PointStyles(LIGHT))
     assert drawn.glyphs[1].colours != drawn.glyphs[titles.index("fast")].colours
     assert found.ghost_front in drawn.strands and set(found.shifts) <= set(drawn.strands)
     both = shown([*before, *now], Filter(ghosts="Old"))
