@@ -24,8 +24,8 @@ _SIZES = (16, 20, 24, 32, 48, 64)
 def icon(name: str, palette: QPalette | None = None) -> QIcon:
     """The icon ``name`` (a file of ``resources/icons/`` without its suffix), coloured for ``palette``.
 
-    Normal and disabled icons take the button text's colours, checked ones that of text on their ground. Icons do not follow
-    a later change of the palette: ask again. Raises ``FileNotFoundError`` for a name that does not exist.
+    Normal and disabled icons take the button text's colours, checked ones that of text on their ground. Icons do not
+    follow a later change of the palette: ask again. Raises ``FileNotFoundError`` for a name that does not exist.
     """
     colours = QGuiApplication.palette() if palette is None else palette
     group, role = QPalette.ColorGroup, QPalette.ColorRole
