@@ -31,7 +31,7 @@ class EmptyState(QWidget):
         if text:
             self.words.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.words.setProperty("look", "muted")
+        self.words.setProperty("look", "reached")
         self.buttons: list[QPushButton] = []
         """Those that fill the view."""
         self.filling = False

@@ -63,7 +63,7 @@ class TradeoffDetails(QWidget):
         self._fold.setProperty("look", "quiet")
         self._fold.toggled.connect(self._unfold)
         area = build.named(Scrolled(build.column(self._text, self._fold, (self._difference, 1))), "Selected point")
-        area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Arrow keys scroll it.
+        area.let_keys_scroll()
         self.sentence = build.named(ComboBox(), "Sentence", "Sentence to play, compare and keep")
         self.sentence.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.sentence.setMinimumContentsLength(8)

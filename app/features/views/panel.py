@@ -94,7 +94,7 @@ class ViewsPanel(QWidget):
         self._reading = build.words("muted")
         self.caption = build.words(selectable=True)
         said = build.named(Scrolled(self.caption), "Caption")
-        said.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Arrow keys scroll it.
+        said.let_keys_scroll()
         said.setFixedHeight(round(3.6 * em))
         shown = build.column((self.canvas, 1), self._reading, said)
         self.pages = Invited(shown, sketch=sketching.curves(1.5, 4.0, -3.0))
