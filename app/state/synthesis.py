@@ -78,6 +78,10 @@ class Synthesis(QObject):
         """Compare a finished take: accelerated ones as B, measured against A; others as A."""
         if not isinstance(event, TakeReady):
             return
+        if event.take.unfinished:
+            # It is heard among the takes; A and B stay what can be compared.
+            self.take_added.emit(event.take)
+            return
         accelerated, compared = bool(event.take.setting.techniques), self._comparison
         take = measured_against(event.take, compared.take_a) if accelerated else event.take
         self.take_added.emit(take)

@@ -49,7 +49,7 @@ class MetersPresenter(Presenter):
 
     @Slot(object)
     def _show_take(self, take: Take) -> None:
-        if self.meters is not None:
+        if self.meters is not None and not take.unfinished:
             self.meters.show_take(take, self._features.find(PlayerPresenter).deck.waits)
 
     @Slot(object, object)

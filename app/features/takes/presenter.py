@@ -92,7 +92,7 @@ class TakesPresenter(Presenter):
 
     @Slot()
     def _count_gains(self) -> None:
-        self._state.gains.set_takes(self.takes.all_takes)
+        self._state.gains.set_takes(tuple(one for one in self.takes.all_takes if not one.unfinished))
 
     @Slot(object)
     def _keep_take(self, take: Take) -> None:

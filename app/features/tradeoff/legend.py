@@ -19,7 +19,7 @@ from app.widgets.flow_layout import Flow
 from engine.figures.glyphs import FILLED, HOLLOW, Glyph
 from engine.techniques import techniques
 
-_KINDS = "filled: settings of studies · hollow: single takes"
+_KINDS = "filled: settings of studies · hollow: single takes · dashed ring: times of a busy machine"
 
 
 class TradeoffLegend(Flow):
