@@ -134,7 +134,7 @@ class Library(Database):
         """Takes without their audio, newest first.
 
         Those of ``model``, with or without a star, and with every one of ``words`` in label, text or voice, where these
-        are given; at most ``limit``. Without the ``unfinished`` ones, which cannot be compared, if these are not wanted.
+        are given; at most ``limit``. ``unfinished``: with those that passages are missing of.
         """
         conditions: list[str] = []
         values: list[object] = []

@@ -68,8 +68,8 @@ def busy_lines(results: Results) -> list[str]:
     if not busy:
         return []
     return [
-        f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: their "
-        "RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
+        f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: "
+        "their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
     ]
 
 

@@ -245,3 +245,19 @@ def test_calibration_is_asked_for_without_an_artefact(presenter: Presenter) -> N
     assert isinstance(command.request, CalibrationRequest)
     assert command.request.setting.technique("ditreducio").artefact == ""
     assert isinstance(presenter.sent[0], LoadModel)
+
+
+def test_a_cancelled_take_is_told_of_but_neither_a_nor_b(presenter: Presenter) -> None:
+    state, added = presenter.state, []
+    state.synthesis.take_added.connect(added.append)
+    whole = presenter.take(state.selection.baseline_setting, "whole")
+    state.follow(TakeReady(1, whole, OPERATIONS))
+    cut = replace(presenter.take(state.selection.baseline_setting, "cut"), unfinished="cancelled after 1 of 2 passages")
+    state.follow(TakeReady(2, cut))
+    assert added == [whole, cut]
+    assert state.comparison.take_a is whole
+    assert state.cost.expected_seconds(whole.setting) is not None
+    other = replace(cut, text=cut.text * 9, measurements=replace(cut.measurements, seconds=99.0))
+    before = state.cost.expected_seconds(whole.setting)
+    state.follow(TakeReady(3, other))
+    assert state.cost.expected_seconds(whole.setting) == before, "nothing is estimated from a part"
