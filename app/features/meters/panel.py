@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QAction, QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -224,10 +224,23 @@ class MetersPanel(QScrollArea):
             "report how certain the difference is."
         )
         layout.addWidget(self._speed_up)
+        self._below = layout.count()
         layout.addStretch()
+        self._layout = layout
         self._content = content
         self.setWidget(content)
         self.set_colours(colours)
+
+    def offer(self, action: QAction) -> None:
+        """Offer ``action`` below the figures of A and B."""
+        button = build.button(action.text(), action.trigger, action.toolTip())
+
+        def follow() -> None:
+            build.allow(button, "" if action.isEnabled() else action.toolTip(), action.toolTip())
+
+        action.changed.connect(follow)
+        follow()
+        self._layout.insertWidget(self._below, button, 0, Qt.AlignmentFlag.AlignLeft)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Give the content the height of its wrapped lines, which its least height leaves out."""

@@ -18,7 +18,7 @@ MENUS = {
     "&File": """&Open profile…|Ctrl+Shift+P, &Export profile…|Ctrl+E, Export &student or draft…|Ctrl+Shift+E,
         Save A and B as &WAV…|Ctrl+Shift+S, Open data &folder|Ctrl+Shift+D, &Choose data folder…, -, &Quit|Ctrl+Q""",
     "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
-        Synthesise &accelerated|Ctrl+Return, -, Cance&l|Esc""",
+        Synthesise &accelerated|Ctrl+Return, &Repeat ×5|Ctrl+Shift+R, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,
         Set selected take as &A|F7, Set selected take as &B|F8, S&wap A and B|F9, -, Trade-&off,
         Take &grid""",

@@ -1,4 +1,5 @@
-"""A synthesis that is cancelled or fails after some passages: these become a take that says so."""
+"""A synthesis that is cancelled or fails after some passages: these become a take that says so. And takes that are
+timed again."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ from engine.models.base import Synthesis, Voice, finished_part, run_to_completio
 from engine.models.catalogue import voice
 from engine.models.families.speech import Speech
 from engine.models.silent_observer import SilentObserver
+from engine.session.commands import TimeAgain
 from engine.session.engine_thread import EngineThread
-from engine.session.events import AudioReady, JobCancelled, JobFailed, JobFinished, Progress, TakeReady
+from engine.session.events import AudioReady, JobCancelled, JobFailed, JobFinished, Progress, TakeReady, TimedAgain
 from engine.setting.library import DATABASE, Library
 from engine.setting.setting import Setting
 from engine.setting.take import Take
@@ -217,3 +219,36 @@ def test_libraries_of_earlier_versions_have_finished_takes_that_were_timed_once(
             assert loaded_again.measurements == before
             assert not loaded_again.measurements.busy
             assert loaded_again.measurements.other_share is None
+
+
+# --- Timing again -----------------------------------------------------------------------------------------------------
+def _time_again(job: int, times: int) -> TimeAgain:
+    return TimeAgain(job, "One. Two.", small_speech.VOICE, small_speech.setting(), take="a take", times=times)
+
+
+def test_a_take_is_timed_again_with_progress_and_without_sound(engine: EngineThread, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    engine.submit(_time_again(2, 3))
+    assert isinstance(recorder.end_of(2), JobFinished)
+    (timed,) = recorder.of(2, TimedAgain)
+    assert timed.take == "a take"
+    assert len(timed.runs) == 3
+    assert all(one.seconds > 0 and one.audio_seconds == timed.runs[0].audio_seconds for one in timed.runs)
+    progress = recorder.of(2, Progress)
+    assert (progress[-1].done, progress[-1].total) == (300, 300)
+    assert [one.done for one in progress] == sorted(one.done for one in progress)
+    assert progress[-1].text == "Repeat 3 of 3"
+    assert not recorder.of(2, AudioReady)
+    assert not recorder.of(2, TakeReady)
+
+
+def test_repeats_that_were_finished_before_a_cancel_count(engine: EngineThread, recorder: Recorder) -> None:
+    loaded(engine, recorder)
+    recorder.react = lambda event: (
+        engine.cancel(2) if isinstance(event, Progress) and event.job == 2 and event.done == 250 else None
+    )
+    engine.submit(_time_again(2, 100))
+    assert isinstance(recorder.end_of(2), JobCancelled)
+    (timed,) = recorder.of(2, TimedAgain)
+    assert len(timed.runs) == 2
+    assert recorder.of(2, Progress)[-1].done == 250, "the step at which it was cancelled is the last"
