@@ -19,8 +19,8 @@ from engine.commands.session import Session
 from engine.commands.terminal import Terminal, cancelling
 from engine.errors import Cancelled, CheckpointError, PlainError
 
-CANCELLED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+CANCELLED = Cancelled.exit_code
+"""Exit code after Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,7 +74,9 @@ def _run(options: argparse.Namespace) -> int:
         streams.show(json.dumps(result.data, allow_nan=False))
     elif result.text:
         streams.show(result.text)
-    return 0
+    if result.problem:
+        print(result.problem, file=sys.stderr)
+    return result.exit_code
 
 
 def _failed(sentence: str, kind: str, code: int, as_json: bool) -> int:

@@ -71,3 +71,6 @@ class StudyError(PlainError):
 
 class Cancelled(Exception):
     """Raised inside a job once its cancel token is set. Not an error: nothing is wrong."""
+
+    exit_code = 130
+    """As shells have it after Ctrl-C."""

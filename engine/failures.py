@@ -80,6 +80,16 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
     return f"Something unexpected went wrong while {activity}: {type(error).__name__}: {error}. {afterwards}".rstrip()
 
 
+def exit_code(error: BaseException) -> int:
+    """Exit code of a process that ends so."""
+    return getattr(error, "exit_code", PlainError.exit_code)
+
+
+def failure(said: str, error: BaseException) -> dict[str, object]:
+    """What ``--json`` says of an ``error``; ``said`` is its sentence."""
+    return {"error": said, "kind": type(error).__name__, "exit_code": exit_code(error)}
+
+
 def details(error: BaseException) -> str:
     """The traceback for the log; ``""`` for problems that the sentence explains in full."""
     return "" if isinstance(error, PlainError) else "".join(traceback.format_exception(error))

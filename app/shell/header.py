@@ -106,6 +106,8 @@ class Header(QWidget):
 
     @Slot(object)
     def _show_take(self, take: Take) -> None:
+        if take.unfinished:
+            return  # Its time is that of a part.
         self._measured = take.measurements.real_time_factor, take.setting, take.label or "last take"
         self._estimate = None
         self._show_factor()

@@ -45,7 +45,7 @@ class Cost(QObject):
         if not isinstance(event, TakeReady):
             return
         take = event.take
-        if take.measurements.seconds and take.text.strip():
+        if take.measurements.seconds and take.text.strip() and not take.unfinished:
             setting = replace(take.setting, seed=0)
             self._measured.pop(setting, None)  # The newest are last.
             self._measured[setting] = take.measurements, len(take.text.strip())

@@ -35,6 +35,7 @@ class Kind(Enum):
     GROUPS = "Finding token groups"
     TOKENS = "Decoding tokens"
     MAKE = "Making takes"
+    REPEAT = "Timing takes again"
 
 
 class Outcome(Enum):

@@ -59,4 +59,5 @@ def make_take(
         machine=machine,
         metrics=with_signal_metrics(samples, synthesis.sample_rate) if listen else Metrics(),
         checkpoint=checkpoint,
+        unfinished=synthesis.unfinished,
     )

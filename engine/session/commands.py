@@ -22,6 +22,9 @@ from engine.setting.take import DemaskedPassage
 if TYPE_CHECKING:
     from engine.setting.profile import Profile
 
+REPEATS = 5
+"""How often a take is timed again, if nothing else is said."""
+
 
 @dataclass(frozen=True)
 class Command:
@@ -101,6 +104,18 @@ class MakeTake(Synthesise):
 
     activity = "making a take"
     carried_out_by = "engine.session.jobs.synthesis:make_take_for_later"
+
+
+@dataclass(frozen=True)
+class TimeAgain(Synthesise):
+    """Time the ``take`` with this id, which was made so, again a number of ``times``. Nothing is heard of it. Ends with
+    :class:`~engine.session.events.TimedAgain`."""
+
+    activity = "timing again"
+    carried_out_by = "engine.session.jobs.synthesis:time_again"
+
+    take: str = ""
+    times: int = REPEATS
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from engine.models.families.official_ids import OfficialIds, OfficialPrompt
 from engine.sampling.operations import OperationCounts
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import NO_VALUES, Values
-from engine.setting.take import Take, Trace
+from engine.setting.take import Measurements, Take, Trace
 from engine.views.figure import Figure
 
 if TYPE_CHECKING:
@@ -141,6 +141,14 @@ class TakeMade(Event):
 
     take: Take
     artefacts: tuple[Artefact, ...] = ()
+
+
+@dataclass(frozen=True)
+class TimedAgain(Event):
+    """The take ``take`` was timed again: the measurements of each run."""
+
+    take: str
+    runs: tuple[Measurements, ...]
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,13 @@ from engine.studies.study import duration
 from engine.studies.wording import (
     REFERENCE,
     answer_words,
+    busy_lines,
     lost_lines,
     reference_lines,
     search_in,
     setting_title,
     short_title,
+    takes_text,
 )
 from engine.studies.writing import written
 from engine.techniques.marks import in_order, technique_mark
@@ -143,6 +145,9 @@ def _scatter(results: Results, x: str, y: str) -> Scatter:
             for _, one in shown
         ),
         tuple(front),
+        doubtful=tuple(
+            place for place, (_, one) in enumerate(shown) if one.busy and (across.wall_time or up.wall_time)
+        ),
         legend=tuple((glyphs.glyph(own), short_title(own[0]) if own else "No technique") for own in legend),
     )
 
@@ -160,7 +165,7 @@ def _table(results: Results) -> str:
         cells = "".join(f"<td>{_figure(one.figures.get(each.name))}</td>" for each in shown)
         title = escape(setting_title(one)) + (f"<br><small>{escape(one.problem)}</small>" if one.problem else "")
         look = ' class="best"' if one.key in best else ""
-        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{one.finished}</td></tr>")
+        rows.append(f"<tr{look}><td>{number}</td><td>{title}</td>{cells}<td>{takes_text(one)}</td></tr>")
     if results.references:
         cells = "".join(f"<td>{_figure(results.references.get(each.name))}</td>" for each in shown)
         rows.append(f"<tr><td></td><td>{REFERENCE}</td>{cells}<td></td></tr>")
@@ -192,7 +197,8 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *lost_lines(results), *(f"Failed: {sentence}" for sentence in results.failures)]
+    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results)]
+    lines += [f"Failed: {sentence}" for sentence in results.failures]
     return [f"<p>{escape(line)}</p>" for line in lines]
 
 

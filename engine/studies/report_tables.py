@@ -20,13 +20,13 @@ def to_csv(results: Results) -> str:
     writer = csv.writer(text, lineterminator="\n")
     names = [one.name for one in results.metrics]
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
-    writer.writerow(["setting", "key", "origin", "takes", "problem", *columns, "definition"])
+    writer.writerow(["setting", "key", "origin", "takes", "busy_takes", "problem", *columns, "definition"])
     for one in results.settings:
-        about = [setting_title(one), one.key, one.origin, one.finished, one.problem]
+        about = [setting_title(one), one.key, one.origin, one.finished, one.busy, one.problem]
         definition = json.dumps(one.setting.to_json(), sort_keys=True)
         writer.writerow([*about, *_csv_cells(one.figures, names), definition])
     if results.references:
-        writer.writerow([REFERENCE, "", "reference", "", "", *_csv_cells(results.references, names), ""])
+        writer.writerow([REFERENCE, "", "reference", "", "", "", *_csv_cells(results.references, names), ""])
     return text.getvalue()
 
 
@@ -43,7 +43,7 @@ def takes_csv(results: Results) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     own = {one.name: one for one in METRICS if one.of is not None}
-    head = ["setting", "text", "voice", "seed", "round", "audio", *own, "clock_seconds", "clock"]
+    head = ["setting", "text", "voice", "seed", "round", "audio", *own, "busy", "clock_seconds", "clock"]
     writer.writerow([*head, "verdicts", "machine", "created"])
     with Store(results.folder, read_only=True) as store:
         for take in store.takes():
@@ -58,6 +58,7 @@ def takes_csv(results: Results) -> str:
                     take.cell.round,
                     "" if take.take in results.lost else f"audio/{take.take}.wav",
                     *("" if value is None else value for value in values),
+                    int(take.measurements.busy),
                     take.clock_seconds,
                     take.clock,
                     verdicts,

@@ -50,6 +50,8 @@ class SettingResult:
     """Finished takes, all rounds; those whose audio was lost are to be made again."""
     problem: str = ""
     """Why it cannot be run, or ``""``."""
+    busy: int = 0
+    """Takes of it during which other processes took so much of the machine that their times are doubtful."""
 
     def value(self, name: str) -> float | None:
         """The value of a metric, or ``None``."""
@@ -173,6 +175,7 @@ def results(store: Store) -> Results:
             tuple(take.take for take in playable.get(one.key, ())),
             sum(take.cell.round != 0 or take.take not in lost for take in by_setting[one.key]),
             one.problem,
+            sum(take.measurements.busy for take in by_setting[one.key]),
         )
         for one in settings
     )
@@ -426,6 +429,7 @@ def to_json(found: Results) -> dict:
                 "origin": one.origin,
                 "setting": one.setting.to_json(),
                 "takes": one.finished,
+                "busy_takes": one.busy,
                 "problem": one.problem,
                 "figures": {name: _figure_json(figure) for name, figure in one.figures.items()},
             }

@@ -7,6 +7,7 @@ from engine.measure.metrics import JUDGED, Metric, metric
 from engine.models import catalogue
 from engine.setting.knobs import Choice, Knob
 from engine.setting.setting import Setting, UsedTechnique
+from engine.setting.take import BUSY_SHARE
 from engine.studies.results import Results, SettingResult
 from engine.studies.search import answer
 from engine.studies.space import Search, search_of
@@ -59,6 +60,22 @@ def lost_lines(results: Results) -> list[str]:
         return []
     takes, their, them = ("1 take", "its", "it") if count == 1 else (f"{count:,} takes", "their", "them")
     return [f"The audio of {takes} is lost or damaged; {their} figures are kept. Run the study to make {them} again."]
+
+
+def busy_lines(results: Results) -> list[str]:
+    """What other processes did to the times, in a sentence."""
+    busy, takes = (sum(getattr(one, name) for one in results.settings) for name in ("busy", "finished"))
+    if not busy:
+        return []
+    return [
+        f"During {busy:,} of {takes:,} takes other processes took more than {100 * BUSY_SHARE:.0f} % of the cores: "
+        "their RTF, TTFA and waits are doubtful; go by speed-up and RTF in CPU time."
+    ]
+
+
+def takes_text(one: SettingResult) -> str:
+    """How many takes a setting has, and how many of them have doubtful times."""
+    return f"{one.finished:,} ({one.busy:,} busy)" if one.busy else f"{one.finished:,}"
 
 
 def reference_lines(results: Results) -> list[str]:

@@ -23,6 +23,7 @@ from engine.studies.study import BASELINE, SEARCH, Study, duration, results_fold
 from engine.studies.wording import (
     REFERENCE,
     answer_lines,
+    busy_lines,
     described,
     lost_lines,
     reference_lines,
@@ -303,7 +304,12 @@ def _failures(study: Study | None, results: Results) -> tuple[FailedTake, ...]:
 
 def _findings(results: Results) -> tuple[str, ...]:
     search = search_in(results)
-    lines = (*(answer_lines(search, results) if search else ()), *reference_lines(results), *lost_lines(results))
+    lines = (
+        *(answer_lines(search, results) if search else ()),
+        *reference_lines(results),
+        *lost_lines(results),
+        *busy_lines(results),
+    )
     return tuple(map(localised, lines))
 
 

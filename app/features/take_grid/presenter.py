@@ -121,7 +121,7 @@ class TakeGridPresenter(Presenter):
     def takes(self) -> tuple[TakeSummary, ...]:
         """All takes at hand, the library's first, the newest first."""
         studies = (one for read in self._sources.known.studies.values() for one in read.summaries.values())
-        return (*(one for one in self._takes.takes.all_takes if one.frames), *studies)
+        return (*(one for one in self._takes.takes.all_takes if one.frames and not one.unfinished), *studies)
 
     @Slot()
     def _show_soon(self) -> None:

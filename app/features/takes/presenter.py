@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.data_place import choose_folder
 from app.state.differences import measured_against
-from app.state.jobs import Job, Outcome
+from app.state.jobs import Job, Kind, Outcome
 from app.state.playing import take_title
 from app.state.take_library import moved, open_library, replace_damaged
 from engine.errors import PlainError
@@ -28,7 +28,7 @@ from engine.files import write_wav
 from engine.session.commands import Synthesise
 from engine.session.events import Event
 from engine.setting.library import Library, TakeSummary
-from engine.setting.take import Take
+from engine.setting.take import Measurements, Take
 
 _COMPARED = "compared"
 """Settings key of the ids of A and B."""
@@ -69,6 +69,7 @@ class TakesPresenter(Presenter):
         state.comparison.changed.connect(self._show_comparison)
         state.playing.changed.connect(self._show_playing)
         state.synthesis.take_added.connect(self._keep_take)
+        state.synthesis.timed_again.connect(self._keep_repeats)
         state.making.take_made.connect(self._keep_made)
         state.jobs.ended.connect(self._job_ended)
 
@@ -99,7 +100,7 @@ class TakesPresenter(Presenter):
 
     @Slot()
     def _count_gains(self) -> None:
-        self._state.gains.set_takes(self.takes.all_takes)
+        self._state.gains.set_takes(tuple(one for one in self.takes.all_takes if not one.unfinished))
 
     @Slot(object)
     def _keep_take(self, take: Take) -> None:
@@ -123,21 +124,30 @@ class TakesPresenter(Presenter):
                 take = measured_against(take, next((self.library.load(one) for one in known), None))
         self._keep_take(take)
 
+    @Slot(str, object)
+    def _keep_repeats(self, take: str, runs: Sequence[Measurements]) -> None:
+        self._keep(take, lambda: self.library.repeat(take, runs))
+        self.takes_changed.emit()
+
     def follow(self, event: Event) -> None:
         self.judging.follow(event)
 
     @Slot(str, object)
     def _keep_figures(self, take: str, figures: Mapping[str, float]) -> None:
+        self._keep(take, lambda: self.library.measure(take, figures))
+
+    def _keep(self, take: str, measure: Callable[[], TakeSummary]) -> None:
+        """Keep and show what was measured of ``take`` since."""
         if take not in self.library:
             return  # Deleted meanwhile.
         try:
-            self.takes.replace(self.library.measure(take, figures))
+            self.takes.replace(measure())
         except PlainError as error:
             self._notices.warn(str(error))
 
     @Slot(object, object, str)
     def _job_ended(self, job: Job, outcome: Outcome, sentence: str) -> None:
-        if outcome is Outcome.FAILED and isinstance(job.command, Synthesise):
+        if outcome is Outcome.FAILED and isinstance(job.command, Synthesise) and job.kind is not Kind.REPEAT:
             self.takes.add(FailedTake.of(job.command, sentence))
 
     @Slot()

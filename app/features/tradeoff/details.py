@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from app.features.tradeoff.model.points import STUDY, TAKE, Point, Sound
 from app.features.tradeoff.model.scene import Scene
 from app.features.tradeoff.model.why import Why, why_html
-from app.features.tradeoff.model.words import Reference, difference_html, figures_html, origin, plain
+from app.features.tradeoff.model.words import Reference, difference_html, doubt, figures_html, origin, plain
 from app.shell.colours import Colours
 from app.widgets import build
 from app.widgets.boxes import ComboBox
@@ -157,6 +157,8 @@ class TradeoffDetails(QWidget):
             if reason is not None:
                 parts.append(why_html(reason, shown.options, colours))
             lines = point.remarks if point.kind != TAKE else ()
+            if doubt(point):
+                parts.append(f'<span style="color:{colours.warning}">{escape(doubt(point))}</span>')
             parts += [f'<span style="color:{colours.muted}">{escape(one)}</span>' for one in (*lines, *point.machines)]
             self._text.setText("".join(f"<div style='margin-bottom:5px'>{one}</div>" for one in parts if one))
             self._text.setAccessibleDescription(plain(point, shown))

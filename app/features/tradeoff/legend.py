@@ -20,7 +20,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, Glyph
 from engine.techniques import techniques
 from engine.techniques.marks import in_order
 
-_KINDS = "filled: settings of studies · hollow: single takes"
+_KINDS = "filled: settings of studies · hollow: single takes · dashed ring: times of a busy machine"
 
 
 class TradeoffLegend(Flow):

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from app.features.tradeoff.model.axes import TradeoffAxis
+from app.features.tradeoff.model.axes import WALL_TIMES, TradeoffAxis
 from app.features.tradeoff.model.points import PUBLISHED, STUDY, TAKE, technique_title
 from app.features.tradeoff.model.scene import Scene
 from app.shell.colours import DARK, Colours
@@ -72,7 +72,15 @@ def described(shown: Scene, looks: PointStyles) -> Scatter:
         strands=(*_tables(shown), *_curves(shown), *_of_ghosts(shown)),
         level_title="reference speech",
         intervals=shown.options.intervals,
+        doubtful=_doubtful(shown),
     )
+
+
+def _doubtful(shown: Scene) -> tuple[int, ...]:
+    """The points whose place on an axis other processes have changed."""
+    if not any(one.name in WALL_TIMES for one in shown.options.axes):
+        return ()
+    return tuple(place for place, one in enumerate(shown.points) if one.busy)
 
 
 def _dimension(one: TradeoffAxis, ratios: bool, logarithmic: bool, floors: tuple[float, ...]) -> Dimension:

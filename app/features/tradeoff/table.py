@@ -19,7 +19,7 @@ def table(shown: Scene, delimiter: str = ",") -> str:
     names = [one.name for one in AXES if one.name in there]
     # Of papers, there may be figures that nobody measures here.
     names += sorted(there - set(names))
-    head = ["title", "kind", "source", "model", "techniques", "front", *_places(shown)]
+    head = ["title", "kind", "source", "model", "techniques", "front", "busy_takes", *_places(shown)]
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_low", "_high", "_n")]
     judged = [name for name in names if any(name in one.floors for one in shown.points)]
     columns += [f"{name}_of_reference_speech" for name in judged]
@@ -34,7 +34,15 @@ def table(shown: Scene, delimiter: str = ",") -> str:
         places = [shown.x[index, 0], shown.y[index, 0]]
         writer.writerow(
             [
-                *(one.title, one.kind, one.source, one.model, "+".join(one.techniques), int(index in shown.front)),
+                *(
+                    one.title,
+                    one.kind,
+                    one.source,
+                    one.model,
+                    "+".join(one.techniques),
+                    int(index in shown.front),
+                    one.busy,
+                ),
                 *(float(place) for place in places),
                 *cells,
                 _setting(one),

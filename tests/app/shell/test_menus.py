@@ -20,7 +20,7 @@ MENUS = {
     "&Edit": """&Undo|Ctrl+Z, &Redo|Ctrl+Shift+Z, -, &Copy figures|Ctrl+Shift+C, -, &Find…|Ctrl+F, -,
         &Preferences…|Ctrl+,""",
     "&Run": """Synthesise &baseline|Ctrl+B, &Calibrate|Ctrl+K, Calibrate on se&veral…|Ctrl+Shift+B,
-        Synthesise &accelerated|Ctrl+Return, -, Cance&l|Esc""",
+        Synthesise &accelerated|Ctrl+Return, &Repeat ×5|Ctrl+Shift+R, -, Cance&l|Esc""",
     "&Compare": """&Play and switch A/B|Ctrl+Space, Play or pa&use|Ctrl+P, Listening &test…|Ctrl+L, -,
         Set selected take as &A|F7, Set selected take as &B|F8, S&wap A and B|F9, -, Trade-&off,
         Take &grid""",

@@ -16,9 +16,10 @@ from app.state.jobs import Jobs
 from engine.errors import SettingError
 from engine.models.own_voices import own_voice
 from engine.sampling.actions import SkipAction
-from engine.session.commands import LoadModel, Synthesise
-from engine.session.events import TakeReady
+from engine.session.commands import LoadModel, Synthesise, TimeAgain
+from engine.session.events import TakeReady, TimedAgain
 from engine.setting.profile import Profile
+from engine.setting.setting import Setting
 from engine.techniques.ditreducio.requests import CalibrationRequest
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 from tests.app.records import STEPS, record
@@ -244,3 +245,56 @@ def test_calibration_is_asked_for_without_an_artefact(presenter: Presenter) -> N
     assert isinstance(command.request, CalibrationRequest)
     assert command.request.setting.technique("ditreducio").artefact == ""
     assert isinstance(presenter.sent[0], LoadModel)
+
+
+def test_a_cancelled_take_is_told_of_but_neither_a_nor_b(presenter: Presenter) -> None:
+    state, added = presenter.state, []
+    state.synthesis.take_added.connect(added.append)
+    whole = presenter.take(state.selection.baseline_setting, "whole")
+    state.follow(TakeReady(1, whole, OPERATIONS))
+    cut = replace(presenter.take(state.selection.baseline_setting, "cut"), unfinished="cancelled after 1 of 2 passages")
+    state.follow(TakeReady(2, cut))
+    assert added == [whole, cut]
+    assert state.comparison.take_a is whole
+    assert state.cost.expected_seconds(whole.setting) is not None
+    other = replace(cut, text=cut.text * 9, measurements=replace(cut.measurements, seconds=99.0))
+    before = state.cost.expected_seconds(whole.setting)
+    state.follow(TakeReady(3, other))
+    assert state.cost.expected_seconds(whole.setting) == before, "nothing is estimated from a part"
+
+
+def test_a_and_b_are_timed_again_and_have_medians_from_then_on(presenter: Presenter) -> None:
+    state, told = presenter.state, []
+    made = state.synthesis
+    made.timed_again.connect(lambda take, runs: told.append((take, runs)))
+    assert made.why_not_time_again() == "Make a take first."
+    checkpoint = state.selection.info.fingerprint
+    one = replace(presenter.take(state.selection.baseline_setting, "one"), checkpoint=checkpoint)
+    state.comparison.set_a(one)
+    state.comparison.set_b(one)
+    made.time_again()
+    commands = [command for command in presenter.sent if isinstance(command, TimeAgain)]
+    assert [(command.take, command.times) for command in commands] == [("one", 5)], "once, though it is A and B"
+    assert (commands[0].text, commands[0].voice.id, commands[0].setting) == (one.text, one.voice, one.setting)
+    runs = tuple(replace(one.measurements, seconds=seconds) for seconds in (3.0, 2.0, 9.0))
+    state.follow(TimedAgain(commands[0].job, "one", runs))
+    assert told == [("one", runs)]
+    assert state.comparison.take_a.measurements.real_time_factor == 1.5
+    assert state.comparison.take_b.repeats == runs
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"unfinished": "cancelled after 1 of 2 passages"}, "only whole takes"),
+        ({"checkpoint": "f" * 64}, "other weights"),
+        ({"voice": "nobody"}, "no voice"),
+        ({"setting": Setting("lm-mini")}, "Load that model first"),
+    ],
+)
+def test_what_cannot_be_timed_again_says_why(presenter: Presenter, changes: dict, why: str) -> None:
+    state = presenter.state
+    state.comparison.set_a(replace(presenter.take(state.selection.baseline_setting, "one"), **changes))
+    assert why in state.synthesis.why_not_time_again()
+    with pytest.raises(SettingError, match=why):
+        state.synthesis.time_again()

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import pytest
+import soundfile
 from safetensors import safe_open
 
 from engine import cli
-from engine.errors import SettingError
+from engine.commands.session import Session
+from engine.commands.terminal import Terminal
+from engine.errors import Cancelled, DeviceError, SettingError
+from engine.session.events import AudioReady, Event
 from engine.setting.profile import Profile
 from tests.voices import FIRST
 
@@ -96,3 +107,99 @@ def test_techniques_that_cannot_be_are_refused_before_a_model_is_loaded(
     assert cli.main([*command, "--model", "f5-mini", "--text", "Rice."]) == SettingError.exit_code
     said = capsys.readouterr().err
     assert words in said and "Loading" not in said
+
+
+SENTENCES = ["--model", "omni-mini", "--by-sentence", "--steps", "4", "--text", "Rice is fine. So is tea. Go on. Stop."]
+
+
+@pytest.fixture
+def at_the_third_piece(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Sets what happens when the third piece of audio has come."""
+
+    def set_it(react: Callable[[], object]) -> None:
+        hear, pieces = Terminal.hear, []
+
+        def hearing(terminal: Terminal, event: Event) -> None:
+            if isinstance(event, AudioReady):
+                pieces.append(event)
+                if len(pieces) == 3:
+                    react()
+            hear(terminal, event)
+
+        monkeypatch.setattr(Terminal, "hear", hearing)
+
+    return set_it
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+def test_control_c_writes_what_was_finished(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    at_the_third_piece: Callable[[Callable[[], object]], None],
+    as_json: bool,
+) -> None:
+    at_the_third_piece(lambda: os.kill(os.getpid(), signal.SIGINT))
+    out, profile = tmp_path / "o.wav", tmp_path / "p.json"
+    json_too = ["--json"] if as_json else []
+    assert cli.main(["speak", *json_too, *SENTENCES, "--out", str(out), "--keep-profile", str(profile)]) == 130
+    said = capsys.readouterr()
+    sentence = f"Cancelled after 3 of 4 passages; wrote them to {out}."
+    assert sentence in said.err.splitlines()
+    assert not profile.exists(), "no profile quotes figures of a part"
+    if as_json:
+        data = json.loads(said.out)
+        assert (data["error"], data["kind"], data["exit_code"]) == (sentence, "Cancelled", 130)
+        assert data["unfinished"] == "cancelled after 3 of 4 passages"
+        assert soundfile.info(out).frames == data["samples"] > 0
+        assert data["profile"] is None
+    else:
+        assert "Cancelled after 3 of 4 passages: the rest of the text is missing." in said.out
+
+
+def test_an_error_in_the_middle_writes_what_was_finished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_the_third_piece: Callable[[Callable[[], object]], None]
+) -> None:
+    def fail() -> None:
+        raise DeviceError("The card fell out.")
+
+    at_the_third_piece(fail)
+    out = tmp_path / "o.wav"
+    assert cli.main(["speak", "--quiet", *SENTENCES, "--out", str(out)]) == DeviceError.exit_code
+    assert f"Failed after 2 of 4 passages; wrote them to {out}. The card fell out." in capsys.readouterr().err
+    assert soundfile.info(out).frames > 0
+
+
+def test_nothing_is_written_where_nothing_was_finished(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    options = cli.parser("speak").parse_args(["speak", "--quiet", *SENTENCES, "--out", str(tmp_path / "o.wav")])
+    with pytest.raises(Cancelled):
+        options.run(options, Session(Terminal(cancelled, quiet=True)))
+    assert not (tmp_path / "o.wav").exists()
+
+
+def test_a_setting_is_timed_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ["--out", str(tmp_path / "o.wav")]
+    assert cli.main([*SPEAK, "--json", *out, "--repeat", "3"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert len(data["repeats"]) == 3
+    for name in ("real_time_factor", "cpu_time_factor", "first_audio_seconds"):
+        runs = [one[name] for one in data["repeats"]]
+        assert data[name] == pytest.approx(median(runs)), "as lists show it"
+        assert min(runs) <= data["intervals"][name]["low"] <= data[name] <= data["intervals"][name]["high"] <= max(runs)
+    assert cli.main([*SPEAK, *out, "--repeat", "3"]) == 0
+    said = capsys.readouterr().out
+    assert "Medians of 3 repeats, with 95 % intervals." in said
+    assert cli.main([*SPEAK, *out, "--repeat", "1"]) == 2
+    assert "--repeat" in capsys.readouterr().err
+
+
+def test_the_load_of_other_processes_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*SPEAK, "--json", "--out", str(tmp_path / "o.wav")]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["cpu_time_factor"] == pytest.approx(data["cpu_seconds"] / data["audio_seconds"])
+    assert data["cpu_seconds"] > 0
+    assert isinstance(data["busy"], bool)
+    if sys.platform == "linux":
+        assert 0 <= data["other_share"] <= 1

@@ -52,6 +52,13 @@ def test_every_point_is_there_with_its_label() -> None:
     assert svg.draw(of([], [])) == ""
 
 
+def test_points_that_other_processes_displaced_have_a_dashed_ring() -> None:
+    drawn = svg.draw(of([("one",), ("two",)], [(1, 2), (3, 4)], doubtful=(1,)))
+    points = [one for one in ElementTree.fromstring(drawn).iter(f"{SVG}g") if one.find(f"{SVG}title") is not None]
+    rings = [[one.get("stroke-dasharray") for one in point.iter(f"{SVG}circle")].count("3 2") for point in points]
+    assert rings == [0, 1]
+
+
 def test_groups_differ_in_colour_or_shape() -> None:
     names = [(f"group {number}",) for number in range(42)]
     shown = of(names, [(number, number) for number in range(42)])

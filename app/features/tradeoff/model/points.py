@@ -14,7 +14,7 @@ from app.state.differences import technique_text
 from engine.errors import SettingError
 from engine.listening.results import ListeningScore
 from engine.measure.estimates import Estimate
-from engine.measure.metrics import METRICS
+from engine.measure.metrics import METRICS, figure_of
 from engine.models import catalogue
 from engine.setting.library import TakeSummary
 from engine.setting.setting import Setting
@@ -74,6 +74,8 @@ class Point:
     machines: tuple[str, ...] = ()
     finished: int = 0
     """Takes that it is from, all rounds."""
+    busy: int = 0
+    """Those of them during which the machine was busy with other things."""
     remarks: tuple[str, ...] = ()
     """Further information, as lines."""
     floors: Mapping[str, Estimate] = field(default_factory=dict, repr=False, compare=False)
@@ -177,6 +179,7 @@ def _take_point(one: TakeSummary, figures: Mapping[str, Estimate], baseline: Map
         (Sound(one.id, one.text, one.voice, one.setting.seed),),
         machines=(one.machine,) if one.machine else (),
         finished=1,
+        busy=int(one.measurements.busy),
         remarks=(one.label,) if one.label else (),
     )
 
@@ -185,13 +188,11 @@ def figures_of(one: TakeSummary, scores: Scores) -> dict[str, Estimate]:
     """What was measured of a take, by the names of metrics, and its setting's listening scores."""
     found: dict[str, Estimate] = {}
     for metric in METRICS:
-        value = None
-        if metric.of is not None:
-            value = metric.of(one.measurements, one.metrics, one.log_mel_distance)
-            if metric.relative and not one.setting.techniques:
-                value = 0.0  # A baseline is no distance from itself, as in studies.
-        if value is not None:
-            found[metric.name] = Estimate(value, value, value, 1, 1)
+        if metric.of is not None and metric.relative and not one.setting.techniques:
+            # A baseline is no distance from itself, as in studies.
+            found[metric.name] = Estimate(0.0, 0.0, 0.0, 1, 1)
+        elif (figure := figure_of(metric, one)) is not None:
+            found[metric.name] = figure
     if not one.measurements.seconds:
         # A take that came from elsewhere without its times.
         for name in ("real_time_factor", "first_audio_seconds", "largest_gap_seconds"):
@@ -226,6 +227,7 @@ def study_points(found: Results, scores: Scores, machines: Mapping[str, Sequence
             found.folder,
             tuple(machines.get(one.key, ())),
             one.finished,
+            one.busy,
             (one.problem,) if one.problem else (),
             found.references,
         )
