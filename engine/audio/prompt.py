@@ -2,7 +2,8 @@
 
 The official code works with pydub, whose clock is the millisecond and whose levels are whole 16-bit numbers; so do the
 rules here (``preprocess_ref_audio_text`` of ``infer/utils_infer.py``, pydub 0.25). Differences that remain: levels are
-those of the mono mix, and recordings below 11,025 Hz keep their rate. Torch-free.
+those of the mono mix, recordings below 11,025 Hz keep their rate, and a recording that these rules find silent is
+raised to the level of usual speech before they are asked again. Torch-free.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.audio.recording import Recording
+from engine.audio.recording import SHORTEST_SECONDS, Recording
 from engine.errors import AudioError
 
 LONGEST = 12_000
@@ -28,6 +29,14 @@ EDGE_LEVEL = -42.0
 TAIL_FRAMES, TAIL_RATE = 551, 11025
 """The 50 ms of silence at the end, which pydub makes at this rate and then converts."""
 FULL_SCALE = 32768
+LOUDEST = 100
+"""Milliseconds whose level is that of a recording, where they are loudest."""
+USUAL_LEVEL = -13.0
+"""That level of speech as it is usually recorded, in dB of full scale."""
+QUIET_LEVEL = -30.0
+"""Below it the official rules may take soft speech for silence."""
+WORTH_SAYING = 0.3
+"""Seconds of speech lost to them that are worth a note."""
 
 
 @dataclass(frozen=True)
@@ -77,24 +86,55 @@ class Track:
 
 
 def prepare_prompt(recording: Recording) -> Recording:
-    """The recording as the model is given it, with notes on what was cut.
+    """The recording as the model is given it, with notes on what was changed.
 
-    Raises :class:`AudioError` when nothing in it is loud enough to be speech.
+    Raises :class:`AudioError` when it is silent throughout.
     """
     whole = Track(recording.samples, recording.sample_rate)
+    level = loudest(whole)
+    if level == -math.inf:
+        raise AudioError("The reference recording is silent throughout; choose a recording of speech.")
+    kept, clipped = _officially(whole)
+    notes, gain = recording.notes, USUAL_LEVEL - level
+    if len(kept) < 1000 * SHORTEST_SECONDS:
+        kept, clipped = _officially(_raised(whole, gain))
+        notes = (*notes, f"The reference recording is very quiet; it was raised by {gain:.0f} dB.")
+    elif level < QUIET_LEVEL:
+        lost = (len(_officially(_raised(whole, gain))[0]) - len(kept)) / 1000
+        if lost > WORTH_SAYING:
+            notes = (
+                *notes,
+                f"The reference recording is quiet, so {lost:.1f} s of its speech counted as silence and were cut, as "
+                f"in the official code; raise it by about {gain:.0f} dB to keep them.",
+            )
+    if clipped:
+        notes = (*notes, f"The reference recording was cut to its first {len(kept) / 1000:.1f} s.")
+    tail = np.zeros((TAIL_FRAMES - 1) * recording.sample_rate // TAIL_RATE + 1, np.float32)
+    return Recording(np.concatenate([kept.samples, tail]).astype(np.float32), recording.sample_rate, notes)
+
+
+def loudest(track: Track) -> float:
+    """Level of the loudest tenth of a second, in dB of full scale; −∞ for silence."""
+    window = max(1, min(track.position(LOUDEST), len(track.samples)))
+    squares = np.concatenate([[0.0], np.cumsum(np.square(track.samples, dtype=np.float64))])
+    most = float((squares[window:] - squares[:-window]).max(initial=0.0)) / window
+    return 10 * math.log10(most) if most > 0 else -math.inf
+
+
+def _raised(track: Track, gain: float) -> Track:
+    """Louder by ``gain`` dB; clicks beyond full scale are cut."""
+    samples = np.clip(track.samples * np.float32(10 ** (gain / 20)), -1.0, 1.0)
+    return replace(track, samples=samples)
+
+
+def _officially(whole: Track) -> tuple[Track, bool]:
+    """What the official rules leave of a recording, and whether more than pauses and edges was cut."""
     track, clipped = _shortened(whole, LONG_PAUSES)
     if len(track) > LONGEST:
         track, clipped = _shortened(whole, SHORT_PAUSES)
     if len(track) > LONGEST:
         track, clipped = track.cut(0, LONGEST), True
-    track = _trimmed(track)
-    if not len(track):
-        raise AudioError("The reference recording is silent throughout; choose a recording of speech.")
-    tail = np.zeros((TAIL_FRAMES - 1) * recording.sample_rate // TAIL_RATE + 1, np.float32)
-    notes = recording.notes
-    if clipped:
-        notes = (*notes, f"The reference recording was cut to its first {len(track) / 1000:.1f} s.")
-    return Recording(np.concatenate([track.samples, tail]).astype(np.float32), recording.sample_rate, notes)
+    return _trimmed(track), clipped
 
 
 def silent_ranges(track: Track, pauses: Pauses) -> list[tuple[int, int]]:

@@ -12,8 +12,8 @@ from engine.reading import first_line, require_regular
 
 SHORTEST_SECONDS = 0.3
 LONGEST_SECONDS = 60.0
-SILENT_PEAK = 1e-3
-"""Peaks below this, −60 dB of full scale, are silence."""
+SILENT_PEAK = 1e-4
+"""Peaks below this, −80 dB of full scale, are silence: little more than the last bit of a 16-bit file."""
 USUAL_RATES = 16000
 """Recordings below this rate sound muffled, and so will the speech."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,13 @@ def shipped_names() -> tuple[str, ...]:
 
 
 def origin_of(voice: Voice) -> Origin | None:
-    """How ``voice`` came to be, if it is one that ships."""
-    folder = Path(voice.audio).parent
-    if folder != resource(*PLACE):
-        return None
-    about = _index(folder)["voices"][voice.id]
-    return Origin(about["pitch"], about["formant"])
+    """How ``voice`` came to be, if its recording is one of those that ship, by whatever path and name it is given."""
+    folder = resource(*PLACE)
+    for name, about in _index(folder)["voices"].items():
+        with suppress(OSError):  # There is no such file.
+            if (folder / f"{name}.wav").samefile(voice.audio):
+                return Origin(about["pitch"], about["formant"])
+    return None
 
 
 def read_voice(folder: Path, name: str, title: str = "") -> Voice:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import re
 import zlib
 
 import numpy as np
 import pytest
+import soundfile
 
 from engine.audio.prompt import LONG_PAUSES, Track, prepare_prompt, silent_ranges, spoken_ranges
 from engine.audio.recording import Recording
 from engine.errors import AudioError
+from engine.models.catalogue import voice
 
 
 def recording(rate: int, parts: list[tuple[float, int]]) -> Recording:
@@ -56,7 +59,43 @@ def test_neighbouring_pieces_share_a_short_pause() -> None:
     assert spoken_ranges(Track(one.samples, one.sample_rate), LONG_PAUSES) == [(0, 2600), (2600, 5200)]
 
 
-@pytest.mark.parametrize("level", [0, 50, 200])
-def test_nothing_loud_enough_is_refused(level: int) -> None:
+def test_what_is_silent_throughout_is_refused() -> None:
     with pytest.raises(AudioError, match="silent throughout"):
-        prepare_prompt(recording(24000, [(3.0, level)]))
+        prepare_prompt(recording(24000, [(3.0, 0)]))
+
+
+def spoken_at(gain: float) -> Recording:
+    """The first shipped voice, ``gain`` dB louder, as a 16-bit file has it."""
+    samples, rate = soundfile.read(voice().audio, dtype="float32")
+    return Recording(np.round(samples * 10 ** (gain / 20) * 32768).astype(np.float32) / 32768, rate)
+
+
+@pytest.mark.parametrize("gain", [-36, -46, -56])
+def test_speech_that_the_official_rules_find_silent_is_raised(gain: int) -> None:
+    usual, found = prepare_prompt(spoken_at(0)), prepare_prompt(spoken_at(gain))
+    (note,) = found.notes
+    assert re.fullmatch(r"The reference recording is very quiet; it was raised by \d+ dB\.", note)
+    assert found.seconds == pytest.approx(usual.seconds, abs=0.15), "nothing of it is lost"
+    assert np.abs(found.samples).max() == pytest.approx(np.abs(usual.samples).max(), rel=0.2)
+
+
+@pytest.mark.parametrize("gain", [-6, -12, -20])
+def test_quieter_speech_that_they_accept_stays_as_it_is(gain: int) -> None:
+    given, found = spoken_at(gain), prepare_prompt(spoken_at(gain))
+    assert np.isin(found.samples, given.samples).all() and found.notes == ()
+
+
+def test_speech_that_they_take_for_silence_in_a_quiet_recording_is_said() -> None:
+    """Official samples, as in every recording that is accepted; but it is said what that costs."""
+    quiet = recording(24000, [(3.0, 104), (2.0, 103), (3.0, 1000)])
+    (note,) = prepare_prompt(quiet).notes
+    assert "counted as silence" in note and "raise it by about 17 dB" in note
+
+
+def test_a_click_does_not_make_a_quiet_recording_loud() -> None:
+    clicking = spoken_at(-36)
+    clicking.samples[30_000] = 0.9
+    found = prepare_prompt(clicking)
+    assert "raised" in found.notes[0]
+    assert found.seconds == pytest.approx(prepare_prompt(spoken_at(0)).seconds, abs=0.15)
+    assert np.abs(found.samples).max() <= 1.0
