@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from engine import __version__, errors, failures, surroundings
+from engine import __version__, errors, failures, files, surroundings
 from engine.commands import streams
 from engine.commands.parsing import ArgumentsError, Parser, asks_for_json
 from engine.commands.session import Session
@@ -68,7 +68,8 @@ def _run(options: argparse.Namespace) -> int:
     with cancelling() as cancelled:
         terminal = Terminal(cancelled, quiet=options.quiet)
         try:
-            result = options.run(options, Session(terminal))
+            with files.waiting_for_readers(terminal.wait):
+                result = options.run(options, Session(terminal))
         finally:
             terminal.clear()
     if options.json:

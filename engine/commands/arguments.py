@@ -30,6 +30,10 @@ LARGEST_TEXT = 1 << 24
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEFAULT_MODEL = catalogue.MODELS[0].id
 DEFAULT_LANGUAGE_MODEL = next(one.id for one in catalogue.MODELS if one.family == LANGUAGE)
+SOUND_FILE = (
+    "sound file to write: .wav (32-bit float), .flac, .ogg or .mp3, mono; - for WAV on standard output, with messages "
+    "on standard error"
+)
 VOICES = (
     f"shipped voice ({', '.join(shipped_names())}) or a recording; for MegaTTS3, a voice of its folder or a "
     "recording with its latents (.npy) in the same folder"

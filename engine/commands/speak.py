@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from engine.audio.sound_file import write_sound
 from engine.commands import arguments
 from engine.commands.figures import figures, heard_line
-from engine.commands.output import apart, writable
+from engine.commands.output import apart, writable, writable_sound
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from engine.errors import SettingError
-from engine.files import write_wav
 from engine.models.base import SpeechModel
 from engine.session.commands import Synthesise
 from engine.setting.artefact import Artefact
@@ -37,13 +37,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
     arguments.add_sampler(parser)
     arguments.add_text(parser)
-    parser.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
+    parser.add_argument("--out", required=True, metavar="FILE", help=arguments.SOUND_FILE)
     parser.add_argument("--keep-profile", metavar="FILE", help="profile to write: setting and measurements")
 
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Synthesise one text and write it as a WAV file."""
-    text, out = arguments.text(options), writable(options.out)
+    text, out = arguments.text(options), writable_sound(options.out)
     kept = None if options.keep_profile is None else writable(options.keep_profile)
     read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
     apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     else:
         setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
     take = session.carry_out(Synthesise(JOB, text, voice, setting, artefacts)).take
-    write_wav(out, take.samples, take.sample_rate)
+    remarks = write_sound(out, take.samples, take.sample_rate)
     if kept is not None:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "text": text,
         "voice": voice.id,
         **found,
-        "notes": [*take.notes, *_on_top(options, setting)],
+        "notes": [*take.notes, *_on_top(options, setting), *remarks],
         "setting": setting.to_json(),
         "checkpoint": model.info.fingerprint,
         "machine": take.machine,
