@@ -21,6 +21,7 @@ from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements
 from engine.techniques import find, options_in_force, resolve
+from engine.techniques.base import to_type
 
 NAME = "speak"
 SUMMARY = "Synthesise a text with a profile or a setting."
@@ -130,7 +131,9 @@ def _with_techniques(
             setting, found = with_file(setting, model, file.option, path, knobs)
             artefacts = (*artefacts, *found)
         elif technique.name in asked:
-            raise SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            error.command = to_type(file.made_by, model.info) if file.made_by else ""
+            raise error
         elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
             raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
     return setting, artefacts
