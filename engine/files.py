@@ -279,6 +279,8 @@ def reason(error: OSError) -> str:
     """Why a file could not be written, as the end of a sentence."""
     if error.errno is None and str(error):
         return str(error)
+    if error.errno == errno.EINVAL and error.strerror and error.strerror != os.strerror(errno.EINVAL):
+        return error.strerror  # A sentence of ours: engine.reading.require_regular.
     reasons = {
         errno.ENOSPC: "the disk is full; free some space",
         errno.EDQUOT: "your share of the disk is used up; free some space",
