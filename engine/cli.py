@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from engine import __version__, errors, failures, surroundings
+from engine import __version__, errors, failures, files, surroundings
 from engine.commands import streams
 from engine.commands.parsing import ArgumentsError, Parser, asks_for_json
 from engine.commands.session import Session
@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sentence = str(error)
         if isinstance(error, CheckpointError) and error.candidates:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
+        if error.command:
+            sentence = f"{sentence} Type: {error.command}"
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)
     except BrokenPipeError:
         # The reader of the output has stopped.
@@ -67,7 +69,8 @@ def _run(options: argparse.Namespace) -> int:
     with cancelling() as cancelled:
         terminal = Terminal(cancelled, quiet=options.quiet)
         try:
-            result = options.run(options, Session(terminal))
+            with files.waiting_for_readers(terminal.wait):
+                result = options.run(options, Session(terminal))
         finally:
             terminal.clear()
     if options.json:

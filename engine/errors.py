@@ -11,6 +11,8 @@ class PlainError(Exception):
     """A problem that the user can act on; ``str(error)`` is the sentence to show."""
 
     exit_code = 1
+    command = ""
+    """What to type where one command mends it; the command line says so after the sentence."""
 
 
 class SettingError(PlainError):

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 JSON = "JSON (*.json)"
-WAV = "WAV (*.wav)"
+SOUND = "Sound (*.wav *.flac *.ogg *.mp3)"
 PLOTS = {"svg": "SVG (*.svg)", "png": "PNG (*.png)", "csv": "CSV (*.csv)"}
 """The forms in which plots are saved, by the endings of files."""
 

@@ -6,15 +6,15 @@ import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from engine.audio.sound_file import write_sound
 from engine.commands import arguments
 from engine.commands.figures import figures, heard_line
-from engine.commands.output import apart, writable
+from engine.commands.output import apart, writable, writable_sound
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
 from engine.errors import Cancelled, SettingError
 from engine.failures import exit_code, failure, sentence
-from engine.files import write_wav
 from engine.measure.processor_time import load_line
 from engine.measure.timing import spread
 from engine.models.base import SpeechModel
@@ -26,6 +26,7 @@ from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Take, repeated
 from engine.techniques import find, options_in_force, resolve
+from engine.techniques.base import to_type
 
 TIMES = ("real_time_factor", "cpu_time_factor", "first_audio_seconds", "seconds", "cpu_seconds")
 """Figures that repeats give intervals of."""
@@ -44,7 +45,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         arguments.add_knobs(group, [knob for knob in technique.knobs if knob.name in file.knobs])
     arguments.add_sampler(parser)
     arguments.add_text(parser)
-    parser.add_argument("--out", required=True, metavar="FILE", help="WAV file to write (32-bit float, mono)")
+    parser.add_argument("--out", required=True, metavar="FILE", help=arguments.SOUND_FILE)
     parser.add_argument(
         "--repeat",
         type=arguments.at_least(2),
@@ -56,7 +57,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, session: Session) -> Result:
     """Synthesise one text and write it as a WAV file."""
-    text, out = arguments.text(options), writable(options.out)
+    text, out = arguments.text(options), writable_sound(options.out)
     kept = None if options.keep_profile is None else writable(options.keep_profile)
     read = {"--text-file": options.text_file, "--voice": options.voice, "--profile": options.profile}
     apart({"--out": out}, {**read, **{f"--{option}": path for option, path in files_given(options)}})
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         setting, artefacts = _with_techniques(with_weights(setting, model.info), model, options)
     spoken = Synthesise(JOB, text, voice, setting, artefacts)
     take, stopped = _spoken(spoken, session)
-    write_wav(out, take.samples, take.sample_rate)
+    remarks = write_sound(out, take.samples, take.sample_rate)
     if options.repeat and stopped is None:
         take = _timed_again(take, spoken, options.repeat, session)
     if stopped is not None:
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)
     problem = "" if stopped is None else _problem(take, stopped, out)
-    notes = [*take.notes, *_on_top(options, setting)]
+    notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
         "out": str(out),
         "text": text,
@@ -205,7 +206,9 @@ def _with_techniques(
             setting, found = with_file(setting, model, file.option, path, knobs)
             artefacts = (*artefacts, *found)
         elif technique.name in asked:
-            raise SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            error = SettingError(f"{technique.title} needs its {file.noun}: give {flag}, or --profile instead.")
+            error.command = to_type(file.made_by, model.info) if file.made_by else ""
+            raise error
         elif given := next((name for name in file.knobs if hasattr(options, name)), ""):
             raise SettingError(f"--{given.replace('_', '-')} belongs to a {file.noun}: give {flag} too.")
     return setting, artefacts

@@ -17,6 +17,8 @@ def prepare() -> None:
     because nobody sees its progress. Raises :class:`PlainError` if standard output is closed, before any work whose
     result would be lost.
     """
+    global _left_to_content
+    _left_to_content = False
     closed = sys.stdout is None
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_closed()
@@ -56,9 +58,21 @@ class _MayBeLost(io.RawIOBase):
             return len(data)
 
 
+_left_to_content = False
+
+
+def leave_to_content() -> None:
+    """From now on, :func:`show` prints on standard error: a file is written to standard output."""
+    global _left_to_content
+    _left_to_content = True
+
+
 def show(text: str) -> None:
     """Print ``text`` on standard output. Raises :class:`PlainError` where it cannot be written, and
     :class:`BrokenPipeError` where the reader has stopped."""
+    if _left_to_content:
+        print(text, file=sys.stderr)
+        return
     # A Windows pipe may know fewer letters than people write.
     encoding = sys.stdout.encoding or "utf-8"
     try:

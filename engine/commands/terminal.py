@@ -52,6 +52,12 @@ class Terminal:
         else:
             self._draw(text)
 
+    def wait(self, text: str) -> None:
+        """Say once what is waited for, however often this is called meanwhile."""
+        self.check()
+        if self._activity != text:
+            self.status(text)
+
     def hear(self, event: Event) -> None:
         """Show what a job of the executor says."""
         if isinstance(event, EngineStatus):

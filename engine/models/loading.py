@@ -14,6 +14,7 @@ from engine.errors import CheckpointError
 from engine.models.base import ModelInfo, SpeechModel, TrainedWeights
 from engine.models.catalogue import entry
 from engine.models.files.bundled import require_shipped, verified_meanwhile
+from engine.models.files.releases import RELEASES
 from engine.models.load_request import LoadRequest
 from engine.paths import resource
 from engine.setting.plan import imported
@@ -48,9 +49,11 @@ def load(
     chosen = entry(model)
     place = Path(folder) if folder else chosen.folder
     if not place.exists():
-        raise CheckpointError(
+        error = CheckpointError(
             f"{chosen.title} is not in {place}; download it, or choose the folder that holds its checkpoint."
         )
+        error.command = f"paretone download {chosen.id}" if chosen.id in RELEASES and not folder else ""
+        raise error
     torch.set_num_threads(devices.thread_count())
     # As speech takes shape, activations decay to numbers so small that processors compute with them in microcode: the
     # input convolutions of late steps took three times as long. Nothing audible is that small.

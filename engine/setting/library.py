@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from engine import files
-from engine.database import AUDIO, AUDIO_NAME, Database, json_text
+from engine.database import AUDIO, AUDIO_NAME, Database, json_text, texts_of
 from engine.errors import LibraryError
+from engine.fields import record
 from engine.models.own_voices import without_folder
 from engine.reading import parsed_json, require_regular, shown
 from engine.setting.setting import Setting, setting_of
@@ -295,14 +296,14 @@ def _summary(row: tuple) -> TakeSummary:
         setting_of(setting),
         rate,
         frames,
-        Measurements(**parsed_json(measured)),
+        record(Measurements, parsed_json(measured)),
         label,
         bool(starred),
         fidelity,
         distance,
-        tuple(parsed_json(notes)),
+        texts_of(notes),
         machine,
-        Metrics(**parsed_json(metrics)),
+        record(Metrics, parsed_json(metrics)),
         checkpoint,
         unfinished,
         tuple(Measurements(**one) for one in parsed_json(repeats)),

@@ -257,8 +257,9 @@ class MaskedPlan(Plan):
 
 class NotPrepared(SettingError):
     """A technique lacks what has to be prepared for it: a table, a draft, weights. ``plan``: what it would give once
-    prepared, as far as that is known."""
+    prepared, as far as that is known; ``command`` prepares it."""
 
-    def __init__(self, sentence: str, plan: Plan | None = None) -> None:
+    def __init__(self, sentence: str, plan: Plan | None = None, command: str = "") -> None:
         super().__init__(sentence)
         self.plan = plan
+        self.command = command

@@ -202,9 +202,10 @@ class Profile:
         return profile_file.encoded(self.to_json())
 
     def save(self, path: str | Path) -> None:
-        """Write the profile, whole or not at all. Raises :class:`ProfileError` when it cannot be written."""
+        """Write the profile, as :func:`engine.files.write_through` does. Raises :class:`ProfileError` when it cannot be
+        written."""
         try:
-            files.write_atomically(Path(path), self.encoded())
+            files.write_through(Path(path), self.encoded())
         except OSError as error:
             raise ProfileError(f"The profile {path} could not be written: {files.reason(error)}.") from error
 

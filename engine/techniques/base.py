@@ -10,6 +10,7 @@ of their own), and the entry-point group ``paretone.techniques`` names its :clas
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 from engine.errors import SettingError
 from engine.figures.glyphs import Mark
 from engine.models.base import ModelInfo, ProgressObserver, SpeechModel, TrainedWeights
+from engine.models.catalogue import MODELS
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
@@ -121,6 +123,9 @@ class ArtefactFile:
     given; returns the setting with the technique used, and its artefacts. Raises :class:`ProfileError`."""
     knobs: tuple[str, ...] = ()
     """The knobs that say what such a file of others' does not."""
+    made_by: str = ""
+    """The command that writes such a file, with its options but not the model's, such as ``calibrate --table
+    table.json``."""
 
 
 @dataclass(frozen=True)
@@ -287,8 +292,23 @@ def named_weights(there: Sequence[AnyWeights], fingerprint: str, kind: str, info
             return one
     raise NotPrepared(
         f"The {kind} {fingerprint[:12]!r} is not among those of {info.title} here; put its file next to the others, or "
-        "train your own."
+        "train your own.",
+        command=f"paretone models {info.id}",
     )
+
+
+def to_type(command: str, info: ModelInfo) -> str:
+    """``paretone COMMAND`` for the loaded model: the name of a command, then its options, and where the model lies
+    between them if that is not the usual place; ``""`` for a model that the catalogue has not."""
+    chosen = next((one for one in MODELS if one.id == info.id), None)
+    if chosen is None:
+        return ""
+    root = Path(info.checkpoint).parent
+    root = root.parent if chosen.weights and root.name == Path(chosen.weights).name else root
+    elsewhere = bool(info.checkpoint) and root.is_dir() and root.resolve() != chosen.folder.resolve()
+    name, _, options = command.partition(" --")
+    place = f" --folder {shlex.quote(str(root))}" if elsewhere else ""
+    return f"paretone {name} --model {info.id}{place}{f' --{options}' if options else ''}"
 
 
 def other_checkpoint(info: ModelInfo, folder: str) -> str:

@@ -18,6 +18,7 @@ from app.numbers import fixed, general
 from app.shell import file_dialogs
 from app.shell.notices import Level
 from app.state.jobs import Job, Kind
+from engine import files
 from engine.errors import PlainError
 from engine.reading import read_text
 from engine.sampling.actions import SkipAction
@@ -206,9 +207,5 @@ class StrategyPresenter(Presenter):
 
     def export_table(self, path: Path) -> None:
         """Write the strategy table in the official form. Raises :class:`PlainError` when it cannot be written."""
-        table = self._table
-        try:
-            path.write_text(json.dumps(table.to_official()), encoding="utf-8")
-        except OSError as error:
-            raise PlainError(f"{path} cannot be written ({error.strerror}); choose another folder.") from error
+        files.write(path, json.dumps(self._table.to_official()).encode())
         self._notices.note(f"Wrote {path}")

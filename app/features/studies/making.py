@@ -115,7 +115,7 @@ class StudyMaking(QObject):
 
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            files.write_atomically(path, to_toml(given).encode())
+            files.write_through(path, to_toml(given).encode())
         except OSError as error:
             built(self.maker).show_verdict(f"{path} could not be written: {files.reason(error)}.", ok=False)
             return

@@ -198,7 +198,7 @@ class StudiesPresenter(Presenter):
     def _write_again(self, seen: StudySummary) -> None:
         """The study's file is gone: write it as the folder remembers it."""
         try:
-            files.write_atomically(seen.file, seen.definition.encode())
+            files.write_through(seen.file, seen.definition.encode())
         except OSError as error:
             raise StudyError(
                 f"The study file is gone, and {seen.file} could not be restored: {files.reason(error)}."

@@ -39,8 +39,8 @@ from app.widgets import build, sketching
 from app.widgets.flow_layout import Flow
 from app.widgets.invitation import Invited
 from app.widgets.layouts import HBoxLayout, VBoxLayout
+from engine.audio.sound_file import write_sound
 from engine.errors import PlainError
-from engine.files import write_wav
 from engine.setting.library import Library, TakeSummary
 from engine.setting.take import Take
 
@@ -356,14 +356,16 @@ class TakesPanel(QWidget):
             return
         name = f"{take.label or 'take'}.wav"
         file_dialogs.ask_where_to_write(
-            self, "Save the take", file_dialogs.WAV, name, lambda path: self._save(take, path)
+            self, "Save the take", file_dialogs.SOUND, name, lambda path: self._save(take, path)
         )
 
     def _save(self, take: Take, path: Path) -> None:
         try:
-            write_wav(path, take.samples, take.sample_rate)
+            remarks = write_sound(path, take.samples, take.sample_rate)
         except PlainError as error:
-            self.problem.emit(str(error))
+            remarks = (str(error),)
+        for sentence in remarks:
+            self.problem.emit(sentence)
 
     @Slot()
     def _reveal(self) -> None:

@@ -17,7 +17,7 @@ from engine.models.catalogue import entry
 from engine.setting.knobs import Choice, Effect, Knob, Number, Values
 from engine.setting.plan import imported
 from engine.techniques import technique
-from engine.training.requests import TrainingRequest
+from engine.training.requests import TrainingRequest, usual_own_sentences
 
 LM_MINI_PARAMETERS = 10_100_000
 """Parameters of the bundled language model, by which times are estimated."""
@@ -207,12 +207,11 @@ OWN_SENTENCES = count_knob(
     100_000,
 )
 """The same of models that can learn from other speech as well."""
-USUAL_OWN_SENTENCES = 200
 
 
 def usual_sentences(info: ModelInfo) -> Mapping[str, object]:
     """Own sentences for those models that nobody else speaks for."""
-    return {"sentences": 0 if entry(info.id).bundled else USUAL_OWN_SENTENCES}
+    return {"sentences": usual_own_sentences(entry(info.id).bundled)}
 
 
 def remark_on_sentences(knobs: Values) -> str:

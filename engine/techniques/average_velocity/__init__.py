@@ -15,7 +15,17 @@ from engine.setting.knobs import Number, Values
 from engine.setting.plan import FlowPlan, LanguagePlan, NotPrepared
 from engine.setting.setting import UsedTechnique
 from engine.techniques.average_velocity.requests import HIGHEST_TEMPERATURE, MOST_EVALUATIONS
-from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
+from engine.techniques.base import (
+    Conflict,
+    Context,
+    Job,
+    Paper,
+    Technique,
+    Weights,
+    named_weights,
+    other_checkpoint,
+    to_type,
+)
 
 NAME = "average_velocity"
 UNEQUAL_GUIDANCE = 0.1
@@ -37,7 +47,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan | LanguagePlan) -> F
     try:
         weights = chosen(context.info, context.entry, evaluations)
     except NotPrepared as error:
-        raise NotPrepared(str(error), plan) from None
+        raise NotPrepared(str(error), plan, error.command) from None
     plan = replace(
         plan,
         options=plan.options.replace(sway=weights.sway),
@@ -60,7 +70,7 @@ def _of_tokens(context: Context, knobs: Values, plan: LanguagePlan) -> LanguageP
     try:
         weights = chosen(context.info, context.entry, evaluations)
     except NotPrepared as error:
-        raise NotPrepared(str(error), plan) from None
+        raise NotPrepared(str(error), plan, error.command) from None
     temperature = _temperature(knobs, weights)
     return replace(plan, mel_weights=weights, mel_evaluations=evaluations, mel_temperature=temperature)
 
@@ -115,7 +125,8 @@ def chosen(info: ModelInfo, entry: UsedTechnique, evaluations: int) -> IntervalW
     if not near:
         raise NotPrepared(
             f"{info.title} has no average-velocity weights for {evaluations} "
-            f"evaluation{'' if evaluations == 1 else 's'} yet; train some first." + other_checkpoint(info, "intervals")
+            f"evaluation{'' if evaluations == 1 else 's'} yet; train some first." + other_checkpoint(info, "intervals"),
+            command=to_type("train average-velocity --minutes 60 --work runs/average-velocity", info),
         )
     return near[0]
 

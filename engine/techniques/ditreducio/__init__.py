@@ -14,7 +14,7 @@ from engine.figures.glyphs import Mark
 from engine.sampling.actions import SkipAction
 from engine.setting.knobs import Choice, Effect, Number, Values, defaults
 from engine.setting.plan import FlowPlan, NotPrepared, Part
-from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique
+from engine.techniques.base import ArtefactFile, ArtefactType, Conflict, Context, Job, Paper, Technique, to_type
 from engine.techniques.ditreducio import artefact
 from engine.techniques.ditreducio.forecast import TEMPORAL
 from engine.techniques.ditreducio.table import BRANCH_SKIP_VARIANTS, StrategyTable
@@ -63,13 +63,20 @@ OPERATIONS = Number(
 )
 
 
+_MADE_BY = "calibrate --table table.json"
+
+
 def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     """A strategy table says what every layer computes at every step."""
     require_sampling(context, plan)
     plan = plan.noted(*remarks(plan.options))
     table = context.artefact
     if not isinstance(table, StrategyTable):
-        raise NotPrepared(f"{TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.", plan)
+        raise NotPrepared(
+            f"{TECHNIQUE.title} has no strategy table yet; calibrate first, or import one.",
+            plan,
+            to_type(_MADE_BY, context.info),
+        )
     mismatch = table.compatibility.mismatch(context.compatibility(plan))
     if mismatch:
         raise ProfileError(f"The strategy table cannot be used here: {mismatch}. Calibrate again.")
@@ -179,6 +186,7 @@ TECHNIQUE = Technique(
         "DiTReducio's strategy table, Paretone's or the official form",
         "engine.techniques.ditreducio.commands.table_file:with_table",
         ("branch_skip",),
+        _MADE_BY,
     ),
     commands=tuple(
         f"engine.techniques.ditreducio.commands.{name}"

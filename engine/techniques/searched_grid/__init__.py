@@ -18,7 +18,7 @@ from engine.setting.knobs import Choice, Effect, Number, Values
 from engine.setting.plan import FlowPlan, NotPrepared
 from engine.setting.setting import Setting
 from engine.techniques import resolving
-from engine.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique
+from engine.techniques.base import ArtefactFile, ArtefactType, Context, Job, Paper, Technique, to_type
 from engine.techniques.registry import technique
 from engine.techniques.searched_grid import grid
 from engine.techniques.searched_grid.grid import EULER, PlacedGrid, placed_for
@@ -45,6 +45,7 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
         raise NotPrepared(
             f"{TECHNIQUE.title} has no placed times yet; search them first, or open a file.",
             replace(plan, times=times),
+            to_type(f"search-grid --evaluations {steps} --grid grid.json", context.info),
         )
     if found.steps != steps:
         raise ProfileError(
@@ -110,6 +111,7 @@ TECHNIQUE = Technique(
         "placed grid",
         "placed grid of a search",
         "engine.techniques.searched_grid.commands.grid_file:with_grid",
+        made_by="search-grid --grid grid.json",
     ),
     jobs=(
         Job(

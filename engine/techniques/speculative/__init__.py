@@ -8,7 +8,17 @@ from engine.figures.glyphs import Mark
 from engine.models.base import DraftWeights, ModelInfo, StudentWeights, TrainedWeights
 from engine.setting.knobs import Choice, Number, Switch, Values
 from engine.setting.plan import LanguagePlan, NotPrepared, Part
-from engine.techniques.base import Conflict, Context, Job, Paper, Technique, Weights, named_weights, other_checkpoint
+from engine.techniques.base import (
+    Conflict,
+    Context,
+    Job,
+    Paper,
+    Technique,
+    Weights,
+    named_weights,
+    other_checkpoint,
+    to_type,
+)
 
 NAME = "speculative"
 BY_BLOCK, BY_TOKEN = "block", "token"
@@ -44,7 +54,8 @@ def _draft(context: Context, knobs: Values, plan: LanguagePlan) -> DraftWeights 
     else:
         raise NotPrepared(
             f"{info.title} has no trained {kind} to propose tokens; train one first."
-            f"{other_checkpoint(info, f'{kind}s')}"
+            f"{other_checkpoint(info, f'{kind}s')}",
+            command=to_type(f"train {'spade' if kind == 'student' else 'draft'} --minutes 60 --work runs/{kind}", info),
         )
     if draft.fingerprint == plan.fingerprint:
         raise Conflict(

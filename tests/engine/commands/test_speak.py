@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 import soundfile
@@ -203,3 +207,65 @@ def test_the_load_of_other_processes_is_said(tmp_path: Path, capsys: pytest.Capt
     assert isinstance(data["busy"], bool)
     if sys.platform == "linux":
         assert 0 <= data["other_share"] <= 1
+
+
+# --- Where speech is written ------------------------------------------------------------------------------------------
+PARETONE = [sys.executable, "-m", "engine"]
+
+
+def spoken(*more: object, **how: Any) -> subprocess.CompletedProcess[bytes]:
+    command = [*PARETONE, *SPEAK, *map(str, more)]
+    return subprocess.run(command, capture_output=True, check=False, timeout=300, **how)
+
+
+def test_speech_goes_to_standard_output_and_words_to_standard_error(tmp_path: Path) -> None:
+    file = tmp_path / "o.wav"
+    assert spoken("--out", file).returncode == 0
+    done = spoken("--out", "-", "--json")
+    assert (done.returncode, done.stdout) == (0, file.read_bytes())
+    assert json.loads(done.stderr)["out"] == "standard output"
+    command = " ".join([*PARETONE, *SPEAK, "--text", "'Rice is often served in round bowls.'"])
+    stopped = subprocess.run(["sh", "-c", f"{command} --out - | head -c 4"], capture_output=True, check=False)
+    assert stopped.stdout == b"RIFF"
+    assert b"standard output could not be written: its reader has stopped." in stopped.stderr
+    assert b"Traceback" not in stopped.stderr
+
+
+def test_speech_goes_through_links_pipes_and_devices(tmp_path: Path) -> None:
+    pipe, link, kept = tmp_path / "pipe", tmp_path / "link.wav", tmp_path / "kept.json"
+    os.mkfifo(pipe)
+    link.symlink_to("speech.wav")
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert spoken("--out", link, "--keep-profile", pipe).returncode == 0
+        assert reader.stdout is not None
+        kept.write_bytes(reader.stdout.read())
+    assert Profile.load(kept).setting.options["steps"] == 2
+    assert link.is_symlink() and (tmp_path / "speech.wav").read_bytes()[:4] == b"RIFF"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_pipe_without_a_reader_is_left_by_ctrl_c(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    command = [*PARETONE, *(one for one in SPEAK if one != "--quiet"), "--out", str(pipe)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("Waiting for a reader"):
+                process.send_signal(signal.SIGINT)
+                break
+        assert process.wait(60) == cli.CANCELLED
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("o.txt", "ends in none of .wav, .flac, .ogg, .mp3"), ("folder", "is a folder"), ("socket", "it is a socket")],
+)
+def test_what_cannot_be_written_is_said_before_anything_is_loaded(
+    tmp_path: Path, name: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    socket.socket(socket.AF_UNIX).bind(str(tmp_path / "socket"))
+    assert cli.main([*SPEAK, "--out", str(tmp_path / name), "--folder", "/nowhere"]) == 1
+    assert words in capsys.readouterr().err
