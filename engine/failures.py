@@ -7,7 +7,7 @@ import errno
 import traceback
 from collections.abc import Iterator
 
-from engine.errors import DeviceError, PlainError
+from engine.errors import DeviceError, PlainError, PlugInError
 
 _FULL = (
     "out of memory",
@@ -81,8 +81,10 @@ def sentence(error: BaseException, activity: str, device: str = "cpu", afterward
 
 
 def details(error: BaseException) -> str:
-    """The traceback for the log; ``""`` for problems that the sentence explains in full."""
-    return "" if isinstance(error, PlainError) else "".join(traceback.format_exception(error))
+    """The traceback for the log; ``""`` for problems that the sentence explains in full. Authors of plug-ins want
+    theirs."""
+    explained = isinstance(error, PlainError) and not (isinstance(error, PlugInError) and error.__cause__)
+    return "" if explained else "".join(traceback.format_exception(error))
 
 
 def _out_of_memory(activity: str, device: str) -> str:

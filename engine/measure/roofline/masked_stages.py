@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.errors import SettingError
 from engine.measure.roofline import counts
 from engine.measure.roofline.clock import Run, TimedComponent, TimedPhase, run_all
 from engine.measure.roofline.counts import Work
@@ -37,6 +38,11 @@ TITLES = {Guide.BOTH: "Guided steps", Guide.REUSED: "Steps with reused guidance"
 def masked_stages(works: MaskedInternals) -> tuple[TimedPhase, ...]:
     """``works`` as stages."""
     config, request = works.network.config, works.request
+    if works.plan.schedule is not None:
+        raise SettingError(
+            "The number of steps is decided while speaking, so their passes cannot be foreseen; measure without the "
+            "technique that decides it."
+        )
     steps = _steps(works)
     block = works.blocks[measured_block(works)]
     blocks = works.plan.blocks
@@ -85,6 +91,8 @@ def _steps(works: MaskedInternals) -> dict[tuple[Guide, bool], int]:
     found: dict[tuple[Guide, bool], int] = {}
     codebooks, alone = works.network.config.codebooks, works.rules.guidance == 0
     run = works.begin(works.request)
+    if not isinstance(run, MaskedRun):
+        raise SettingError("The passes of a technique in use cannot be taken apart; measure without it.")
     for block in works.blocks:
         counts_of = commit_counts(codebooks * block.frames, block.steps, works.rules.shift)
         guides = [

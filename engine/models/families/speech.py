@@ -6,11 +6,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from engine.errors import PlainError
+from engine.errors import PlainError, PlugInError
 from engine.front_end.markup import markup_notes
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.families.delivery import Delivery, Joiner
@@ -119,7 +120,7 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         text_seconds = self.clock() - started
         pace = Pace(started, self.clock)
         planned = self._planned(script, pace)
-        delivery = Delivery(self._joiner(script), rate, {pace, planned}, self._require_numbers)
+        delivery = Delivery(self._joiner(script), rate, {pace, planned}, partial(self._require_sound, plan))
         spoken: list[AnySpoken] = []
         for number in range(len(script.passages)):
             spoken.append((yield from delivery.passage(self._speak(script, number, spoken, planned, observer))))
@@ -166,3 +167,16 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     @staticmethod
     def _require_numbers(samples: np.ndarray) -> None:
         require_numbers(samples)
+
+    def _require_sound(self, plan: Plan, samples: np.ndarray) -> None:
+        """The same, but that plug-ins whose parts ran are named."""
+        owners = sorted({part.owner for part in plan.parts.values() if part.owner})
+        try:
+            self._require_numbers(samples)
+        except PlainError as error:
+            if not owners:
+                raise
+            raise PlugInError(
+                f"The synthesis gave values that are not numbers, under a part of {' and of '.join(owners)}; do "
+                "without it, or mend it."
+            ) from error
