@@ -55,7 +55,13 @@ class Part:
         """Import the function and call it with what the family gives, and the arguments. Raises
         :class:`SettingError` if there is no such function, and :class:`PlugInError` if a plug-in's fails."""
         with self.blamed():
-            return imported(self.target)(*given, **dict(self.arguments))
+            try:
+                function = imported(self.target)
+            except SettingError as error:
+                if not self.owner:
+                    raise
+                raise PlugInError(f"{str(error).partition('; ')[0]}; do without it, or mend {self.owner}.") from error
+            return function(*given, **dict(self.arguments))
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
@@ -218,7 +224,7 @@ class Plan:
             if kind == "Part | None" and value is not None:
                 if not isinstance(value, Part):
                     return f"{one.name} must be a Part or None, not {kind_of(value)}"
-                if not isinstance(value.target, str) or not _TARGET.fullmatch(value.target):
+                if not _TARGET.fullmatch(str(value.target)):
                     return f"{one.name} must name its function as 'package.module:function', not {shown(value.target)}"
         for name, wanted in (("guidance", GuidanceSchedule), ("launching", Launching)):
             if not isinstance(getattr(self, name), wanted):
@@ -269,8 +275,6 @@ class FlowPlan(Plan):
     def fault(self) -> str:
         if not _is_number(self.temperature) or self.temperature < 0:
             return f"temperature must be a number from 0, not {kind_of(self.temperature)}"
-        if self.evaluated_share is not None and not callable(self.evaluated_share):
-            return f"evaluated_share must be a function, not {kind_of(self.evaluated_share)}"
         return _fault_of_times(self.times, int(self.options["steps"])) or super().fault
 
     @property

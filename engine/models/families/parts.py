@@ -65,7 +65,7 @@ def evaluators(part: Part, stage: Stage) -> Callable[[], Evaluator]:
         if not isinstance(found, int | float) or not 0 <= found < math.inf:
             raise part.wrong(found, "a number of operations from operations(evaluation, counts)")
 
-    checks = {"velocities": check_velocities, "operations": check_operations}
+    checks: dict[str, Check | None] = {"velocities": check_velocities, "operations": check_operations}
     make = _function(part, part.make(stage), "a function without arguments for each passage's evaluator")
     return lambda: _held(part, make(), "an Evaluator", checks)
 
