@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sentence = str(error)
         if isinstance(error, CheckpointError) and error.candidates:
             sentence = f"{sentence} Here: {' or '.join(f'--variant {name}' for name in error.candidates)}."
+        sys.stderr.write(failures.details(error))
         if error.command:
             sentence = f"{sentence} Type: {error.command}"
         return _failed(sentence, type(error).__name__, error.exit_code, as_json)

@@ -21,6 +21,12 @@ class SettingError(PlainError):
     exit_code = 2
 
 
+class PlugInError(PlainError):
+    """A plug-in that fails, or gives something else than it was asked for."""
+
+    exit_code = 11
+
+
 class TextError(PlainError):
     """Text that cannot be spoken."""
 

@@ -202,7 +202,8 @@ def _with_techniques(
     for technique, file in from_files():
         path, flag = getattr(options, file.option), f"--{file.option}"
         if path:
-            knobs = arguments.given(options, technique.knobs)
+            # Others of its knobs may have names of sampler options.
+            knobs = arguments.given(options, [knob for knob in technique.knobs if knob.name in file.knobs])
             setting, found = with_file(setting, model, file.option, path, knobs)
             artefacts = (*artefacts, *found)
         elif technique.name in asked:

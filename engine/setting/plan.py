@@ -8,12 +8,20 @@ that the family imports and calls when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import math
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from engine.errors import SettingError
+from engine.errors import Cancelled, PlainError, PlugInError, SettingError
+from engine.failures import is_device_lost, is_out_of_memory
+from engine.reading import shortened, shown
 from engine.sampling.guidance import Saturation, Strength, most_branches
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values
@@ -35,6 +43,8 @@ class Part:
 
     target: str
     arguments: tuple[tuple[str, Any], ...] = ()
+    owner: str = field(default="", compare=False)
+    """The plug-in that it is of, for messages, as :func:`engine.techniques.resolve` fills in; ``""``: ours."""
 
     @classmethod
     def of(cls, target: str, **arguments: Any) -> Part:
@@ -43,8 +53,52 @@ class Part:
 
     def make(self, *given: Any) -> Any:
         """Import the function and call it with what the family gives, and the arguments. Raises
-        :class:`SettingError` if there is no such function."""
-        return imported(self.target)(*given, **dict(self.arguments))
+        :class:`SettingError` if there is no such function, and :class:`PlugInError` if a plug-in's fails."""
+        with self.blamed():
+            try:
+                function = imported(self.target)
+            except SettingError as error:
+                if not self.owner:
+                    raise
+                raise PlugInError(f"{str(error).partition('; ')[0]}; do without it, or mend {self.owner}.") from error
+            return function(*given, **dict(self.arguments))
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Turn unexpected errors of a plug-in's part into :class:`PlugInError` with its name; ours pass."""
+        try:
+            yield
+        except (PlainError, Cancelled):
+            raise
+        except (Exception, SystemExit) as error:
+            if not self.owner or is_out_of_memory(error) or is_device_lost(error):
+                raise
+            raise PlugInError(
+                f"{self.target} failed ({described(error, self.target)}); do without it, or mend {self.owner}."
+            ) from error
+
+    def wrong(self, found: object, wanted: str) -> PlugInError:
+        """That it gave ``found`` in place of what ``wanted`` describes."""
+        return PlugInError(
+            f"{self.target} gave {kind_of(found)}, but must give {wanted}; do without it, or mend {self.owner}."
+        )
+
+
+def described(error: BaseException, target: str) -> str:
+    """What was raised in the package of ``target``, with file and line, such as ``KeyError: 'a', plugin.py line 7``."""
+    root, place = target.partition(":")[0].partition(".")[0], ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] == root:
+            place = f", {Path(frame.f_code.co_filename).name} line {line}"
+    return f"{shortened(f'{type(error).__name__}: {error}'.rstrip(': '), 300)}{place}"
+
+
+def kind_of(value: object) -> str:
+    """The kind of ``value`` in a few words: the shape of what has one."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"a {type(value).__name__} of shape {tuple(shape)}"
+    return shown(value) if value is None or isinstance(value, bool | int | float | str) else type(value).__name__
 
 
 def imported(target: str) -> Any:
@@ -156,6 +210,33 @@ class Plan:
         """Whether evaluations differ in what they compute, so that none can be recorded or compiled as a whole."""
         return False
 
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its parts, by field."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Part)}
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot run, whatever the model, such as ``times must increase``; ``""`` if nothing is wrong."""
+        for one in fields(self):
+            value, kind = getattr(self, one.name), str(one.type)
+            if kind == "Part | None" and value is not None:
+                if not isinstance(value, Part):
+                    return f"{one.name} must be a Part or None, not {kind_of(value)}"
+                if not _TARGET.fullmatch(str(value.target)):
+                    return f"{one.name} must name its function as 'package.module:function', not {shown(value.target)}"
+        for name, wanted in (("guidance", GuidanceSchedule), ("launching", Launching)):
+            if not isinstance(getattr(self, name), wanted):
+                return f"{name} must be a {wanted.__name__}, not {kind_of(getattr(self, name))}"
+        if not isinstance(self.notes, tuple) or not all(isinstance(one, str) for one in self.notes):
+            return f"notes must be a tuple of sentences, not {kind_of(self.notes)}"
+        try:
+            hash(self)
+        except TypeError as error:
+            return f"the arguments of parts must be hashable ({error}); give tuples in place of lists"
+        return ""
+
 
 @dataclass(frozen=True)
 class FlowPlan(Plan):
@@ -174,6 +255,10 @@ class FlowPlan(Plan):
     stepper: Part | None = None
     """Changes the sampler's step: called for each passage as ``function(times, follow, **arguments) -> follow`` with
     the grid (steps + 1 values) and the model's own step, :data:`engine.sampling.flow.Follow`. One evaluation a step."""
+    combining: Part | None = None
+    """Changes how the velocities of the branches become one: called for each passage as ``function(combine,
+    **arguments) -> combine`` with the model's own :data:`engine.sampling.flow.Combine`, guidance of the plan included.
+    The new one calls it once per evaluation."""
     evaluator: Part | None = None
     """Makes evaluations otherwise than whole: called for each synthesis as ``function(stage, **arguments)`` with a
     :class:`engine.models.families.evaluations.Stage`; returns a function without arguments that gives each passage's
@@ -185,6 +270,12 @@ class FlowPlan(Plan):
     @property
     def computes_in_part(self) -> bool:
         return self.evaluator is not None
+
+    @property
+    def fault(self) -> str:
+        if not _is_number(self.temperature) or self.temperature < 0:
+            return f"temperature must be a number from 0, not {kind_of(self.temperature)}"
+        return _fault_of_times(self.times, int(self.options["steps"])) or super().fault
 
     @property
     def evaluations(self) -> int:
@@ -246,13 +337,41 @@ class MaskedPlan(Plan):
 
     blocks: Blocks | None = None
     """Blocks of the canvas; ``None``: filled in as a whole."""
+    schedule: Part | None = None
+    """Decides how many codes each step commits: called for each block as ``function(cells, steps, **arguments)`` with
+    the number of its codes and the most steps that it may take; returns a
+    :data:`engine.sampling.demasking.Schedule`."""
     run: Part | None = None
     """Makes passes otherwise than whole: called for each canvas as ``function(network, request, guidance,
-    **arguments)``; returns a :class:`engine.models.kernels.fused_masked.MaskedRun`."""
+    **arguments)``; returns a :class:`engine.sampling.demasking.CanvasRun`, such as a
+    :class:`engine.models.kernels.fused_masked.MaskedRun`."""
 
     @property
     def computes_in_part(self) -> bool:
         return self.run is not None
+
+
+_TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _fault_of_times(times: object, steps: int) -> str:
+    """Why ``times`` are no grid of ``steps``, or ``""``."""
+    if times is None:
+        return ""
+    if not isinstance(times, tuple) or not all(map(_is_number, times)):
+        return f"times must be a tuple of finite numbers, not {shown(times)}"
+    if len(times) != steps + 1:
+        return f"times has {len(times)} values, but {steps} steps have {steps + 1}"
+    if times[0] != 0 or times[-1] != 1:
+        return f"times must go from 0 to 1, not from {times[0]:g} to {times[-1]:g}"
+    for before, after in pairwise(times):
+        if after <= before:
+            return f"times must increase, but {after:g} comes after {before:g}"
+    return ""
 
 
 class NotPrepared(SettingError):

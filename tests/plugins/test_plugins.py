@@ -41,6 +41,7 @@ from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
+from tests.plugins.writing import written
 from tests.workload import workload
 
 AB, MIN_P = "adams_bashforth", "min_p"
@@ -190,17 +191,6 @@ def test_another_process_runs_a_profile_of_it_and_without_the_plug_in_says_which
 
 
 # --- What goes wrong --------------------------------------------------------------------------------------------------
-def written(folder: Path, name: str, source: str) -> None:
-    """A plug-in installed by hand: a module and its metadata."""
-    (folder / f"plugin_{name}.py").write_text(source, encoding="utf-8")
-    metadata = folder / f"plugin_{name}-2.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plugin-{name}\nVersion: 2.0\n", encoding="utf-8")
-    (metadata / "entry_points.txt").write_text(
-        f"[paretone.techniques]\n{name} = plugin_{name}:TECHNIQUE\n", encoding="utf-8"
-    )
-
-
 FAILING = """
 from engine.techniques.base import Paper, Technique
 
@@ -220,7 +210,8 @@ def test_plug_ins_that_cannot_be_imported_are_named_and_the_rest_goes_on(
     visible(tmp_path)
     assert find("ditreducio") is not None and find("steps") is not None
     said = " ".join(problems())
-    assert "'broken' of plugin-broken 2.0 was left out: it cannot be imported (RuntimeError: no luck)." in said
+    raised = "RuntimeError: no luck, plugin_broken.py line 1"
+    assert f"'broken' of plugin-broken 2.0 was left out: it cannot be imported ({raised})." in said
     assert "plugin_other:TECHNIQUE is not a Technique" in said
     assert "'twice' of plugin-twice 2.0 brings a technique named 'steps', which is there already" in said
     assert len(problems()) == 3
@@ -249,7 +240,7 @@ def test_a_plug_in_that_fails_when_resolved_is_named_and_the_rest_goes_on(
     visible(tmp_path)
     speech, failing = model(), setting(4).with_technique(UsedTechnique("failing"))
     reason = problem(speech.info, failing)
-    assert reason is not None and reason.startswith("Failing failed when it was resolved (KeyError: 'no such option')")
+    assert reason is not None and reason.startswith("Failing failed when it was resolved (KeyError: 'no such option', ")
     assert conflict(replace(failing, model="f5-mini", options=Values()), "failing").startswith("Failing failed")
     assert isinstance(resolve(speech.info, failing.without("failing")), FlowPlan)
     assert len(samples(speech, setting(4))) > 0

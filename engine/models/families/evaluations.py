@@ -12,6 +12,7 @@ from engine.errors import SettingError
 from engine.models.base import Voice
 from engine.models.networks.diffusion import DiffusionTransformer
 from engine.sampling.evaluating import Evaluated, Evaluator, Run
+from engine.sampling.flow import Combine
 from engine.sampling.operations import OperationCounts
 from engine.setting.knobs import Values
 from engine.setting.plan import FlowPlan
@@ -33,10 +34,17 @@ class Evaluations:
     """Called with a state and the number of the evaluation, it gives the velocity to follow."""
 
     def __init__(
-        self, evaluator: Evaluator, phases: Sequence[Phase], guided: Callable[[Tensor, Values], Tensor]
+        self,
+        evaluator: Evaluator,
+        phases: Sequence[Phase],
+        guided: Callable[[Tensor, Values], Tensor],
+        combining: Callable[[Combine], Combine] | None = None,
     ) -> None:
-        """``phases`` in their order; ``guided`` combines the branches under a phase's options."""
+        """``phases`` in their order; ``guided`` combines the branches under a phase's options, and ``combining``
+        changes how."""
         self._evaluator, self._phases, self._guided = evaluator, phases, guided
+        self.combine: Combine = self._own if combining is None else combining(self._own)
+        """From the branches that ran to the velocity to follow."""
         self.operations: list[float] = []
         """Operations of each evaluation."""
         self.shares: list[float] = []
@@ -47,7 +55,11 @@ class Evaluations:
         velocities = self._evaluator.velocities(state, evaluation, phase.run)
         self.operations.append(self._evaluator.operations(evaluation, phase.counts))
         self.shares.append(self.operations[-1] / self._phases[0].counts.evaluation)
-        return self._guided(velocities, phase.options)
+        return self.combine(velocities, evaluation)
+
+    def _own(self, velocities: Tensor, evaluation: int) -> Tensor:
+        """The model's own combination."""
+        return self._guided(velocities, self.phase(evaluation).options)
 
     def phase(self, evaluation: int) -> Phase:
         """The phase that an evaluation belongs to."""

@@ -37,6 +37,7 @@ from engine.errors import SettingError
 from engine.failures import enough_memory
 from engine.last_used import LastUsed
 from engine.models.base import ModelInfo, Observer, Voice
+from engine.models.families import parts
 from engine.models.families.decoding import DecodingLoop
 from engine.models.families.decoding_cost import plain_operations, spent_operations
 from engine.models.families.language_internals import LanguageInternals
@@ -389,14 +390,15 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 one.reach(request.first_position + request.maximum)
         if plan.decoding is None:
             return decode(target, request, sampler, uniforms, check)
-        return plan.decoding.make(
-            DecodingLoop(target, draft, request, draft_request, sampler, uniforms, check, self._memory, plan.acceptance)
+        loop = DecodingLoop(
+            target, draft, request, draft_request, sampler, uniforms, check, self._memory, plan.acceptance
         )
+        return parts.decoding(plan.decoding, loop)
 
     def _sampler_of(self, script: _Script, passage: LanguagePassage) -> TokenSampler:
         """Token sampler of a passage: the model's, or as the plan changes it."""
         own = self._token_sampler(passage, script.prompt, script.options)
-        return own if script.plan.sampler is None else script.plan.sampler.make(own)
+        return own if script.plan.sampler is None else parts.sampler(script.plan.sampler, own)
 
     def _problem(self, cycles: Sequence[Cycle], guard: RunawayGuard) -> str:
         if guard.found is not None:

@@ -44,11 +44,11 @@ from engine.models.families.pacing import Pace
 from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
 from engine.models.families.speech import Speech
 from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
-from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
+from engine.models.kernels.fused_masked import FusedMasked
 from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
-from engine.sampling.demasking import Canvas, Guide, demask
+from engine.sampling.demasking import Canvas, CanvasRun, Guide, demask
 from engine.sampling.demasking_schedule import Block, commit_counts
 from engine.setting.knobs import Values
 from engine.setting.plan import MaskedPlan
@@ -291,7 +291,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
     def _fill(
         self,
         script: MaskedScript,
-        run: MaskedRun,
+        run: CanvasRun,
         canvas: Canvas,
         block: Block,
         first_step: int,
@@ -316,7 +316,11 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         cut = still if script.paced and pace.playing else None
         at_once = self._device.type == "cpu"
         began = self.clock()
-        for step in demask(run, canvas, block, script.rules, script.noise, first_step, guide, observer.check, cut):
+        schedule = script.schedule(canvas.codebooks * block.frames, block.steps)
+        steps_of = demask(
+            run, canvas, block, script.rules, script.noise, first_step, guide, observer.check, cut, schedule
+        )
+        for step in steps_of:
             seconds.append(self.clock() - began)
             if script.paced and at_once:
                 pace.stepped(run.rows_of_last(guide(step)), seconds[-1])

@@ -6,11 +6,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from engine.errors import Cancelled, PlainError
+from engine.errors import Cancelled, PlainError, PlugInError
 from engine.front_end.markup import markup_notes
 from engine.measure.processor_time import ProcessorTime, processor_time
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, keep_finished_part
@@ -128,7 +129,9 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         text_seconds = self.clock() - started.clock
         pace = Pace(started.clock, self.clock)
         planned = self._planned(script, pace)
-        delivery = Delivery(self._joiner(script), self.info.sample_rate, {pace, planned}, self._require_numbers)
+        delivery = Delivery(
+            self._joiner(script), self.info.sample_rate, {pace, planned}, partial(self._require_sound, plan)
+        )
         spoken: list[AnySpoken] = []
         ended = started
         try:
@@ -205,6 +208,19 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
     @staticmethod
     def _require_numbers(samples: np.ndarray) -> None:
         require_numbers(samples)
+
+    def _require_sound(self, plan: Plan, samples: np.ndarray) -> None:
+        """The same, but that plug-ins whose parts ran are named."""
+        owners = sorted({part.owner for part in plan.parts.values() if part.owner})
+        try:
+            self._require_numbers(samples)
+        except PlainError as error:
+            if not owners:
+                raise
+            raise PlugInError(
+                f"The synthesis gave values that are not numbers, under a part of {' and of '.join(owners)}; do "
+                "without it, or mend it."
+            ) from error
 
 
 def _cut_short(part: Synthesis, error: Exception, spoken: int, passages: int) -> Synthesis:

@@ -109,6 +109,12 @@ def require_sampling(context: Context, plan: FlowPlan) -> None:
             f"{context.title_in('grid')}.",
             "grid",
         )
+    if plan.combining is not None:
+        raise Conflict(
+            "DiTReducio's strategy tables are calibrated with the model's own combination of branches; do without "
+            f"{context.title_in('guidance:combining') or 'the technique that changes it'}.",
+            "guidance:combining",
+        )
     if plan.guidance.steps is not None:
         raise Conflict(
             "DiTReducio's strategy tables are calibrated with guidance at all steps, and their branch skips need all "
