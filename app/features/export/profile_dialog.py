@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.export.account_view import AccountView
-from app.features.export.destination import DestinationDialog, at_home
+from app.features.export.destination import DestinationDialog
 from app.features.export.folders import folder_problem
 from app.features.export.model import ProfileExport
 from app.numbers import fixed
@@ -39,7 +39,7 @@ class ProfileDialog(DestinationDialog):
             label = build.label(text, wrapped=True, selectable=True)
             self.form.addRow(title, label)
         self.target = build.combo("Target", ((_OWN, None), *((one.title, one.name) for one in targets())))
-        self._paths = [at_home(name) for name in self._proposals()]
+        self._paths = [self.proposed(name) for name in self._proposals()]
         self.target.currentIndexChanged.connect(self._show_target)
         self.form.addRow("Fo&r", self.target)
         self.form.addRow("", self.summary)

@@ -15,6 +15,8 @@ from app.widgets.boxes import ComboBox
 from app.widgets.layouts import VBoxLayout
 from engine.models import catalogue
 
+CHECKPOINT_FOLDER = "Folder with the checkpoint"
+
 
 class NarrowBox(ComboBox):
     """A choice that is cut off rather than widens the panel."""
@@ -118,6 +120,4 @@ class ModelChoice(QWidget):
     @Slot()
     def _ask_for_folder(self) -> None:
         model = self.box.currentData()
-        file_dialogs.ask_for_folder(
-            self, "Folder with the checkpoint", lambda folder: self.load_wanted.emit(model, str(folder))
-        )
+        file_dialogs.ask_for_folder(self, CHECKPOINT_FOLDER, lambda folder: self.load_wanted.emit(model, str(folder)))

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMessageBox
 from shiboken6 import isValid
 
 from app.features.presenter import Presenter, Services
+from app.features.setup.model_choice import CHECKPOINT_FOLDER
 from app.features.setup.panel import SetupPanel
 from app.features.training.presenter import TrainingPresenter
 from app.numbers import fixed
@@ -83,11 +84,12 @@ class SetupPresenter(Presenter):
 
     def _offer_folder(self, sentence: str, model: str) -> None:
         """Say what is wrong with the folder of ``model``, and let the user choose another."""
-        title = f"Folder of {catalogue.entry(model).title}"
         self._notices.ask(
             sentence,
             (CHOOSE_FOLDER,),
-            lambda _: file_dialogs.ask_for_folder(self._window, title, lambda folder: self._load(model, str(folder))),
+            lambda _: file_dialogs.ask_for_folder(
+                self._window, CHECKPOINT_FOLDER, lambda folder: self._load(model, str(folder))
+            ),
         )
 
     def _ask_first(self, title: str, load: Callable[[], None]) -> None:

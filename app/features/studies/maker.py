@@ -392,8 +392,9 @@ class StudyMaker(QDialog):
         file_dialogs.ask_for_file(self, "Sentences", _TEXT, lambda path: self.text_file.setText(str(path)))
 
     def _ask_where(self) -> None:
-        name = Path(self.path.text()).name or file_name(self.title.text())
-        file_dialogs.ask_where_to_write(self, "Write the study", TOML, name, self._choose_file)
+        typed = self.path.text().strip()
+        proposal = file_name(self.title.text()) if typed in ("", self._proposed) else Path(typed)
+        file_dialogs.ask_where_to_write(self, "Write the study", TOML, proposal, self._choose_file)
 
     def _choose_file(self, path: Path) -> None:
         """The dialog has asked whether a file that is there may be replaced."""
@@ -409,4 +410,5 @@ class StudyMaker(QDialog):
         elif path.exists() and path != self._replaced:
             self.show_verdict(f"{path} exists; type another name, or choose it with … to replace it.", False)
         else:
+            file_dialogs.note_folder(self, "study", path.parent)
             self.save_wanted.emit(self.definition, path, start)
