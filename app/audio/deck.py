@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.audio.analysis import Analyser, Analysis
 from app.audio.envelope import Envelope
+from app.audio.looping import Part
 from app.audio.player import Player
 from app.audio.same_word import same_place
 from app.audio.sound import Sound
@@ -40,7 +41,7 @@ class Deck(Transport):
         self.row: tuple[Sound, ...] = ()
         """Sounds that are in the player in place of A and B: one, or several that can be switched."""
         self._at = 0
-        self._row_aligned = True
+        self._row_aligned = self._repeats = True
         self._envelope: Envelope | None = None
         """Of the stream, while it is there."""
         self._waits = Waits(player)
@@ -48,6 +49,10 @@ class Deck(Transport):
         self._matching = True
         self._heard = "A"
         self._loaded: tuple[tuple[str, Take], ...] = ()
+        self._left: tuple[tuple[str, Take], ...] = ()
+        """The takes that something else replaced in the player."""
+        self._loop_left: tuple[Part | None, Part | None] = None, None
+        """What was repeated of them, and what last."""
         self._load_pending = False
         self._play_wanted = False
         self._late: Analysis | None = None
@@ -125,6 +130,10 @@ class Deck(Transport):
         if self._heard not in sides and sides:
             self._heard = sides[0]
         self._loaded = loaded
+        if self._left:
+            if [id(take) for _, take in self._left] == [id(take) for _, take in loaded]:
+                self._looping.recall(*self._loop_left)
+            self._left = ()
         # A take keeps playing when the other one changes; so does the stream when the finished take replaces it.
         kept = self.player.streaming or (before is not None and dict(loaded).get(self._heard) is before)
         self.player.load(
@@ -243,19 +252,33 @@ class Deck(Transport):
         """Play a sound from its beginning. It stays in the player until A, B or something else is wanted there."""
         self.hear_row((sound,))
 
-    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True) -> None:
+    def hear_row(self, sounds: Sequence[Sound], at: int = 0, aligned: bool = True, repeat: bool = True) -> None:
         """The same of sounds between which :meth:`go_in_row` switches, at the same place if they are ``aligned``, else
-        at the same word; that at ``at`` is heard first. Several are repeated."""
+        at the same word; that at ``at`` is heard first. Several are repeated, unless ``repeat`` is off."""
         if self._lent:
             return
         self._leave_takes()
         self._load_pending = self._later_take = False
-        self.row, self._at, self._row_aligned = tuple(sounds), at, aligned
+        self.row, self._at, self._row_aligned, self._repeats = tuple(sounds), at, aligned, repeat
         self._load_row()
-        if len(sounds) > 1:
+        if len(sounds) > 1 and repeat:
             self._looping.put((0.0, max(one.seconds for one in sounds)))
         self.player.play()
         self.changed.emit()
+
+    def repeat_row(self) -> None:
+        """Repeat the sounds of the row from now on."""
+        if not self._lent and self.row and not self._repeats:
+            self._repeats = True
+            self.set_loop((0.0, max(one.seconds for one in self.row)))
+
+    def begin_in_row(self, at: int) -> None:
+        """Hear a sound of the row from its beginning."""
+        if not self._lent:
+            self.go_in_row(at)
+            self.player.seek(0.0)
+            self.player.play()
+            self.changed.emit()
 
     def go_in_row(self, at: int) -> None:
         """Hear another sound of the row, without a gap."""
@@ -274,7 +297,7 @@ class Deck(Transport):
             whole = part == (0.0, length) or (part is None and len(self.row) == 1)
             self.row, self._at = tuple(sounds), at
             self._load_row(keep_place=True)
-            if whole and len(sounds) > 1:
+            if whole and len(sounds) > 1 and self._repeats:
                 self._looping.put((0.0, max(one.seconds for one in sounds)))
             else:
                 self._looping.put_again()
@@ -293,6 +316,8 @@ class Deck(Transport):
 
     def _leave_takes(self) -> None:
         """Something else than A and B comes into the player."""
+        if self._loaded:
+            self._left, self._loop_left = self._loaded, (self._looping.part, self._looping.last)
         self._looping.forget()
         self._play_wanted = False
         self._loaded, self.row, self._at, self._envelope = (), (), 0, None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.features.presenter import Presenter, Services, built
@@ -78,7 +78,6 @@ class StrategyPresenter(Presenter):
                 for layer in range(table.layers)
                 if table.actions[layer][step] is not SkipAction.NONE and (layer, step) != before
             )
-            grid.setFocus(Qt.FocusReason.OtherFocusReason)
             grid.move_cursor(*next(skips, (table.layers - 1, table.steps - 1)))
 
         return (

@@ -272,6 +272,10 @@ class StrategyState(QObject):
         self._state.undo_stack.push(Edit(text, before, after, lambda shown: self._show_table(*shown), merging))
 
     def _show_table(self, table: StrategyTable | None, threshold: float) -> None:
+        derivation = self.derive(threshold)
+        if table is not None and table.by_hand and derivation is not None:
+            # Edited until it is the one that the threshold gives, it is that one.
+            table = derivation.table if derivation.table.fingerprint == table.fingerprint else table
         self.table = table
         self._selection.put_knobs(NAME, **{THRESHOLD.name: threshold})
         self.changed.emit()

@@ -137,11 +137,16 @@ class TourPresenter(Presenter):
 
     @Slot()
     def _help(self) -> None:
-        """Do the next part; those that follow it at this stop are done once it is."""
+        """Do the next part; those that follow it at this stop are done once it is. Whoever had the focus in the card
+        keeps it there: the next Enter is meant for the tour, not for what was just shown."""
         part = self.course.part if self.course is not None else None
         if part is not None and not part.why_not():
-            self._helping = part
+            self._helping, before = part, self._before
+            with_focus = self._has_focus
             self._actions.attempt(part.help)
+            if with_focus and not self._has_focus and QApplication.activeModalWidget() is None:
+                self.card.take_focus()
+                self._before = before
 
     @Slot()
     def _look(self) -> None:

@@ -50,7 +50,7 @@ class TradeoffFoot(QWidget):
         self.play_button = build.button(
             "Play the front",
             self.play_wanted,
-            "Repeat one sentence; walk along the front, or drag, to hear it by each setting (Ctrl+9)",
+            "Hear one sentence by each setting in turn; walk along the front, or drag, to repeat one (Ctrl+9)",
         )
         self.play_button.setCheckable(True)
         row = HBoxLayout(self)

@@ -61,7 +61,10 @@ def test_a_newcomer_is_told_what_to_press_next(window: MainWindow, qtbot: QtBot)
         (window.action["calibrate"], "Accelerated"),
         (window.action.accelerated, "Compare"),
     ):
+        assert not window.action.compare.isEnabled()
         assert run(window, action, qtbot) is Outcome.FINISHED
+        missing = "" if following == "Compare" else "Choose take B first: press Accelerated, or Set B in Takes."
+        assert window.action.compare.toolTip() == (missing or window.action.compare.statusTip())
         assert following in window.features["guide"].guide.hint
     window.action.compare.trigger()
     assert "Export" in window.features["guide"].guide.hint

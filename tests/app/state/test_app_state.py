@@ -21,6 +21,7 @@ from engine.session.events import TakeReady, TimedAgain
 from engine.setting.profile import Profile
 from engine.setting.setting import Setting
 from engine.techniques.ditreducio.requests import CalibrationRequest
+from engine.techniques.ditreducio.table import StrategyTable
 from tests.app.presenters import OPERATIONS, Presenter, calibrated
 from tests.app.records import STEPS, record
 
@@ -145,6 +146,27 @@ def test_an_edited_table_is_used_and_compared_with_the_calibrated_one(presenter:
     assert strategy.table.actions[2][3] is SkipAction.BS
     assert state.selection.setting.technique("ditreducio").artefact == strategy.table.fingerprint != before.fingerprint
     assert strategy.reference == before
+
+
+def test_a_table_edited_back_to_the_calibrated_one_is_not_called_edited(presenter: Presenter) -> None:
+    strategy = presenter.strategy
+    state = calibrated(presenter)
+    table = strategy.table
+    was = table.actions[1][2]
+    other = next(one for one in (SkipAction.NONE, SkipAction.TS) if one is not was)
+    strategy.replace_table(table.changed(1, 2, other), "edit")
+    assert strategy.is_edited and strategy.table.by_hand
+    # As a table that was opened again, and no longer knows what it was.
+    back = StrategyTable.from_json(strategy.table.to_json()).changed(1, 2, was)
+    assert back.by_hand
+    strategy.replace_table(back, "edit")
+    assert not strategy.is_edited and strategy.table is table, "it is the calibrated one"
+    assert "edited" not in strategy.origin[1]
+    for _ in range(3):
+        state.undo_stack.undo()
+        assert strategy.is_edited and strategy.table.by_hand
+        state.undo_stack.redo()
+        assert strategy.table is table
 
 
 def test_an_official_table_comes_in_only_where_it_fits(presenter: Presenter) -> None:

@@ -306,9 +306,11 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     go(sounding, front[1].key)
     action.trigger()
     qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
-    assert action.isChecked() and panel.foot.play_button.isChecked()
+    assert action.isChecked() and panel.foot.play_button.isChecked() and deck.loop is None
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right):
+        QTest.keyClick(panel.plot, key)
     assert deck.sound is deck.row[1] and player.comparison.mode is Mode.SYNC
-    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "one sentence, round and round"
+    assert deck.loop == (0.0, max(one.seconds for one in deck.row)), "who walks hears one sentence, round and round"
     assert sounding.state.playing.now.title.startswith(f"Front, 2 of {len(front)} · {front[1].title}")
     qtbot.waitUntil(lambda: sounding.state.playing.now.sounding, timeout=PATIENCE_MILLISECONDS)
     with null_sink.recording() as recording:
@@ -341,6 +343,47 @@ def test_the_front_is_played_and_switches_where_the_sentence_is(
     assert not action.isChecked() and not deck.row and not panel.plot.drags_along
     sounding.action["point_hear"].trigger()
     assert len(deck.row) == 1 and not panel.foot.play_button.isChecked()
+
+
+@pytest.mark.slow
+def test_the_front_plays_by_itself_to_its_end_and_leaves_the_loop_as_it_was(
+    sounding: MainWindow,
+    null_sink: NullSink,  # noqa: F811
+    qtbot: QtBot,
+    kept: tuple[Take, ...],
+) -> None:
+    panel, presenter = sounding.panels["tradeoff"], sounding.features["player"]
+    deck, action = presenter.deck, sounding.action["front_play"]
+    for side, take in zip((sounding.state.comparison.set_a, sounding.state.comparison.set_b), kept, strict=True):
+        side(take)
+    qtbot.waitUntil(lambda: deck.complete, timeout=PATIENCE_MILLISECONDS)
+    deck.set_loop((0.1, 0.4))
+    choose_look(panel, SHOWN)
+    panel.set_filter(Filter(source="Four settings"))
+    front = [panel.scene.points[place] for place in panel.scene.walk]
+    go(sounding, front[0].key)
+    heard: list[str] = []
+    sounding.state.playing.changed.connect(
+        lambda: heard.append(panel.plot.current.key) if sounding.state.playing.now.sounding and deck.row else None
+    )
+    action.trigger()
+    qtbot.waitUntil(lambda: len(deck.row) == len(front), timeout=PATIENCE_MILLISECONDS)
+    assert "settings in turn" in panel.foot.remarks
+    qtbot.waitUntil(lambda: not action.isChecked(), timeout=PATIENCE_MILLISECONDS)
+    assert list(dict.fromkeys(heard)) == [one.key for one in front], "each once, from left to right"
+    assert panel.plot.current.key == front[-1].key and not deck.row and not panel.foot.play_button.isChecked()
+    assert deck.loop == (0.1, 0.4) == sounding.state.playing.now.loop
+    qtbot.waitUntil(lambda: not presenter.player.busy, timeout=PATIENCE_MILLISECONDS)
+    # Paused, it waits; stopped, it is over, and the loop is there again.
+    go(sounding, front[0].key)
+    action.trigger()
+    qtbot.waitUntil(lambda: bool(deck.row), timeout=PATIENCE_MILLISECONDS)
+    at = deck.sound
+    deck.stop()
+    qtbot.wait(200)
+    assert action.isChecked() and deck.sound is at and not presenter.player.busy
+    action.trigger()
+    assert not action.isChecked() and deck.loop == (0.1, 0.4)
 
 
 @pytest.mark.slow
