@@ -7,6 +7,7 @@ import io
 import numpy as np
 
 from engine.errors import AudioError
+from engine.measure.loudness import headroom
 
 COMPRESSIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Compression levels of Vorbis, the best quality first."""
@@ -15,11 +16,11 @@ COMPRESSIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
     """Mono ``samples`` (n,) at ``rate`` Hz as Ogg Vorbis, in the best quality that takes at most ``most`` bytes.
 
-    What is beyond full scale is cut off. Raises :class:`AudioError` if even the lowest quality takes more.
+    Speech beyond full scale is turned down. Raises :class:`AudioError` if even the lowest quality takes more.
     """
-    content = b""
+    content, fitting = b"", samples * np.float32(headroom(samples))
     for compression in COMPRESSIONS:
-        content = _encoded(samples.clip(-1, 1), rate, compression)
+        content = _encoded(fitting, rate, compression)
         if len(content) <= most:
             return content
     raise AudioError(

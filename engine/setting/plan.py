@@ -8,8 +8,8 @@ that the family imports and calls when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine.models.base import DraftWeights, IntervalWeights, StudentWeights, WeightSet
     from engine.sampling.operations import OperationCounts
 
+NOTHING_SKIPPED = "Nothing was skipped"
+"""Begins the note of a take in which a technique saved nothing."""
 WHOLE = "_all"
 """Ends the names of precisions in which the whole network computes, and not only its products and attention."""
 
@@ -111,6 +113,18 @@ PLAIN = Launching()
 
 
 @dataclass(frozen=True)
+class Idle:
+    """What a take says if a part of its plan turns out to have saved nothing."""
+
+    part: str
+    """Its slot: ``skipping``, ``guidance`` or ``draft``."""
+    technique: str
+    """Title of the technique."""
+    reason: str
+    """Why, and what to do: the end of a sentence."""
+
+
+@dataclass(frozen=True)
 class Blocks:
     """Division of a canvas of masked tokens into blocks."""
 
@@ -146,10 +160,17 @@ class Plan:
     launching: Launching = PLAIN
     notes: tuple[str, ...] = ()
     """Sentences for a take: where the result differs from what a listener would expect."""
+    idle: tuple[Idle, ...] = field(default=(), compare=False)
+    """What to say of parts that may save nothing, which only a run can tell."""
 
     def noted(self, *sentences: str) -> Self:
         """The same with more notes."""
         return replace(self, notes=(*self.notes, *sentences))
+
+    def idle_notes(self, saved: Collection[str]) -> tuple[str, ...]:
+        """Notes on the parts that are not among those that ``saved`` something."""
+        idle = (one for one in self.idle if one.part not in saved)
+        return tuple(f"{NOTHING_SKIPPED}: {one.technique}: {one.reason}." for one in idle)
 
     @property
     def computes_in_part(self) -> bool:

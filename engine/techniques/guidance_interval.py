@@ -49,7 +49,10 @@ def remarks(options: Values, knobs: Values) -> tuple[str, ...]:
     """Remark if it saves nothing."""
     if knobs["steps"] < options["steps"]:
         return ()
-    return (f"Guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of them.",)
+    return (
+        f"Nothing is skipped: guidance on the first {knobs['steps']} of {options['steps']} steps is guidance at all of "
+        "them.",
+    )
 
 
 def carried(target: Target, entry: UsedTechnique, artefact: object) -> Carried:

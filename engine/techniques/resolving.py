@@ -19,7 +19,7 @@ from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, checked
 from engine.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan
 from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.base import SLOTS, Conflict, Context, Technique
+from engine.techniques.base import SLOTS, Conflict, Context, Technique, idle
 from engine.techniques.registry import lacking, technique
 
 PLANS: dict[str, type[Plan]] = {FLOW: FlowPlan, LANGUAGE: LanguagePlan, MASKED: MaskedPlan}
@@ -210,15 +210,18 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
     """``plan`` with a technique. Any error of the technique becomes a :class:`SettingError`."""
     try:
         knobs = checked(one.knobs, context.entry.knobs, one.title)
+        runs = True
         try:
             found = one.resolve(context, knobs, plan)
         except NotPrepared as error:
             if prepared:
                 raise
-            found = error.plan or plan
+            found, runs = error.plan or plan, False
         if type(found) is not type(plan):
             raise TypeError(f"resolve returned {type(found).__name__} instead of {type(plan).__name__}")
-        return replace(found, options=checked(context.info.knobs, found.options, context.info.title))
+        options = checked(context.info.knobs, found.options, context.info.title)
+        found = replace(found, options=options)
+        return replace(found, idle=(*found.idle, *idle(one, knobs, found))) if runs else found
     except Refused:
         raise
     except NotPrepared:

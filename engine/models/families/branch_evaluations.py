@@ -40,8 +40,7 @@ class DecidedEvaluations(Evaluations):
         if branches not in self._runs:
             self._runs[branches] = self._begin(branches)
         velocities = self._evaluator.velocities(state, evaluation, self._runs[branches])
-        self.operations.append(self._evaluator.operations(evaluation, self._counts(len(branches))))
-        self.shares.append(self.operations[-1] / self._full)
+        self._count(evaluation, self._counts(len(branches)))
         return self._guidance.velocity(velocities, evaluation, self._plain if branches == self._own else None)
 
     def _plain(self, velocities: Tensor) -> Tensor:
