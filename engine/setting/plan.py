@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from engine.models.base import DraftWeights, IntervalWeights, StudentWeights, WeightSet
     from engine.sampling.operations import OperationCounts
 
-NOTHING_SKIPPED = "Nothing was skipped"
-"""Begins the note of a take in which a technique saved nothing."""
+NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
+"""Begin the notes of takes in which a technique saved nothing, as only a run could tell, or as is known beforehand."""
 WHOLE = "_all"
 """Ends the names of precisions in which the whole network computes, and not only its products and attention."""
 
@@ -141,6 +141,11 @@ class Blocks:
     """Otherwise: assumed seconds per step, which decide how many fit; 0: all."""
     look_ahead: int | None
     """Number of frames after a block that the network sees; ``None``: all."""
+
+
+def says_idle(note: str) -> bool:
+    """Whether a take's ``note`` is about a technique that saved nothing."""
+    return note.startswith((NOTHING_SKIPPED, NOTHING_TO_SKIP))
 
 
 @dataclass(frozen=True)

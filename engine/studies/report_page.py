@@ -36,6 +36,7 @@ from engine.studies.wording import (
     REFERENCE,
     answer_words,
     busy_lines,
+    idle_lines,
     lost_lines,
     reference_lines,
     search_in,
@@ -197,7 +198,7 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results)]
+    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     return [f"<p>{escape(line)}</p>" for line in lines]
 

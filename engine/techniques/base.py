@@ -20,7 +20,7 @@ from engine.models.base import ModelInfo, ProgressObserver, SpeechModel, Trained
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
-from engine.setting.plan import Idle, NotPrepared, Plan
+from engine.setting.plan import NOTHING_TO_SKIP, Idle, NotPrepared, Plan
 from engine.setting.setting import Setting, UsedTechnique
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -277,7 +277,7 @@ def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
 def no_fewer(plan: Plan) -> tuple[str, ...]:
     """Remark on a plan that takes no fewer steps than without techniques."""
     steps, own = plan.options["steps"], plan.reference["steps"]
-    return () if steps < own else (f"Nothing is skipped: {steps} steps are no fewer than the setting's own {own}.",)
+    return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
 
 
 def require_offered(context: Context) -> None:
