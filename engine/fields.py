@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from types import UnionType
-from typing import Any, TypeGuard, TypeVar, get_type_hints, overload
+from typing import Any, TypeGuard, TypeVar, cast, get_type_hints, overload
 
 from engine.errors import PlainError
 from engine.reading import shortened, shown
@@ -80,7 +80,7 @@ def record(kind: type[Kind], data: object) -> Kind:
     an unknown field."""
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be a table of fields, not {shown(data)}")
-    kinds = _simple_kinds(kind)
+    kinds = _simple_kinds(cast("type", kind))
     for name, value in data.items():
         if name in kinds and not is_of(value, kinds[name]):
             raise ValueError(f"{name} must be of type {named(kinds[name])}, not {shown(value)}")

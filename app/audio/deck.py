@@ -18,6 +18,7 @@ from app.audio.switching import Mode, Switching, comparison
 from app.audio.transport import Transport
 from app.audio.waits import Waits
 from app.widgets.side_buttons import SIDES
+from engine.measure.loudness import headroom
 from engine.setting.take import Take
 
 
@@ -44,6 +45,7 @@ class Deck(Transport):
         self._row_aligned = self._repeats = True
         self._envelope: Envelope | None = None
         """Of the stream, while it is there."""
+        self._stream_gain = 1.0
         self._waits = Waits(player)
         self._aligned = True
         self._matching = True
@@ -165,19 +167,19 @@ class Deck(Transport):
     @property
     def gains(self) -> tuple[float, float]:
         """Gains of A and B, linear."""
-        return self.analysis.gains if self._matching else (1.0, 1.0)
+        return self.analysis.gains if self._matching else (self.analysis.headroom,) * 2
 
     @property
     def gain(self) -> float:
         """The gain of what is heard, linear."""
         if self.sound is not None:
             return self._gain_of(self.sound)
-        return 1.0 if self.player.streaming else self.gains[SIDES.index(self._heard)]
+        return self._stream_gain if self.player.streaming else self.gains[SIDES.index(self._heard)]
 
     def _gain_of(self, sound: Sound) -> float:
         if sound.part_of is not None:
             return self.gains[SIDES.index(sound.part_of[0])]
-        return sound.gain if self._matching else 1.0
+        return sound.gain if self._matching else sound.headroom
 
     def _player_gains(self) -> list[float]:
         gains = dict(zip(SIDES, self.gains, strict=True))
@@ -224,7 +226,7 @@ class Deck(Transport):
         """Play a take while it is being made; A and B come back when it has been heard, or on the next key."""
         self._leave_takes()
         self._load_pending = True
-        self._envelope = Envelope(rate)
+        self._envelope, self._stream_gain = Envelope(rate), 1.0
         self.expect_stream()
         self.player.begin_stream(rate)
         self.changed.emit()
@@ -234,8 +236,9 @@ class Deck(Transport):
         self._waits.begin()
 
     def append(self, samples: np.ndarray) -> None:
-        """More of the stream."""
-        self.player.append(samples)
+        """More of the stream. From the first piece that would clip on, it is played at what that piece needs."""
+        self._stream_gain = min(self._stream_gain, headroom(samples))
+        self.player.append(samples if self._stream_gain == 1 else samples * np.float32(self._stream_gain))
         if self._envelope is not None:
             self._envelope.append(samples)
 

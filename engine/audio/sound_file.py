@@ -9,6 +9,7 @@ import numpy as np
 
 from engine import files
 from engine.errors import AudioError, PlainError
+from engine.measure.loudness import headroom
 
 KINDS = {".wav": ("WAV", "FLOAT"), ".flac": ("FLAC", "PCM_24"), ".ogg": ("OGG", "VORBIS"), ".mp3": ("MP3", "")}
 """Format and subtype in libsndfile, by endings of names. A name without an ending is a WAV file's."""
@@ -31,25 +32,24 @@ def write_sound(path: Path, samples: np.ndarray, rate: int) -> tuple[str, ...]:
     if kind == ".wav":
         files.write_wav(path, samples, rate)
         return ()
-    peak = float(np.abs(samples).max(initial=0.0))
+    factor = headroom(samples)
     remarks: tuple[str, ...] = ()
-    if peak > 1:
-        samples = samples / np.float32(peak)
-        cut = f"{20 * np.log10(peak):.1f} dB"
+    if factor < 1:
+        cut = f"{-20 * np.log10(factor):.1f} dB"
         remarks = (f"{path.name} is {cut} quieter than the speech, which is beyond full scale; .wav keeps its level.",)
     form, subtype = KINDS[kind]
-    files.write(path, _encoded(samples, rate, form, subtype))
+    files.write(path, _encoded(samples * np.float32(factor), rate, form, subtype))
     return remarks
 
 
 def ogg(samples: np.ndarray, rate: int, most: int) -> bytes:
     """Mono ``samples`` (n,) at ``rate`` Hz as Ogg Vorbis, in the best quality that takes at most ``most`` bytes.
 
-    What is beyond full scale is cut off. Raises :class:`AudioError` if even the lowest quality takes more.
+    Speech beyond full scale is turned down. Raises :class:`AudioError` if even the lowest quality takes more.
     """
-    content = b""
+    content, fitting = b"", samples * np.float32(headroom(samples))
     for compression in COMPRESSIONS:
-        content = _encoded(samples.clip(-1, 1), rate, "OGG", "VORBIS", compression)
+        content = _encoded(fitting, rate, "OGG", "VORBIS", compression)
         if len(content) <= most:
             return content
     raise AudioError(

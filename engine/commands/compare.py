@@ -127,11 +127,12 @@ def run(options: argparse.Namespace, session: Session) -> Result:
     heard = _heard(options.judge, measured, voice, options.device)
     difference_medians = {name: _median([getattr(one.metrics, name) for one in measured]) for name in DIFFERENCES}
     written = _write(place, measured) if place else []
+    notes = [list(dict.fromkeys(note for one in measured for note in one.last[index].notes)) for index in range(2)]
     differences = sides[0].setting.differences(sides[1].setting)
     data = {
         **{
-            name.lower(): {"side": name, **row, "setting": side.setting.to_json()}
-            for name, row, side in zip(SIDES, medians, sides, strict=True)
+            name.lower(): {"side": name, **row, "setting": side.setting.to_json(), "notes": said}
+            for name, row, side, said in zip(SIDES, medians, sides, notes, strict=True)
         },
         "intervals": {name.lower(): _json(spread) for name, spread in zip(SIDES, spreads, strict=True)}
         | {"beside": _json(difference_spreads)},
@@ -169,6 +170,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         lines += _difference_spread(difference_spreads, len(texts))
     lines += [f"{name}: {parts_line(row)} {heard_line(row)}" for name, row in zip(SIDES, medians, strict=True)]
     lines += _busy_lines(measured, medians)
+    lines += [f"{name}: {note}" for name, said in zip(SIDES, notes, strict=True) for note in said]
     lines += _heard_lines(heard)
     others = [f"{one.what} ({one.left} and {one.right})" for one in differences if not one.technique]
     if others:
@@ -354,12 +356,11 @@ def _busy_lines(measured: list[_Measured], medians: list[dict[str, float | None]
     busy = [sum(bool(row["busy"]) for row in rows) for rows in runs]
     if not any(busy):
         return []
-    shares = (100 * (row["other_share"] or 0.0) for row in medians)
-    taken = " and ".join(f"{share:.0f} % during {name}" for share, name in zip(shares, SIDES, strict=True))
+    shares = [100 * (row["other_share"] or 0.0) for row in medians]
     return [
-        f"Other processes took {taken} of the cores (medians), and more than {100 * BUSY_SHARE:.0f} % in {sum(busy)} "
-        f"of {sum(map(len, runs))} runs: RTF and TTFA are doubtful; the ratio, in {measured[0].timing.clock}, is less "
-        "so."
+        f"Other processes took {shares[0]:.0f} % of the cores during A and {shares[1]:.0f} % during B (medians), and "
+        f"more than {100 * BUSY_SHARE:.0f} % in {sum(busy)} of {sum(map(len, runs))} runs: RTF and TTFA are doubtful; "
+        f"the ratio, in {measured[0].timing.clock}, is less so."
     ]
 
 

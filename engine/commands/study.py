@@ -191,10 +191,10 @@ def _row(one: SettingResult, results: Results) -> dict[str, object]:
 
 
 def _notes(results: Results) -> list[str]:
-    from engine.studies.wording import busy_lines, lost_lines, reference_lines
+    from engine.studies.wording import busy_lines, idle_lines, lost_lines, reference_lines
 
     lines = ["In brackets: 95 % intervals by bootstrap over the sentences. RTF, TTFA and speed-up are medians."]
-    lines += [*reference_lines(results), *lost_lines(results), *busy_lines(results)]
+    lines += [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     if len(results.machines) > 1:
         lines.append(f"Takes are from {len(results.machines)} machines: compare speeds by speed-up, not by RTF.")
@@ -204,11 +204,11 @@ def _notes(results: Results) -> list[str]:
 def _export(results: Results, options: argparse.Namespace) -> Result:
     from engine.listening.listened import listened
     from engine.studies.report import require_no_links, write_report
-    from engine.studies.wording import busy_lines, lost_lines
+    from engine.studies.wording import busy_lines, idle_lines, lost_lines
 
     place = results.folder / "report" if options.out is None else options.out
     require_no_links(results.folder, Path(place))
     written = write_report(results, made_folder(place), listened(options.listening))
-    notes = [*lost_lines(results), *busy_lines(results)]
+    notes = [*lost_lines(results), *busy_lines(results), *idle_lines(results)]
     lines = [*notes, *(f"Wrote {path}" for path in written)]
     return Result({"files": [str(path) for path in written], "notes": notes}, "\n".join(lines))

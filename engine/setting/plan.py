@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from engine.models.base import DraftWeights, IntervalWeights, StudentWeights, WeightSet
     from engine.sampling.operations import OperationCounts
 
+NOTHING_SKIPPED, NOTHING_TO_SKIP = "Nothing was skipped", "Nothing is skipped"
+"""Begin the notes of takes in which a technique saved nothing, as only a run could tell, or as is known beforehand."""
 WHOLE = "_all"
 """Ends the names of precisions in which the whole network computes, and not only its products and attention."""
 
@@ -165,6 +167,18 @@ PLAIN = Launching()
 
 
 @dataclass(frozen=True)
+class Idle:
+    """What a take says if a part of its plan turns out to have saved nothing."""
+
+    part: str
+    """Its slot: ``skipping``, ``guidance`` or ``draft``."""
+    technique: str
+    """Title of the technique."""
+    reason: str
+    """Why, and what to do: the end of a sentence."""
+
+
+@dataclass(frozen=True)
 class Blocks:
     """Division of a canvas of masked tokens into blocks."""
 
@@ -181,6 +195,11 @@ class Blocks:
     """Otherwise: assumed seconds per step, which decide how many fit; 0: all."""
     look_ahead: int | None
     """Number of frames after a block that the network sees; ``None``: all."""
+
+
+def says_idle(note: str) -> bool:
+    """Whether a take's ``note`` is about a technique that saved nothing."""
+    return note.startswith((NOTHING_SKIPPED, NOTHING_TO_SKIP))
 
 
 @dataclass(frozen=True)
@@ -200,10 +219,17 @@ class Plan:
     launching: Launching = PLAIN
     notes: tuple[str, ...] = ()
     """Sentences for a take: where the result differs from what a listener would expect."""
+    idle: tuple[Idle, ...] = field(default=(), compare=False)
+    """What to say of parts that may save nothing, which only a run can tell."""
 
     def noted(self, *sentences: str) -> Self:
         """The same with more notes."""
         return replace(self, notes=(*self.notes, *sentences))
+
+    def idle_notes(self, saved: Collection[str]) -> tuple[str, ...]:
+        """Notes on the parts that are not among those that ``saved`` something."""
+        idle = (one for one in self.idle if one.part not in saved)
+        return tuple(f"{NOTHING_SKIPPED}: {one.technique}: {one.reason}." for one in idle)
 
     @property
     def computes_in_part(self) -> bool:

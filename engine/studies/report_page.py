@@ -21,6 +21,7 @@ from engine.figures.glyphs import FILLED, HOLLOW, SERIES_ON_ANY, Glyphs
 from engine.figures.scatter import Dimension, Scatter
 from engine.figures.svg_parts import escape
 from engine.measure.estimates import Estimate
+from engine.measure.loudness import headroom
 from engine.measure.metrics import JUDGED, metric
 from engine.setting.editions import checkpoint_text
 from engine.studies.agreement import Listened, agreement_page
@@ -35,6 +36,7 @@ from engine.studies.wording import (
     REFERENCE,
     answer_words,
     busy_lines,
+    idle_lines,
     lost_lines,
     reference_lines,
     search_in,
@@ -197,7 +199,7 @@ def _figure(figure: Estimate | None) -> str:
 
 
 def _floor(results: Results) -> list[str]:
-    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results)]
+    lines = [*reference_lines(results), *lost_lines(results), *busy_lines(results), *idle_lines(results)]
     lines += [f"Failed: {sentence}" for sentence in results.failures]
     return [f"<p>{escape(line)}</p>" for line in lines]
 
@@ -233,12 +235,12 @@ def _player(take: tuple[int, str, PlayableTake], data: str) -> str:
 
 
 def _flac(path: Path) -> str:
-    """A recording as base64 of 16-bit FLAC; what is beyond full scale is cut off, as a player would."""
+    """A recording as base64 of 16-bit FLAC; one beyond full scale is turned down as a whole."""
     import soundfile
 
     samples, rate = read_audio(path)
     content = io.BytesIO()
-    soundfile.write(content, samples.clip(-1, 1), rate, format="FLAC", subtype="PCM_16")
+    soundfile.write(content, samples * headroom(samples), rate, format="FLAC", subtype="PCM_16")
     return base64.b64encode(content.getvalue()).decode()
 
 

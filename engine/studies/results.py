@@ -20,6 +20,7 @@ from engine.measure.estimates import Estimate, estimates
 from engine.measure.evaluation.judges import Verdict
 from engine.measure.limits import Margin
 from engine.measure.metrics import JUDGED, METRICS, Metric, estimate, metric
+from engine.setting.plan import says_idle
 from engine.setting.setting import Setting
 from engine.studies.front import costs_of, front
 from engine.studies.space import Constraint
@@ -52,6 +53,8 @@ class SettingResult:
     """Why it cannot be run, or ``""``."""
     busy: int = 0
     """Takes of it during which other processes took so much of the machine that their times are doubtful."""
+    idle: tuple[str, ...] = ()
+    """Notes of its takes on techniques that skipped nothing, each once."""
 
     def value(self, name: str) -> float | None:
         """The value of a metric, or ``None``."""
@@ -176,6 +179,7 @@ def results(store: Store) -> Results:
             sum(take.cell.round != 0 or take.take not in lost for take in by_setting[one.key]),
             one.problem,
             sum(take.measurements.busy for take in by_setting[one.key]),
+            tuple(dict.fromkeys(filter(says_idle, (note for take in by_setting[one.key] for note in take.notes)))),
         )
         for one in settings
     )
@@ -430,6 +434,7 @@ def to_json(found: Results) -> dict:
                 "setting": one.setting.to_json(),
                 "takes": one.finished,
                 "busy_takes": one.busy,
+                "nothing_skipped": list(one.idle),
                 "problem": one.problem,
                 "figures": {name: _figure_json(figure) for name, figure in one.figures.items()},
             }

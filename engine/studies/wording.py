@@ -73,6 +73,11 @@ def busy_lines(results: Results) -> list[str]:
     ]
 
 
+def idle_lines(results: Results) -> list[str]:
+    """Settings in which a technique skipped nothing, a sentence each."""
+    return [f"{setting_title(one)}: {note}" for one in results.settings for note in one.idle]
+
+
 def takes_text(one: SettingResult) -> str:
     """How many takes a setting has, and how many of them have doubtful times."""
     return f"{one.finished:,} ({one.busy:,} busy)" if one.busy else f"{one.finished:,}"

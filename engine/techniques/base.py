@@ -23,7 +23,7 @@ from engine.models.catalogue import MODELS
 from engine.setting.artefact import Artefact
 from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Knob, Values
-from engine.setting.plan import NotPrepared, Plan
+from engine.setting.plan import NOTHING_TO_SKIP, Idle, NotPrepared, Plan
 from engine.setting.setting import Setting, UsedTechnique
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
@@ -224,6 +224,10 @@ class Technique:
     benefit: str = ""
     """What it does for the user, in some six words without a full stop, for lists that are narrow; by default the
     summary."""
+    idle: Callable[[Values, Any], str] | None = None
+    """Why it saved nothing in a take that computed everything, and what to do, as the end of a sentence without a full
+    stop: called with all knobs and the plan. Only for techniques that decide while they run; for those of the slot
+    ``skipping`` there is a default."""
     improves: str = "real_time_factor"
     """Name of the metric that it is for, one that is better if lower (see :mod:`engine.measure.metrics`): lists show
     the last measured ratio of it."""
@@ -265,6 +269,24 @@ class Technique:
     def prepared_by(self) -> str:
         """``"calibration"`` (an artefact), ``"training"`` (weights) or ``""`` (nothing to prepare)."""
         return "calibration" if self.artefact else "training" if self.weights else ""
+
+
+SKIPPING = "skipping"
+
+
+def idle(technique: Technique, knobs: Values, plan: Plan) -> tuple[Idle, ...]:
+    """What a take says if ``technique`` saves nothing under ``plan``; empty if that cannot be."""
+    part = technique.slot.partition(":")[0]
+    if technique.idle is None and part != SKIPPING:
+        return ()
+    reason = "no step could be left out" if technique.idle is None else technique.idle(knobs, plan)
+    return (Idle(part, technique.title, reason),) if reason else ()
+
+
+def no_fewer(plan: Plan) -> tuple[str, ...]:
+    """Remark on a plan that takes no fewer steps than without techniques."""
+    steps, own = plan.options["steps"], plan.reference["steps"]
+    return () if steps < own else (f"{NOTHING_TO_SKIP}: {steps} steps are no fewer than the setting's own {own}.",)
 
 
 def require_offered(context: Context) -> None:

@@ -26,6 +26,11 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     return replace(plan, run=run).noted(NOTE)
 
 
+def idle(knobs: Values, plan: MaskedPlan) -> str:
+    """Why every step was computed whole."""
+    return "no step lay between two that are computed whole; take more steps"
+
+
 def describe(knobs: Values) -> str:
     """Computed steps, in words."""
     return f"text and reference at the first and every {ordinal(knobs['every'])} step of a canvas or block"
@@ -56,4 +61,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

@@ -32,6 +32,11 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     return replace(plan, guidance=schedule)
 
 
+def idle(knobs: Values, plan: MaskedPlan) -> str:
+    """Why every step was guided."""
+    return "canvases and blocks had one step each, which is guided; take more steps"
+
+
 def describe(knobs: Values) -> str:
     """Which steps are guided."""
     between = "its last effect reused in between" if knobs["between"] == REUSE else "none in between"
@@ -83,4 +88,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

@@ -20,7 +20,7 @@ from engine.setting.compatibility import Compatibility
 from engine.setting.knobs import Values, checked
 from engine.setting.plan import FlowPlan, LanguagePlan, MaskedPlan, NotPrepared, Plan, described, kind_of
 from engine.setting.setting import Setting, UsedTechnique
-from engine.techniques.base import SLOTS, Conflict, Context, Technique
+from engine.techniques.base import SLOTS, Conflict, Context, Technique, idle
 from engine.techniques.registry import lacking, plug_in, technique
 
 PLANS: dict[str, type[Plan]] = {FLOW: FlowPlan, LANGUAGE: LanguagePlan, MASKED: MaskedPlan}
@@ -211,13 +211,15 @@ def _resolved(one: Technique, context: Context, plan: Any, prepared: bool) -> An
     """``plan`` with a technique. Any error of the technique becomes a :class:`SettingError`."""
     try:
         knobs = checked(one.knobs, context.entry.knobs, one.title)
+        runs = True
         try:
             found = one.resolve(context, knobs, plan)
         except NotPrepared as error:
             if prepared:
                 raise
-            found = error.plan or plan
-        return _accepted(one, context, plan, found)
+            found, runs = error.plan or plan, False
+        found = _accepted(one, context, plan, found)
+        return replace(found, idle=(*found.idle, *idle(one, knobs, found))) if runs else found
     except Refused:
         raise
     except NotPrepared:

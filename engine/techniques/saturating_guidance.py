@@ -52,6 +52,14 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     return replace(plan, guidance=replace(plan.guidance, saturation=saturation))
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every branch was computed."""
+    return (
+        f"at none of {plan.evaluations} evaluations was the effect of guidance within the threshold of "
+        f"{knobs['threshold']:g}; raise it, or take more steps"
+    )
+
+
 def describe(knobs: Values) -> str:
     """When branches are skipped, and what then takes their place."""
     if knobs["then"] == END:
@@ -104,4 +112,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

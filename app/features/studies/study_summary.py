@@ -25,6 +25,7 @@ from engine.studies.wording import (
     answer_lines,
     busy_lines,
     described,
+    idle_lines,
     lost_lines,
     reference_lines,
     search_in,
@@ -309,6 +310,7 @@ def _findings(results: Results) -> tuple[str, ...]:
         *reference_lines(results),
         *lost_lines(results),
         *busy_lines(results),
+        *idle_lines(results),
     )
     return tuple(map(localised, lines))
 

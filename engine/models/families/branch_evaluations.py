@@ -42,8 +42,7 @@ class DecidedEvaluations(Evaluations):
         if branches not in self._runs:
             self._runs[branches] = self._begin(branches)
         velocities = self._evaluator.velocities(state, evaluation, self._runs[branches])
-        self.operations.append(self._evaluator.operations(evaluation, self._counts(len(branches))))
-        self.shares.append(self.operations[-1] / self._full)
+        self._count(evaluation, self._counts(len(branches)))
         return self.combine(velocities, evaluation)
 
     def _own(self, velocities: Tensor, evaluation: int) -> Tensor:

@@ -249,6 +249,7 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
             heard - sampled,
             sum(evaluations.operations),
             self._reference_operations(script.plan, passage.frames),
+            evaluations.saved,
             tuple(evaluations.shares),
         )
 

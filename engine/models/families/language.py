@@ -358,6 +358,7 @@ class LanguageSpeech(Speech[_Script, _Spoken]):
                 target, None if draft is None else draft.tokens, prompt_tokens, cycles, draft_prompt_tokens
             ),
             plain_operations(self.own.tokens, prompt_tokens, cycles),
+            frozenset({"draft"} if any(cycle.accepted for cycle in cycles) else ()),
             tuple(map(_kept, cycles)),
             self._problem(cycles, guard),
             sum(len(cycle.drafted) for cycle in cycles),

@@ -44,7 +44,7 @@ from engine.models.families.pacing import Pace
 from engine.models.families.passages import FramedPassage, Passages, Prompt, Spoken, Uttered, cost_of
 from engine.models.families.speech import Speech
 from engine.models.kernels.compiled import COMPILING, compiled_masked, notes_of, warmed
-from engine.models.kernels.fused_masked import FusedMasked
+from engine.models.kernels.fused_masked import FusedMasked, MaskedRun
 from engine.models.kernels.masked_graphs import with_graphs
 from engine.models.kernels.masked_rows import MaskedRequest
 from engine.models.networks.masked_network import MaskedNetwork
@@ -239,6 +239,7 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
         heard = script.passages[number].frames * self._frame_seconds
         progress = DemaskingProgress(observer, planned, number, heard)
         filled: list[Block] = []
+        runs: list[CanvasRun] = []
         step_seconds: list[float] = []
         operations = decoder_seconds = 0.0
         samples = 0
@@ -261,6 +262,8 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
                 elif script.paced:
                     most = pace.affordable(block.steps, run.rows_of(Guide.BOTH), block.frames)
                     block = replace(block, steps=most)
+                if run not in runs:
+                    runs.append(run)
                 spent = run.operations
                 seconds = self._fill(script, run, canvas, block, len(step_seconds), pace, progress, observer)
                 began = self.clock()
@@ -283,10 +286,22 @@ class MaskedSpeech(Speech[MaskedScript, _Spoken]):
             decoder_seconds,
             operations,
             self._reference_operations(script, request),
+            self._saved(script, runs, filled),
             passage,
             canvas,
             tuple(filled),
         )
+
+    @staticmethod
+    def _saved(script: MaskedScript, runs: Sequence[CanvasRun], blocks: Sequence[Block]) -> frozenset[str]:
+        """Parts of the plan that saved operations; runs of a plug-in's own kind pass for saving some."""
+        counted = [one for one in runs if isinstance(one, MaskedRun)]
+        guides = (guide_of(script.plan.guidance, step) for block in blocks for step in range(block.steps))
+        found = {
+            "skipping": len(counted) < len(runs) or any(one.operations < one.whole_operations for one in counted),
+            "guidance": any(one is not Guide.BOTH for one in guides),
+        }
+        return frozenset(part for part, saves in found.items() if saves)
 
     def _fill(
         self,

@@ -186,7 +186,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
             whole_mel(one.mel for one in spoken),
         )
         traced = self._traced(trace, spoken, starts)
-        return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes))
+        idle = script.plan.idle_notes({part for one in spoken for part in one.saved})
+        return Synthesis(samples, rate, measurements, traced, (*script.notes, *notes, *idle))
 
     def _script(
         self,

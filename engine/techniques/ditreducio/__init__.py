@@ -95,6 +95,11 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     )
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every module was computed."""
+    return "its strategy table computes every module at every step; raise δ, or take more steps"
+
+
 def require_sampling(context: Context, plan: FlowPlan) -> None:
     """Raise :class:`SettingError` for ways of sampling that no strategy table is made for."""
     require_euler(plan.options)
@@ -213,6 +218,7 @@ TECHNIQUE = Technique(
         ),
     ),
     resolve=resolve,
+    idle=idle,
     artefact=ArtefactType(
         "table", StrategyTable, StrategyTable.from_json, StrategyTable.to_json, artefact.check, artefact.fixed_knobs
     ),

@@ -61,6 +61,14 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     return replace(plan, evaluator=cache)
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every module was computed."""
+    return (
+        f"at none of {plan.evaluations} steps had the outputs of a module type changed by less than "
+        f"{knobs['threshold']:.0%} since they were computed; raise the threshold, or take more steps"
+    )
+
+
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
     return f"a module type is reused while its outputs change by less than {knobs['threshold']:.0%}"
@@ -92,4 +100,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

@@ -22,6 +22,14 @@ def resolve(context: Context, knobs: Values, plan: FlowPlan) -> FlowPlan:
     return replace(plan, evaluator=cache)
 
 
+def idle(knobs: Values, plan: FlowPlan) -> str:
+    """Why every step was computed."""
+    return (
+        f"at none of {plan.evaluations} evaluations had the first layer's output changed by less than "
+        f"{knobs['threshold']:.0%} since the last computed one; raise the threshold, or take more steps"
+    )
+
+
 def describe(knobs: Values) -> str:
     """Description of the threshold."""
     return f"the other layers are left out until the first one's output has changed by {knobs['threshold']:.0%}"
@@ -54,4 +62,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

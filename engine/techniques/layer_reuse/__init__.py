@@ -40,6 +40,11 @@ def resolve(context: Context, knobs: Values, plan: MaskedPlan) -> MaskedPlan:
     return replace(plan, run=run).noted(NOTE)
 
 
+def idle(knobs: Values, plan: MaskedPlan) -> str:
+    """Why every step was computed whole."""
+    return "no step lay between two that are computed whole; take more steps"
+
+
 def describe(knobs: Values) -> str:
     """Computed layers and steps, in words."""
     ends = int(knobs["ends"])
@@ -83,4 +88,5 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
 )

@@ -82,6 +82,11 @@ def _knobs_of(one: TrainedWeights) -> dict[str, object]:
     return {"draft": DRAFT_BY_STUDENT if isinstance(one, StudentWeights) else TRAINED_DRAFT}
 
 
+def idle(knobs: Values, plan: LanguagePlan) -> str:
+    """Why no pass was saved."""
+    return "the model accepted none of the drafted tokens; draft fewer, or train the draft longer"
+
+
 def describe(knobs: Values) -> str:
     """Draft length and tolerance, in words."""
     tolerance = knobs["tolerance"]
@@ -183,5 +188,6 @@ TECHNIQUE = Technique(
     ),
     resolve=resolve,
     describe=describe,
+    idle=idle,
     weights=Weights(_all, fitting_drafts, _knobs_of, of=lambda plan: plan.draft),
 )

@@ -57,3 +57,13 @@ def test_what_is_louder_than_a_format_holds_is_scaled_by_one_factor(tmp_path: Pa
     assert read == pytest.approx(tone / 2, abs=1e-5)
     assert write_sound(tmp_path / "loud.wav", tone, RATE) == ()
     assert np.array_equal(soundfile.read(tmp_path / "loud.wav", dtype="float32")[0], tone)
+
+
+def test_speech_over_full_scale_is_turned_down_and_not_clipped() -> None:
+    time = np.arange(RATE) / RATE
+    loud = (2.0 * np.sin(2 * np.pi * 300 * time)).astype(np.float32)
+    samples, _ = soundfile.read(io.BytesIO(ogg(loud, RATE, 200_000)))
+    inner = samples[RATE // 4 : -RATE // 4]
+    assert 0.9 < np.abs(inner).max() < 1.02
+    # A tone that was clipped is flat at its tops: much of it lies close to its peak.
+    assert np.mean(np.abs(inner) > 0.98 * np.abs(inner).max()) < 0.2

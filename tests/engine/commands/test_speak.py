@@ -23,6 +23,7 @@ from engine import cli
 from engine.commands.session import Session
 from engine.commands.terminal import Terminal
 from engine.errors import Cancelled, DeviceError, SettingError
+from engine.measure.loudness import true_peak
 from engine.session.events import AudioReady, Event
 from engine.setting.profile import Profile
 from tests.voices import FIRST
@@ -269,3 +270,41 @@ def test_what_cannot_be_written_is_said_before_anything_is_loaded(
     socket.socket(socket.AF_UNIX).bind(str(tmp_path / "socket"))
     assert cli.main([*SPEAK, "--out", str(tmp_path / name), "--folder", "/nowhere"]) == 1
     assert words in capsys.readouterr().err
+
+
+# --- What is noted of takes -------------------------------------------------------------------------------------------
+IDLE = "technique=first_block:threshold=0"
+
+
+def test_a_side_that_skipped_nothing_says_so_and_the_load_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["compare", "baseline", f"steps=2,{IDLE}", "--model", "f5-mini", "--text", "Rice.", "--repeats", "1"]
+    # Half of the machine, whatever else runs.
+    monkeypatch.setattr("engine.measure.processor_time.ProcessorTime.since", lambda self, before: (1.0, 1e9))
+    assert cli.main([*arguments, "--quiet", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [note.startswith("Nothing was skipped: First-block cache") for note in data["b"]["notes"]][-1:] == [True]
+    assert not any(note.startswith("Nothing") for note in data["a"]["notes"])
+    assert (data["a"]["busy"], data["b"]["busy"]) == (True, True)
+    assert data["a"]["other_share"] == 1.0
+    assert data["a"]["cpu_time_factor"] == pytest.approx(1 / data["a"]["audio_seconds"])
+    assert data["intervals"]["a"]["cpu_time_factor"] is None, "from a single run"
+    assert cli.main([*arguments, "--quiet"]) == 0
+    said = capsys.readouterr().out
+    assert "B: Nothing was skipped: First-block cache" in said
+    assert "Other processes took 100 % of the cores during A and 100 % during B (medians), and more than 10 %" in said
+
+
+def test_a_take_over_full_scale_keeps_its_samples_and_says_what_is_turned_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "o.wav"
+    loud = ["speak", "--model", "f5-mini", "--quiet", "--json", "--text", "Rice is often served in round bowls."]
+    assert cli.main([*loud, "--technique", "multistep", "--steps", "2", "--out", str(out)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["true_peak"] > 0
+    (note,) = [one for one in data["notes"] if "full scale" in one]
+    assert note.startswith(f"The true peak is {data['true_peak']:.1f} dB above full scale")
+    samples, _ = soundfile.read(out, dtype="float32")
+    assert true_peak(samples) == pytest.approx(data["true_peak"], abs=1e-6)

@@ -19,12 +19,13 @@ import pytest
 
 from engine.measure.estimates import Estimate
 from engine.measure.evaluation.judges import Verdict
+from engine.setting.plan import NOTHING_SKIPPED
 from engine.studies.report_page import to_html
 from engine.studies.report_tables import takes_csv, to_csv, to_latex
 from engine.studies.results import figures_of, read, to_json
 from engine.studies.store import DATABASE, Store
 from engine.studies.tasks import MeasureReference, ReferenceMeasured
-from engine.studies.wording import REFERENCE, busy_lines, figure_text, reference_lines, setting_title
+from engine.studies.wording import REFERENCE, busy_lines, figure_text, idle_lines, reference_lines, setting_title
 from tests.engine.studies.small import finished, study
 
 
@@ -115,6 +116,21 @@ def test_takes_of_a_busy_machine_are_counted_and_said(folder: Path) -> None:
     assert [row["busy_takes"] for row in csv.DictReader(io.StringIO(to_csv(found)))] == ["0", "6", "0", "0"]
     assert sum(int(row["busy"]) for row in csv.DictReader(io.StringIO(takes_csv(found)))) == 6
     assert [one["busy_takes"] for one in to_json(found)["settings"]] == [0, 6, 0, 0]
+
+
+def test_settings_whose_technique_skipped_nothing_are_said(folder: Path) -> None:
+    note = f"{NOTHING_SKIPPED}: A cache: no step changed little; raise the threshold."
+    with sqlite3.connect(folder / DATABASE) as direct:
+        direct.execute(
+            "UPDATE takes SET notes = ? WHERE setting = (SELECT key FROM settings WHERE place = 1)",
+            (json.dumps(["Read by the test.", note]),),
+        )
+    direct.close()
+    found = read(folder)
+    assert [one.idle for one in found.settings[:2]] == [(), (note,)]
+    assert to_json(found)["settings"][1]["nothing_skipped"] == [note]
+    assert idle_lines(found) == [f"Quick: {note}"]
+    assert f"Quick: {note}" in html.unescape(to_html(found))
 
 
 def test_the_front_and_who_is_heard(folder: Path) -> None:
