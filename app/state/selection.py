@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -204,6 +204,12 @@ class Selection(QObject):
         """Add one of the user's own recordings, in place of an earlier one with the same id, and choose it."""
         self.own_voices = [one for one in self.own_voices if one.id != voice.id] + [voice]
         self.choose_voice(voice.id)
+
+    def put_own_voices(self, voices: Iterable[Voice], chosen: Voice | None) -> None:
+        """Have the recordings ``voices``, and choose one of all voices: the first if ``chosen`` is not there."""
+        self.own_voices = list(voices)
+        self.voice = chosen if chosen in self.voices else next(iter(self.voices), None)
+        self.changed.emit()
 
     def set_text(self, text: str) -> None:
         """Speak ``text``."""

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         f"TTFA {measured.first_audio_seconds:.2f} s, ops ratio {measured.ops_ratio:.3f}, on {model.info.device}.",
         heard_line(found),
         *_decoding(measured),
-        *data["notes"],
+        *(note for note in data["notes"] if note not in session.terminal.cautioned),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
     ]
     return Result(data, "\n".join(lines))

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.errors import PlainError
 from engine.front_end.markup import markup_notes
-from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution
 from engine.models.families.delivery import Delivery, Joiner
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import Passage, Passages, Prompt, Spoken, Uttered, require_numbers, whole_mel
@@ -116,6 +116,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         started, rate = self.clock(), self.info.sample_rate
         plan = resolve(self.info, setting, artefacts)
         script = self._script(text, voice, setting, plan, observer.check, observer.status)
+        for note in script.prompt.notes:
+            caution(observer, note)
         text_seconds = self.clock() - started
         pace = Pace(started, self.clock)
         planned = self._planned(script, pace)
