@@ -23,6 +23,7 @@ from app.state.loading import Loading
 from app.state.machine import Machine
 from app.state.making import Making
 from app.state.open_studies import OpenStudies
+from app.state.own_voices import OwnVoices
 from app.state.playing import Playing
 from app.state.selection import Selection
 from app.state.synthesis import Synthesis
@@ -43,6 +44,7 @@ class AppState(QObject):
         self.artefacts = Artefacts(self)
         self.selection = Selection(self.artefacts, self)
         self.editing = Editing(self.selection, self.artefacts, self.undo_stack, self)
+        self.own_voices = OwnVoices(self.selection, self.undo_stack, self)
         self.comparison = Comparison(self)
         self.cost = Cost(self.selection, self.artefacts, self)
         self.gains = Gains(self.selection, self.machine, self)

@@ -16,7 +16,6 @@ from app.state.artefacts import Artefacts
 from app.state.differences import value_text
 from app.state.selection import Choices, Selection
 from app.state.undo import ALONE
-from engine.models.base import Voice
 from engine.setting.artefact import Artefact
 from engine.setting.knobs import Knob
 from engine.setting.library import TakeSummary
@@ -68,10 +67,6 @@ class Editing(QObject):
         """As :meth:`Selection.choose_voice`."""
         found = next((one.title for one in self._selection.voices if one.id == voice), voice)
         self._do(f"choose voice {found}", lambda: self._selection.choose_voice(voice))
-
-    def add_voice(self, voice: Voice) -> None:
-        """As :meth:`Selection.add_voice`; undone, the recording stays in the list."""
-        self._do(f"choose voice {voice.title}", lambda: self._selection.add_voice(voice))
 
     def set_text(self, text: str, typed: bool = False) -> None:
         """As :meth:`Selection.set_text`; what is ``typed`` on end is one entry."""

@@ -278,6 +278,12 @@ class Selection(QObject):
         self.own_voices = [one for one in self.own_voices if one.id != voice.id] + [voice]
         self.choose_voice(voice.id)
 
+    def put_own_voices(self, voices: Iterable[Voice], chosen: Voice | None) -> None:
+        """Have the recordings ``voices``, and choose one of all voices: the first if ``chosen`` is not there."""
+        self.own_voices = list(voices)
+        self.voice = chosen if chosen in self.voices else next(iter(self.voices), None)
+        self.changed.emit()
+
     def set_text(self, text: str) -> None:
         """Speak ``text``."""
         if text != self.text:

@@ -90,6 +90,15 @@ def prepare_prompt(recording: Recording) -> Recording:
 
     Raises :class:`AudioError` when it is silent throughout.
     """
+    kept, clipped, notes = _kept(recording)
+    if clipped:
+        notes = (*notes, f"The reference recording was cut to its first {len(kept) / 1000:.1f} s.")
+    tail = np.zeros((TAIL_FRAMES - 1) * recording.sample_rate // TAIL_RATE + 1, np.float32)
+    return Recording(np.concatenate([kept.samples, tail]).astype(np.float32), recording.sample_rate, notes)
+
+
+def _kept(recording: Recording) -> tuple[Track, bool, tuple[str, ...]]:
+    """What is kept of a recording, whether more than pauses and edges was cut, and notes on its level."""
     whole = Track(recording.samples, recording.sample_rate)
     level = loudest(whole)
     if level == -math.inf:
@@ -107,10 +116,13 @@ def prepare_prompt(recording: Recording) -> Recording:
                 f"The reference recording is quiet, so {lost:.1f} s of its speech counted as silence and were cut, as "
                 f"in the official code; raise it by about {gain:.0f} dB to keep them.",
             )
-    if clipped:
-        notes = (*notes, f"The reference recording was cut to its first {len(kept) / 1000:.1f} s.")
-    tail = np.zeros((TAIL_FRAMES - 1) * recording.sample_rate // TAIL_RATE + 1, np.float32)
-    return Recording(np.concatenate([kept.samples, tail]).astype(np.float32), recording.sample_rate, notes)
+    return kept, clipped, notes
+
+
+def is_cut(recording: Recording) -> bool:
+    """Whether :func:`prepare_prompt` cuts off speech at the end. Raises :class:`AudioError` as that does."""
+    track = Track(recording.samples, recording.sample_rate)
+    return len(track) > LONGEST and _kept(recording)[1]
 
 
 def loudest(track: Track) -> float:

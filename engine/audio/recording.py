@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +18,18 @@ SILENT_PEAK = 1e-4
 """Peaks below this, −80 dB of full scale, are silence: little more than the last bit of a 16-bit file."""
 USUAL_RATES = 16000
 """Recordings below this rate sound muffled, and so will the speech."""
+
+
+_OTHER_FORMATS = (
+    (4, b"ftyp", "an MPEG-4 file (m4a, mp4, AAC)"),
+    (0, b"\xff\xf1", "an AAC file"),
+    (0, b"\xff\xf9", "an AAC file"),
+    (0, b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "a Windows Media file (WMA)"),
+    (0, b"\x1a\x45\xdf\xa3", "a Matroska or WebM file"),
+    (0, b"#!AMR", "an AMR file"),
+    (0, b"MAC ", "a Monkey's Audio file"),
+)
+"""Sound that people have and libsndfile does not read, by the first bytes from a place on."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +69,7 @@ def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Record
             channels = file.read(dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, OSError) as error:
         reason = getattr(error, "error_string", None) or error
-        raise AudioError(
-            f"{path} is not a recording that can be read ({str(reason).rstrip('.')}); "
-            "choose a WAV, FLAC, OGG or MP3 file."
-        ) from None
+        raise AudioError(_unreadable(path, str(reason).rstrip("."))) from None
     _require_length(path, len(channels), rate, longest)
     if not np.isfinite(channels).all():
         raise AudioError(f"The recording {path} holds values that are not numbers; export it again from your editor.")
@@ -76,6 +87,19 @@ def read_recording(path: Path | str, longest: float = LONGEST_SECONDS) -> Record
     if np.abs(samples).max() > 1.0:
         notes.append(f"{path.name}: louder than full scale.")
     return Recording(np.ascontiguousarray(samples), rate, tuple(notes))
+
+
+def _unreadable(path: Path, reason: str) -> str:
+    """Why libsndfile does not read a file, and what to do, as a sentence."""
+    with suppress(OSError), path.open("rb") as file:
+        start = file.read(16)
+        for at, mark, name in _OTHER_FORMATS:
+            if start[at : at + len(mark)] == mark:
+                return (
+                    f"{path} is {name}, which Paretone cannot read; convert it to WAV or FLAC, for example with: "
+                    f"ffmpeg -i {shlex.quote(path.name)} {shlex.quote(path.stem + '.wav')}"
+                )
+    return f"{path} is not a recording that can be read ({reason}); choose a WAV, FLAC, OGG or MP3 file."
 
 
 def _require_length(path: Path, frames: int, rate: int, longest: float) -> None:

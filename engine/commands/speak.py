@@ -112,7 +112,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         load_line(measured),
         heard_line(found),
         *_decoding(measured),
-        *notes,
+        *(note for note in notes if note not in session.terminal.cautioned),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
     ]
     return Result(data, "\n".join(lines), problem, 0 if stopped is None else exit_code(stopped))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from engine.errors import Cancelled
-from engine.session.events import EngineStatus, Event, Progress
+from engine.session.events import Caution, EngineStatus, Event, Progress
 from engine.session.progress import RemainingTime
 
 BAR_WIDTH = 24
@@ -37,6 +37,8 @@ class Terminal:
         self._share = 0.0
         self.remark = ""
         """Shown after the bar."""
+        self.cautioned: set[str] = set()
+        """What was said before anything was spoken."""
 
     def check(self) -> None:
         """Raise when the job was cancelled."""
@@ -62,6 +64,8 @@ class Terminal:
         """Show what a job of the executor says."""
         if isinstance(event, EngineStatus):
             self.status(event.text)
+        elif isinstance(event, Caution):
+            self.caution(event.sentence)
         elif isinstance(event, Progress):
             self.progress(event.done, event.total, event.seconds_left)
 
@@ -101,6 +105,12 @@ class Terminal:
         self.clear()
         self._stream.write(f"{text}\n")
         self._stream.flush()
+
+    def caution(self, sentence: str) -> None:
+        """Write ``sentence`` once, however often it is said."""
+        if sentence not in self.cautioned:
+            self.cautioned.add(sentence)
+            self.say(sentence)
 
     def _draw(self, text: str) -> None:
         width = shutil.get_terminal_size().columns - 1

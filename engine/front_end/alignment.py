@@ -8,35 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from engine.audio.resampling import resample
 from engine.errors import AudioError
+from engine.extras import how_to_add
+from engine.front_end import forced_alignment
+from engine.front_end.forced_alignment import FoundWord
 from engine.front_end.timed_phone import TimedPhone
-
-if TYPE_CHECKING:
-    import pocketsphinx
 
 FORCED = "pocketsphinx"
 MEAN_LENGTHS = "mean lengths"
-ESTIMATED = (
-    "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well; to "
-    "have it measured, install pocketsphinx and check that the transcript has exactly the words of the recording."
-)
-"""A note for the user where :data:`MEAN_LENGTHS` was the method."""
 
-ALIGNER_RATE = 16000
-ALIGNER_FRAMES_PER_SECOND = 100
 QUIET = 10 ** (-35 / 20)
 """Speech begins and ends where the level of 10 ms is this share of the loudest."""
+FAINT = 0.05
+"""Peak below which a recording is raised for the aligner."""
 SLOWEST, FASTEST = 3.5, 0.3
 """A recording longer or shorter by this factor than expected does not say what the transcript says."""
-
-
-Segment = tuple[str, float, float]
-"""A phone of the aligner's with start and end in seconds."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +37,20 @@ class Alignment:
     phones: tuple[TimedPhone, ...]
     method: str
     """``pocketsphinx`` or ``mean lengths``."""
+    words: tuple[FoundWord, ...] = ()
+    """The words of the transcript, if pocketsphinx found them."""
+
+
+def alignment_notes(found: Alignment) -> tuple[str, ...]:
+    """What the user should know of an alignment, as sentences."""
+    if found.method != MEAN_LENGTHS:
+        return ()
+    estimated = (
+        "When each sound of the voice's recording is spoken was only estimated, so the voice may be copied less well"
+    )
+    if not forced_alignment.installed():
+        return (f"{estimated}; to have it measured, {how_to_add('judge')}.",)
+    return (f"{estimated}: the words of the transcript were not found in the recording.",)
 
 
 class Aligner(Protocol):
@@ -79,40 +84,10 @@ def checked_span(samples: np.ndarray, rate: int, expected: float) -> tuple[float
     return start, end
 
 
-def forced_segments(samples: np.ndarray, rate: int, words: Sequence[str]) -> list[Segment]:
-    """Segments of a recording in which pocketsphinx finds ``words``, given in its phones with blanks in between; empty
-    if it is missing or does not find them."""
-    try:
-        import pocketsphinx
-    except ImportError:
-        return []
-    decoder = pocketsphinx.Decoder(samprate=ALIGNER_RATE, loglevel="FATAL", lm=None)
-    names = [f"word{number}" for number in range(len(words))]
-    for name, word in zip(names, words, strict=True):
-        decoder.add_word(name, word, name == names[-1])
-    raw = (resample(samples, rate, ALIGNER_RATE).clip(-1, 1) * 32767).astype(np.int16).tobytes()
-    decoder.set_align_text(" ".join(names))
-    try:
-        _run(decoder, raw)
-        if decoder.hyp() is None:
-            return []
-        decoder.set_alignment()
-        _run(decoder, raw)
-        return [_segment(phone) for word in decoder.get_alignment() for phone in word if not _is_silence(phone)]
-    except RuntimeError:
-        return []
-
-
-def _segment(found: Any) -> Segment:
-    start, end = (place / ALIGNER_FRAMES_PER_SECOND for place in (found.start, found.start + found.duration))
-    return found.name, start, end
-
-
-def _is_silence(found: Any) -> bool:
-    return found.name == "SIL" or found.name.startswith("+")
-
-
-def _run(decoder: pocketsphinx.Decoder, raw: bytes) -> None:
-    decoder.start_utt()
-    decoder.process_raw(raw, full_utt=True)
-    decoder.end_utt()
+def forced_words(samples: np.ndarray, rate: int, words: Sequence[str]) -> tuple[FoundWord, ...]:
+    """As :func:`engine.front_end.forced_alignment.found_words`, for float samples (n,) at any rate. Quiet ones are
+    raised, for the aligner hears 16 bits."""
+    loudest = float(np.abs(samples).max(initial=0.0))
+    gain = np.float32(1.0 if not 0 < loudest < FAINT else 0.5 / loudest)
+    heard = resample(samples * gain, rate, forced_alignment.RATE)
+    return forced_alignment.found_words((heard.clip(-1, 1) * 32767).astype(np.int16).tobytes(), words)

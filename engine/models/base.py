@@ -236,6 +236,12 @@ class Observer(StatusObserver, Protocol):
         """Called after every step."""
 
 
+def caution(observer: Observer, sentence: str) -> None:
+    """Tell ``observer``, before anything is spoken, what the user should know of the voice: by its method ``caution``,
+    or by ``status`` if it has none."""
+    getattr(observer, "caution", observer.status)(sentence)
+
+
 @dataclass(frozen=True)
 class Piece:
     """Audio that can be played now: float32 samples at the model's rate, continuing where the last piece ended."""

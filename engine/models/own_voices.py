@@ -8,15 +8,24 @@ recording lies is in :attr:`engine.models.base.Voice.audio`, which is not shared
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+import subprocess
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from engine.audio.recording import read_recording
+from engine.errors import AudioError
 from engine.models.base import Voice
-from engine.reading import require_regular
+from engine.own_process import command
+from engine.reading import first_line, require_regular
 
 _PREFIX = "own:"
 _DIGITS = 16
+_EXAMINER = "engine.front_end.examining"
+LONGEST_EXAMINATION = 300.0
+"""Seconds after which it is given up."""
 _FINGERPRINT = re.compile(rf":[0-9a-f]{{{_DIGITS}}}$")
 
 
@@ -24,6 +33,42 @@ def own_voice(recording: str | Path, transcript: str = "") -> Voice:
     """The voice of a recording. It is read once, for its fingerprint; one that cannot be read has its name alone."""
     path = Path(recording)
     return Voice(_id(path), path.stem, str(recording), transcript)
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What is said of a recording before it is a voice."""
+
+    seconds: float = 0.0
+    problem: str = ""
+    """Why it cannot be one, as a sentence."""
+    doubts: tuple[str, ...] = ()
+    """Why it may not say its transcript, as sentences."""
+    notes: tuple[str, ...] = ()
+    """Remarks on the recording, and what could not be checked, as sentences."""
+
+
+def examine(recording: str | Path, transcript: str = "") -> Examined:
+    """Read a recording and hold its transcript, if it is given, against it. That is done in a process of its own, for
+    the text front end needs torch, and listening holds the interpreter's lock."""
+    try:
+        read = read_recording(recording)
+    except AudioError as error:
+        return Examined(problem=str(error))
+    if not transcript.strip():
+        return Examined(read.seconds, notes=read.notes)
+    try:
+        child = subprocess.run(
+            command(_EXAMINER, str(recording), transcript),
+            capture_output=True,
+            timeout=LONGEST_EXAMINATION,
+            check=True,
+        )
+        found = json.loads(child.stdout.splitlines()[-1])
+        return Examined(found["seconds"], found["problem"], tuple(found["doubts"]), tuple(found["notes"]))
+    except (OSError, subprocess.SubprocessError, ValueError, LookupError) as error:
+        unknown = f"Whether {Path(recording).name} says its transcript could not be checked ({first_line(error)})."
+        return Examined(read.seconds, notes=(*read.notes, unknown))
 
 
 def is_own(voice: str) -> bool:

@@ -19,6 +19,8 @@ class SilentObserver:
 
     def status(self, text: str) -> None: ...
 
+    def caution(self, sentence: str) -> None: ...
+
     def trial(self, trial: object) -> None: ...
 
     def similarities(self, similarities: np.ndarray) -> None: ...
@@ -39,6 +41,9 @@ class QuietObserver(SilentObserver):
         self.check()
 
     def status(self, text: str) -> None:
+        self.check()
+
+    def caution(self, sentence: str) -> None:
         self.check()
 
     def trial(self, trial: object) -> None:

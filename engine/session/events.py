@@ -31,6 +31,13 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Caution(Event):
+    """What the user should know of the voice before anything is spoken in it."""
+
+    sentence: str
+
+
+@dataclass(frozen=True)
 class EngineStatus(Event):
     """A line for the status bar."""
 

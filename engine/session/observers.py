@@ -15,7 +15,16 @@ from engine.errors import Cancelled
 from engine.measure.memory import PeakMemory
 from engine.models.base import StepReport
 from engine.models.families.pacing import Pace
-from engine.session.events import EngineStatus, Event, PreparationReport, Progress, StudyBegun, StudyTakeDone, Telemetry
+from engine.session.events import (
+    Caution,
+    EngineStatus,
+    Event,
+    PreparationReport,
+    Progress,
+    StudyBegun,
+    StudyTakeDone,
+    Telemetry,
+)
 from engine.session.progress import RemainingTime
 
 if TYPE_CHECKING:
@@ -53,6 +62,11 @@ class JobObserver:
         """Show a line."""
         self.check()
         self.post(EngineStatus(self.job, text))
+
+    def caution(self, sentence: str) -> None:
+        """Say what the user should know before anything is spoken."""
+        self.check()
+        self.post(Caution(self.job, sentence))
 
     def step(self, report: StepReport) -> None:
         """Tell how far a sampling loop is; chunks and steps count from 0."""

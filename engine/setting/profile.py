@@ -6,6 +6,7 @@ that the technique names.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,13 @@ SUFFIX = ".paretone.json"
 """End of the names that files of profiles are given, by which a desktop knows them; any other is read as well."""
 _KIND = "paretone profile"
 _LARGEST_BYTES = 16 * 2**20
+
+
+class _Warning(SilentObserver):
+    """Cautions as Python's warnings."""
+
+    def caution(self, sentence: str) -> None:
+        warnings.warn(sentence, stacklevel=2)
 
 
 @dataclass(frozen=True)
@@ -170,13 +178,17 @@ class Profile:
         """Load the model and speak ``text``: the same samples as the application gives under this setting.
 
         ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
-        holds the checkpoint if it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
+        holds the checkpoint if it is not where the catalogue has it. What should be known of the voice is a warning
+        before anything is spoken, such as a transcript that its recording does not say. Raises
+        :class:`engine.errors.PlainError`.
         """
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
         self.check(model.info)
-        return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
+        observer = _Warning()
+        model.make_ready(self.setting, observer, voice)
+        return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, observer))
 
     def voice(self, folder: str = "") -> Voice:
         """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
     QGroupBox,
     QLabel,
-    QLineEdit,
     QPlainTextEdit,
     QVBoxLayout,
     QWidget,
@@ -20,8 +17,8 @@ from app.features.setup.cost_line import cost_line
 from app.features.setup.model_choice import ModelChoice, NarrowBox
 from app.features.setup.step_grid import StepGrid
 from app.features.setup.techniques import TechniqueList
+from app.features.setup.voice_choice import VoiceChoice
 from app.numbers import localised
-from app.shell import file_dialogs
 from app.shell.colours import Colours
 from app.shell.metrics import GAP, NEAR, TIGHT
 from app.shell.tab_order import insert_after
@@ -35,11 +32,6 @@ from app.widgets.layouts import HBoxLayout, VBoxLayout
 from app.widgets.scrolled import Scrolled
 from engine.errors import PlainError
 from engine.models import catalogue
-from engine.models.own_voices import own_voice
-
-OWN = "Use a recording of 3 to 12 seconds and its exact words"
-OWN_RELEASED = "Use a released recording; its latents (.npy) must be in the same folder, with the same name"
-HEARD = "The model transcribes the recording itself."
 
 
 class SetupPanel(QWidget):
@@ -104,34 +96,9 @@ class SetupPanel(QWidget):
         self._group("Model").addWidget(self.model_choice)
 
     def _add_voice_group(self) -> None:
-        layout = self._group("Voice")
-        self.voice = build.named(NarrowBox(), "Voice")
-        self.voice.activated.connect(self._choose_voice)
-        self._add_voice = build.button("O&wn…", name="Own recording")
-        self._add_voice.setCheckable(True)
-        row = HBoxLayout()
-        row.addWidget(self.voice, 1)
-        row.addWidget(self._add_voice)
-        layout.addLayout(row)
-        self._voice_note = build.words("muted")
-        layout.addWidget(self._voice_note)
-        self._own = QWidget(visible=False)
-        form = VBoxLayout(self._own)
-        form.setContentsMargins(0, 0, 0, 0)
-        self.recording = QLineEdit(placeholderText="Recording (WAV, FLAC, …)")
-        self.recording.setAccessibleName("Path of your own recording")
-        browse = build.button("&Browse…", self._ask_for_recording)
-        row = HBoxLayout()
-        row.addWidget(self.recording, 1)
-        row.addWidget(browse)
-        form.addLayout(row)
-        self.transcript = QLineEdit(placeholderText="Transcript, word for word")
-        self.transcript.setAccessibleName("Transcript of your own recording")
-        form.addWidget(self.transcript)
-        self.use_recording = build.button("Use th&is recording", self._use_recording)
-        form.addWidget(self.use_recording)
-        self._add_voice.toggled.connect(self._own.setVisible)
-        layout.addWidget(self._own)
+        self.voice_choice = VoiceChoice(self._state)
+        self.voice_choice.problem.connect(self.problem)
+        self._group("Voice").addWidget(self.voice_choice)
 
     def _add_text_group(self) -> None:
         layout = self._group("Text")
@@ -184,6 +151,10 @@ class SetupPanel(QWidget):
         added = (*self.techniques.reachable, *self.sampler.reachable, self.seed, self.seed_lock)
         insert_after(self.sentences, added)
 
+    def shut_down(self) -> None:
+        """End what is done in the background."""
+        self.voice_choice.shut_down()
+
     # --- Showing ----------------------------------------------------------------------------------------------------
     def set_colours(self, colours: Colours) -> None:
         """Follow the theme."""
@@ -192,9 +163,7 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _show_model(self) -> None:
-        entry = self._state.selection.entry
-        self.transcript.setVisible(not entry.released_voices)
-        self._add_voice.setToolTip(OWN_RELEASED if entry.released_voices else OWN)
+        self.voice_choice.show_model()
         self.techniques.show_techniques()
         self._show_selection()
 
@@ -202,19 +171,7 @@ class SetupPanel(QWidget):
     def _show_selection(self) -> None:
         state = self._state
         self.model_choice.show_choice()
-        ids = [one.id for one in state.selection.voices]
-        if ids != [self.voice.itemData(index) for index in range(self.voice.count())]:
-            self.voice.clear()
-            for one in state.selection.voices:
-                self.voice.addItem(one.title, one.id)
-        if state.selection.voice is not None:
-            self.voice.setCurrentIndex(self.voice.findData(state.selection.voice.id))
-            without = HEARD if state.selection.entry.released_voices else "No transcript yet."
-            self._voice_note.setText(
-                f"“{state.selection.voice.transcript}”" if state.selection.voice.transcript else without
-            )
-        else:
-            self._voice_note.setText(state.availability.why_no_voice())
+        self.voice_choice.show_choice()
         if self.text.toPlainText() != state.selection.text and not self._pending_text.isActive():
             with QSignalBlocker(self.text):
                 self.text.setPlainText(state.selection.text)
@@ -240,28 +197,6 @@ class SetupPanel(QWidget):
         self._cost.setText(cost_line(state))
 
     # --- Changing ---------------------------------------------------------------------------------------------------
-    @Slot()
-    def _choose_voice(self) -> None:
-        self._state.editing.choose_voice(self.voice.currentData())
-
-    @Slot()
-    def _ask_for_recording(self) -> None:
-        kinds = "Audio (*.wav *.flac *.ogg *.mp3)"
-        file_dialogs.ask_for_file(self, "Your recording", kinds, lambda path: self.recording.setText(str(path)))
-
-    @Slot()
-    def _use_recording(self) -> None:
-        chosen, path, transcript = self._state.selection, self.recording.text().strip(), self.transcript.text().strip()
-        if not Path(path).is_file():
-            self.problem.emit(f"No recording at “{path}”; choose an audio file with Browse.")
-        elif not transcript and not chosen.entry.released_voices:
-            self.problem.emit("The transcript is missing: type the words spoken in the recording.")
-        elif reason := catalogue.voice_problem(Path(path), chosen.model_id, chosen.model_folder):
-            self.problem.emit(reason)
-        else:
-            self._state.editing.add_voice(own_voice(path, transcript))
-            self._add_voice.setChecked(False)
-
     @Slot()
     def _choose_sentence(self) -> None:
         if self.sentences.currentData() is not None:

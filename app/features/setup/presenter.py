@@ -108,6 +108,9 @@ class SetupPresenter(Presenter):
         question = f"{running[0].kind.value} is not finished. Loading {title} now would cancel it."
         self._notices.ask(question, (cancel, wait), answer)
 
+    def shut_down(self) -> None:
+        self.setup.shut_down()
+
     def follow(self, event: Event) -> None:
         """Note the architectures to choose from where nothing says which one a checkpoint has."""
         if isinstance(event, JobFailed):

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.front_end.alignment import FORCED, MEAN_LENGTHS, Alignment, Segment, checked_span, forced_segments
+from engine.front_end.alignment import FORCED, MEAN_LENGTHS, Alignment, checked_span, forced_words
+from engine.front_end.forced_alignment import Segment
 from engine.front_end.natural.phones import EDGE, STRESSES, words
 from engine.front_end.timed_phone import TimedPhone
 
@@ -29,20 +30,24 @@ ALIGNER_PHONES = dict(
 """Sounds in pocketsphinx's notation."""
 
 
-def align_phones(samples: np.ndarray, rate: int, expected: Sequence[TimedPhone]) -> Alignment:
-    """Align mono ``samples`` (n,) at ``rate`` Hz with the phones of its transcript, which have mean times.
+def align_phones(samples: np.ndarray, rate: int, spoken: Sequence[TimedPhone]) -> Alignment:
+    """Align mono ``samples`` (n,) at ``rate`` Hz with the phones of its transcript, of mean lengths, without silence.
 
     Raises :class:`engine.errors.AudioError` when the recording is silent or cannot be of this transcript.
     """
-    spoken = [phone for phone in expected if phone[0] != EDGE]
     seconds = np.array([end - start for _, start, end in spoken])
     start, end = checked_span(samples, rate, float(seconds.sum()))
-    found = forced_segments(samples, rate, [_spelled(spoken, word) for word in words(spoken)])
-    times = _placed(spoken, found)
+    found = forced_words(samples, rate, spelled_words(spoken))
+    times = _placed(spoken, [phone for word in found for phone in word.phones])
     if times is None:
         edges = start + np.cumsum([0.0, *seconds]) * (end - start) / seconds.sum()
         return Alignment(_closed(spoken, edges.tolist(), len(samples) / rate), MEAN_LENGTHS)
-    return Alignment(_closed(spoken, times, len(samples) / rate), FORCED)
+    return Alignment(_closed(spoken, times, len(samples) / rate), FORCED, found)
+
+
+def spelled_words(phones: Sequence[TimedPhone]) -> list[str]:
+    """The words of ``phones`` in pocketsphinx's notation."""
+    return [_spelled(phones, word) for word in words(phones)]
 
 
 def _spelled(phones: Sequence[TimedPhone], word: Sequence[int]) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from engine.errors import CheckpointError
 from engine.paths import resource
 from engine.reading import parsed_json, require_regular
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def bundled(name: str) -> Path:
@@ -28,6 +29,9 @@ def unreadable(path: Path, error: Exception) -> CheckpointError:
 def read_network(path: Path, *lists: str) -> tuple[dict[str, Tensor], list[list[str]]]:
     """The weights in ``path`` as they are stored, and ``lists`` of symbols from its header. Raises
     :class:`CheckpointError`."""
+    # On use: most texts need no network, and torch takes its time.
+    from safetensors import SafetensorError, safe_open
+
     try:
         require_regular(path)
         with safe_open(path, "pt") as stored:

@@ -16,7 +16,6 @@ from engine.front_end.chunking import sentences
 from engine.front_end.natural.lexicon import Lexicon, default_lexicon
 from engine.front_end.natural.sentences import ReadSentence, ReadWord, SentenceReader
 from engine.front_end.natural.tagger import default_tagger
-from engine.front_end.natural.unknown_words import default_unknown_words
 from engine.front_end.natural.writing import write_out
 from engine.front_end.speakable import MOST_NAMED, name_characters, nothing_to_say, require_text
 
@@ -74,6 +73,13 @@ class NaturalText:
         return tuple(found)
 
 
+def _read_by_rule(word: str) -> str:
+    """A word that the dictionary lacks."""
+    from engine.front_end.natural.unknown_words import default_unknown_words  # Needs torch.
+
+    return default_unknown_words()(word)
+
+
 class NaturalPhonemiser:
     """Text to phonemes. Loads dictionary and tagger at the first use, the network at the first unknown word."""
 
@@ -82,9 +88,7 @@ class NaturalPhonemiser:
 
     @functools.cached_property
     def _reader(self) -> SentenceReader:
-        return SentenceReader(
-            self._given_lexicon or default_lexicon(), default_tagger(), lambda word: default_unknown_words()(word)
-        )
+        return SentenceReader(self._given_lexicon or default_lexicon(), default_tagger(), _read_by_rule)
 
     def check(self, text: str) -> None:
         """Raise :class:`TextError` for an empty text and for one that is too long."""

@@ -25,7 +25,7 @@ from engine.front_end.language import language_of
 from engine.front_end.natural.aligning import align_phones
 from engine.front_end.natural.lengths import SymbolLengths, default_lengths
 from engine.front_end.natural.phonemiser import NaturalPhonemiser, NaturalText
-from engine.front_end.natural.phones import PUNCTUATION
+from engine.front_end.natural.phones import EDGE, PUNCTUATION
 from engine.front_end.natural.prosody import FRAME, Prosody
 from engine.front_end.timed_phone import TimedPhone
 
@@ -111,8 +111,8 @@ class NaturalReader:
         Raises :class:`engine.errors.AudioError` and :class:`engine.errors.TextError`.
         """
         said = self._phonemise(transcript).sentences
-        expected = [phone for phonemes in said for phone in Prosody().spoken(phonemes, self._units, 1.0)]
-        return align_phones(samples, rate, expected)
+        spoken = (phone for phonemes in said for phone in Prosody().spoken(phonemes, self._units, 1.0))
+        return align_phones(samples, rate, [phone for phone in spoken if phone[0] != EDGE])
 
     def text(self, text: str) -> NaturalText:
         """A text as it is read, without times. Raises :class:`TextError` when nothing in it can be spoken."""

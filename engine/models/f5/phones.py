@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.front_end.alignment import ESTIMATED, MEAN_LENGTHS, Alignment
+from engine.front_end.alignment import Alignment, alignment_notes
 from engine.front_end.frame_phones import labels
 from engine.front_end.natural.reading import NaturalReader
 from engine.front_end.phones import PhoneVocabulary
@@ -46,8 +46,8 @@ class FramePhones:
         for piece in pieces:
             ids = np.concatenate([prompt_ids, self.labels(piece.phones, piece.mel_frames)])
             passages.append(Passage(piece.text, torch.from_numpy(ids)[None], len(ids)))
-        estimated = not prompt.voice.phones and self._aligned(prompt).method == MEAN_LENGTHS
-        return Passages(tuple(passages), (*notes, *((ESTIMATED,) if estimated else ())))
+        heard = () if prompt.voice.phones else alignment_notes(self._aligned(prompt))
+        return Passages(tuple(passages), (*notes, *heard))
 
     def _prompt_ids(self, prompt: Prompt) -> np.ndarray:
         """One phone a frame for the recording: as measured, or as the transcript can be aligned with it."""

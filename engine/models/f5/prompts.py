@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
 from engine.audio.mel import MelFrontEnd
-from engine.audio.prompt import prepare_prompt
 from engine.audio.prompt_resampling import resample
 from engine.audio.recording import read_recording
+from engine.front_end import transcripts
 from engine.models.base import Voice
 from engine.models.f5.config import HOP, SAMPLE_RATE
 from engine.models.f5.duration import PromptLevel, prompt_frames
@@ -38,14 +39,18 @@ class PromptReader:
         return self._prompts.of((voice, changed(voice.audio)), lambda: self._read(voice))
 
     def _read(self, voice: Voice) -> Prompt:
-        recording = read_recording(voice.audio)
+        recording, name = read_recording(voice.audio), Path(voice.audio).name
         if not voice.phones:  # Phones with times are measured on the recording as it is.
-            recording = prepare_prompt(recording)
+            recording, said = transcripts.fitted(recording, voice.transcript, name)
+            voice = replace(voice, transcript=said)
         samples = torch.from_numpy(recording.samples)
         level = PromptLevel.measure(samples)
         samples = resample(level.normalised(samples), recording.sample_rate, SAMPLE_RATE)
-        frames = prompt_frames(len(samples))
+        frames, notes = prompt_frames(len(samples)), recording.notes
+        if not voice.phones:
+            heard = transcripts.hear(samples.numpy(), SAMPLE_RATE, voice.transcript)
+            notes = (*notes, *transcripts.doubts(heard, name))
         mel = self._mel(samples[: frames * HOP] if self._whole_frames else samples)
         if self._whole_frames:
             mel = mel[:, :frames]
-        return Prompt(voice, mel, frames, level, samples, recording.seconds, recording.notes)
+        return Prompt(voice, mel, frames, level, samples, recording.seconds, notes)

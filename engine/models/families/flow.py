@@ -64,6 +64,9 @@ from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 from engine.techniques import resolve
 
+_ANY_TEXT = "Yes."
+"""Spoken by nobody: a voice is made ready together with a text."""
+
 
 @dataclass(frozen=True)
 class _Spoken(Spoken):
@@ -171,6 +174,8 @@ class FlowSpeech(Speech[FlowScript, _Spoken]):
     def make_ready(self, setting: Setting, observer: Observer, voice: Voice | None = None) -> None:
         plan = resolve(self.info, setting, prepared=False)
         self._backbones.of(plan, observer.status)
+        if voice is not None and not voice.phones:
+            self._prepare(_ANY_TEXT, voice, plan.options, observer.check, setting.seed)
         if voice is not None:
             self._evaluator(voice, setting, plan, observer.check, observer.status)
 

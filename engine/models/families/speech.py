@@ -14,7 +14,7 @@ import numpy as np
 from engine.errors import Cancelled, PlainError, PlugInError
 from engine.front_end.markup import markup_notes
 from engine.measure.processor_time import ProcessorTime, processor_time
-from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, keep_finished_part
+from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution, keep_finished_part
 from engine.models.families.delivery import Delivery, Joiner
 from engine.models.families.pacing import Pace
 from engine.models.families.passages import Passage, Passages, Prompt, Spoken, Uttered, require_numbers, whole_mel
@@ -126,6 +126,8 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         started = _Moment(self.clock(), processor_time())
         plan = resolve(self.info, setting, artefacts)
         script = self._script(text, voice, setting, plan, observer.check, observer.status)
+        for note in script.prompt.notes:
+            caution(observer, note)
         text_seconds = self.clock() - started.clock
         pace = Pace(started.clock, self.clock)
         planned = self._planned(script, pace)

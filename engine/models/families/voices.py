@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from engine.errors import TextError
+from engine.audio.recording import read_recording
+from engine.errors import AudioError, TextError
+from engine.front_end import transcripts
 from engine.models.base import Voice
 
 Made = TypeVar("Made")
@@ -32,6 +35,22 @@ def changed(recording: str | Path) -> int:
     """When the file was written, in nanoseconds, 0 if there is none: a recording that was changed is read again."""
     path = Path(recording)
     return path.stat().st_mtime_ns if path.is_file() else 0
+
+
+def doubts_of(voice: Voice) -> tuple[str, ...]:
+    """Why the recording of a voice may not say its transcript, in sentences: see :mod:`engine.front_end.transcripts`.
+    None if it cannot be read, which others say."""
+    return _doubts(voice.audio, changed(voice.audio), " ".join(voice.transcript.split()))
+
+
+@lru_cache(maxsize=16)
+def _doubts(audio: str, written: int, transcript: str) -> tuple[str, ...]:
+    try:
+        recording = read_recording(audio)
+    except AudioError:
+        return ()
+    heard = transcripts.hear(recording.samples, recording.sample_rate, transcript)
+    return transcripts.doubts(heard, Path(audio).name)
 
 
 def transcript_of(voice: Voice, advice: str = "") -> str:

@@ -13,7 +13,7 @@ from engine.audio.recording import read_recording
 from engine.errors import AudioError, CheckpointError
 from engine.front_end.numbers import spell_numbers
 from engine.models.base import Voice
-from engine.models.families.voices import Remembered, changed, transcript_of
+from engine.models.families.voices import Remembered, changed, doubts_of, transcript_of
 from engine.models.llasa.codec_encoder import VoiceEncoder
 from engine.models.llasa.config import LONGEST_REFERENCE, USUAL_RATE
 from engine.models.llasa.xcodec2 import SAMPLE_RATE
@@ -80,7 +80,7 @@ class VoiceReader:
                 "belong together. Download both again."
             )
         rate = spoken_bytes(transcript) / recording.seconds
-        notes = recording.notes
+        notes = (*recording.notes, *doubts_of(voice))
         if not SLOWEST <= rate <= FASTEST:
             notes = (
                 *notes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.front_end.alignment import ESTIMATED, MEAN_LENGTHS, Aligner
+from engine.front_end.alignment import Aligner, alignment_notes
 from engine.front_end.timed_phone import TimedPhone
 from engine.models.f5.passages import Prompt
 from engine.models.minis.frames import SAMPLE_RATE
@@ -16,4 +16,4 @@ def phones_of_prompt(read: Prompt, reader: Aligner) -> tuple[tuple[TimedPhone, .
     if read.voice.phones:
         return read.voice.phones, read.notes
     heard = reader.heard(read.samples.numpy(), SAMPLE_RATE, read.voice.transcript)
-    return heard.phones, (*read.notes, *((ESTIMATED,) if heard.method == MEAN_LENGTHS else ()))
+    return heard.phones, (*read.notes, *alignment_notes(heard))

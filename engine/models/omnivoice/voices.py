@@ -16,7 +16,7 @@ from engine.audio.prompt_resampling import resample
 from engine.audio.recording import Recording, read_recording
 from engine.files import keep_array, kept_array
 from engine.models.base import Voice
-from engine.models.families.voices import Remembered, changed, transcript_of
+from engine.models.families.voices import Remembered, changed, doubts_of, transcript_of
 from engine.models.files.shards import Shards
 from engine.models.omnivoice import duration
 from engine.models.omnivoice.checkpoint import CODEC, OmniVoiceFolder
@@ -86,7 +86,11 @@ class VoiceReader:
             samples, _ = without_silence(samples, self._rate, *REFERENCE_PAUSES)
         samples = samples[: len(samples) // self._hop * self._hop]
         codes = self._codes(samples, check, status)
-        notes = (*recording.notes, *_remarks(voice, transcript, recording, len(samples) / self._rate))
+        notes = (
+            *recording.notes,
+            *doubts_of(voice),
+            *_remarks(voice, transcript, recording, len(samples) / self._rate),
+        )
         return Reference(ended(transcript) if prepare else transcript, codes.to(self._device), level, notes)
 
     def _codes(self, samples: np.ndarray, check: Callable[[], None], status: Callable[[str], None]) -> Tensor:

@@ -201,7 +201,7 @@ def _is_named(widget: QWidget) -> bool:
 
 
 def test_every_widget_that_takes_the_focus_has_a_name(shared_window: MainWindow, qtbot: QtBot) -> None:
-    shared_window.panels["setup"]._add_voice.setChecked(True)
+    shared_window.panels["setup"].voice_choice.own.setChecked(True)
     nameless = []
     for widget in shared_window.findChildren(QWidget):
         if widget.window() is not shared_window:

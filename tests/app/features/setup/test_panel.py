@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,9 @@ from app.features.setup.panel import SetupPanel
 from app.shell.colours import LIGHT
 from app.widgets.scrolled import Scrolled
 from engine.models import catalogue
-from engine.models.own_voices import own_voice
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.techniques.resolving import known
+from tests.app.conftest import PATIENCE_MILLISECONDS
 from tests.app.presenters import Presenter, calibrated
 from tests.app.records import STEPS
 from tests.app.widgets.resets import reset_of
@@ -29,11 +31,12 @@ def presenter(tmp_path: Path, qtbot: QtBot) -> Presenter:
 
 
 @pytest.fixture
-def panel(presenter: Presenter, qtbot: QtBot) -> SetupPanel:
+def panel(presenter: Presenter, qtbot: QtBot) -> Iterator[SetupPanel]:
     made = SetupPanel(presenter.state, LIGHT)
     qtbot.addWidget(made)
     made.show()
-    return made
+    yield made
+    made.shut_down()
 
 
 def reached_by_tab(panel: QWidget) -> list[QWidget]:
@@ -109,30 +112,6 @@ def test_the_cost_follows_table_and_techniques(panel: SetupPanel, presenter: Pre
     assert "no technique in use" in panel._cost.text()
 
 
-def test_an_own_recording_needs_a_file_and_its_words(
-    panel: SetupPanel, presenter: Presenter, qtbot: QtBot, tmp_path: Path
-) -> None:
-    problems: list[str] = []
-    panel.problem.connect(problems.append)
-    qtbot.mouseClick(panel._add_voice, Qt.MouseButton.LeftButton)
-    assert panel.recording.isVisibleTo(panel)
-    recording = tmp_path / "me.wav"
-    type_into(qtbot, panel.recording, str(recording))
-    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
-    assert str(recording) in problems[-1]
-    recording.write_bytes(b"RIFF")
-    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
-    assert "transcript is missing" in problems[-1]
-    type_into(qtbot, panel.transcript, "These are my words.")
-    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
-    assert len(problems) == 2
-    voice = presenter.state.selection.voice
-    assert (voice.id, voice.title, voice.audio) == (own_voice(recording).id, "me", str(recording))
-    assert voice.transcript == "These are my words."
-    assert panel.voice.currentData() == voice.id
-    assert not panel.recording.isVisibleTo(panel)
-
-
 def test_megatts3_has_its_own_knobs_voices_and_techniques(
     panel: SetupPanel, presenter: Presenter, tmp_path: Path
 ) -> None:
@@ -140,9 +119,9 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
         (tmp_path / "voices").mkdir(exist_ok=True)
         (tmp_path / "voices" / name).write_bytes(b"0")
     presenter.state.loading.load_model("MegaTTS3", str(tmp_path))
-    assert [panel.voice.itemData(index) for index in range(panel.voice.count())] == ["anna"]
+    assert [panel.voice_choice.voice.itemData(index) for index in range(panel.voice_choice.voice.count())] == ["anna"]
     assert presenter.state.selection.voice.id == "anna"
-    assert panel._voice_note.text() == "The model transcribes the recording itself."
+    assert panel.voice_choice.note.text() == "The model transcribes the recording itself."
     assert panel.sampler.editor("intelligibility").value() == 1.6
     assert panel.sampler.editor("similarity").value() == 2.5
     assert {one.name for one in presenter.state.selection.techniques} >= {"ditreducio", "steps", "precision"}
@@ -151,7 +130,7 @@ def test_megatts3_has_its_own_knobs_voices_and_techniques(
     # Where there is no voice, what to do is said.
     presenter.state.loading.load_model("MegaTTS3", str(tmp_path / "voices"))
     assert presenter.state.selection.voice is None
-    assert "Put a recording and its latents (name.wav and name.npy) into" in panel._voice_note.text()
+    assert "Put a recording and its latents (name.wav and name.npy) into" in panel.voice_choice.note.text()
     # Back at the bundled model all is as it was.
     presenter.state.loading.load_model("f5-mini")
     assert presenter.state.selection.voice.id == FIRST
@@ -177,16 +156,16 @@ def test_a_recording_for_megatts3_needs_latents_and_no_words(
     panel: SetupPanel, presenter: Presenter, qtbot: QtBot, tmp_path: Path
 ) -> None:
     presenter.state.loading.load_model("MegaTTS3", str(tmp_path / "model"))
-    recording = tmp_path / "mine.wav"
-    recording.write_bytes(b"0")
-    panel._add_voice.setChecked(True)
-    assert panel.recording.isVisibleTo(panel) and not panel.transcript.isVisibleTo(panel)
-    type_into(qtbot, panel.recording, str(recording))
+    recording = Path(shutil.copyfile(catalogue.voice(FIRST).audio, tmp_path / "mine.wav"))
+    panel.voice_choice.own.setChecked(True)
+    assert panel.voice_choice.recording.isVisibleTo(panel) and not panel.voice_choice.transcript.isVisibleTo(panel)
+    type_into(qtbot, panel.voice_choice.recording, str(recording))
     with qtbot.waitSignal(panel.problem) as blocker:
-        qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(panel.voice_choice.use_recording, Qt.MouseButton.LeftButton)
     assert "has no encoder for new recordings, and mine.wav has no latents" in blocker.args[0]
     recording.with_suffix(".npy").write_bytes(b"0")
-    qtbot.mouseClick(panel.use_recording, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.voice_choice.use_recording, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: presenter.state.selection.voice is not None, timeout=PATIENCE_MILLISECONDS)
     assert (presenter.state.selection.voice.audio, presenter.state.selection.voice.transcript) == (str(recording), "")
 
 

@@ -16,7 +16,7 @@ from engine.front_end.natural.phones import BLANK, CONSONANTS, EDGE, VOWELS, wor
 from engine.front_end.natural.reading import NaturalReader
 from engine.models.catalogue import voice
 
-MONOTONE = tuple((name, 0.1 * place, 0.1 * (place + 1)) for place, name in enumerate("^ɡˈO_nˈW.^".replace("ˈ", "")))
+MONOTONE = tuple((name, 0.1 * place, 0.1 * (place + 1)) for place, name in enumerate("ɡO_nW."))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,261 @@
+"""Whether a recording says its transcript, and both cut to what a model takes. Torch-free.
+
+pocketsphinx, where it is installed, finds the words of an English transcript in the recording and says how well each
+fits. Without it, and for other languages, sound and pace alone tell. How often this is right and wrong was measured:
+``resources/docs/bundled-models.md``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.audio.prompt import ENOUGH, is_cut, prepare_prompt
+from engine.audio.recording import Recording
+from engine.errors import AudioError, TextError
+from engine.extras import how_to_add
+from engine.front_end.alignment import forced_words
+from engine.front_end.chunking import sentences
+from engine.front_end.forced_alignment import FoundWord, installed
+from engine.front_end.language import ENGLISH, language_of
+from engine.front_end.natural.aligning import spelled_words
+from engine.front_end.natural.phonemiser import NaturalPhonemiser
+from engine.front_end.natural.phones import BLANK, PUNCTUATION, timed_phones
+from engine.front_end.timed_phone import TimedPhone
+
+PHONE = 0.085
+"""Mean seconds of a phone with its share of short pauses."""
+FRAME = 0.01
+"""Seconds over which levels are measured."""
+SYLLABLE = 0.05
+"""Seconds over which a level that goes up and down is measured: beats of tones are faster."""
+AUDIBLE = 35.0
+"""Decibels below the loudest frame down to which something is said."""
+NOISE = 6.0
+"""Decibels by which it is louder than the quietest tenth of the frames."""
+LIVELY = 4.0
+"""Decibels between the levels of a tenth and nine tenths of the frames: more in speech, less in steady sounds."""
+LEAST_FIT = -36.0
+"""Mean score of the words below which a recording does not say them."""
+LEAST_COVERED = 0.65
+"""Share of the audible frames that the words of a whole transcript cover at least."""
+BRISKEST, CALMEST = 0.53, 2.2
+"""Bounds of the audible seconds, relative to those that the words take on average."""
+SHOWN_WORDS = 4
+"""Words at either end of a passage that are shown."""
+_SENTENCE, _CLAUSE = re.compile(r"[.!?…][\"'”’)]*$"), re.compile(r"[,;:–—][\"'”’)]*$")
+
+
+@functools.cache
+def _phonemiser() -> NaturalPhonemiser:
+    return NaturalPhonemiser()
+
+
+def _phones(transcript: str) -> list[TimedPhone]:
+    """The phones of an English text, of mean length. Raises :class:`TextError` when nothing in it can be spoken."""
+    said = _phonemiser()(transcript).sentences
+    return [phone for one in said for phone in timed_phones(one, [1] * len(one), PHONE)]
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """What is heard of a transcript in a recording."""
+
+    audible: float
+    """Seconds of the recording without its pauses."""
+    lively: bool
+    """Whether its level goes up and down as that of speech does."""
+    expected: float | None
+    """Mean seconds of the transcript's words; ``None`` if it is not English."""
+    words: tuple[FoundWord, ...] = ()
+    """Where each word fits best; none without pocketsphinx, or where they cannot be fitted at all."""
+    covered: float = 0.0
+    """Share of the audible frames that they cover."""
+
+    @property
+    def fit(self) -> float:
+        """Mean score of the words, by their length."""
+        seconds = [word.end - word.start for word in self.words]
+        return float(np.average([word.score for word in self.words], weights=seconds)) if seconds else -np.inf
+
+
+def hear(samples: np.ndarray, rate: int, transcript: str) -> Hearing:
+    """What is heard of ``transcript`` in mono ``samples`` (n,)."""
+    levels, slower = _levels(samples, rate, FRAME), _levels(samples, rate, SYLLABLE)
+    if not len(slower):
+        return Hearing(0.0, False, None)
+    audible = levels > max(levels.max() - AUDIBLE, np.quantile(levels, 0.1) + NOISE)
+    low, high = np.quantile(slower, (0.1, 0.9))
+    heard = Hearing(FRAME * float(audible.sum()), bool(high - low > LIVELY), None)
+    try:
+        phones = _phones(transcript) if language_of(transcript, "") == ENGLISH else []
+    except TextError:
+        return heard
+    if not phones:
+        return heard
+    heard = replace(heard, expected=PHONE * sum(name not in (BLANK, *PUNCTUATION) for name, _, _ in phones))
+    words = forced_words(samples, rate, spelled_words(phones))
+    spoken = np.zeros(len(levels), bool)
+    for word in words:
+        spoken[round(word.start / FRAME) : round(word.end / FRAME)] = True
+    return replace(heard, words=words, covered=float((spoken & audible).sum() / max(1, audible.sum())))
+
+
+def doubts(heard: Hearing, name: str) -> tuple[str, ...]:
+    """Why the recording called ``name`` may not say its transcript, in sentences; none if it does."""
+    check = "check that the transcript has exactly the words of the recording"
+    if not heard.lively:
+        return (f"There seems to be no speech in {name}, only a steady sound; choose a recording of speech.",)
+    if heard.expected is None:
+        return ()
+    if installed():
+        if not heard.words:
+            return (f"The words of the transcript could not be found in {name}; {check}.",)
+        if heard.fit < LEAST_FIT:
+            fitting = sum(word.score >= LEAST_FIT for word in heard.words)
+            of = f"{fitting} of {len(heard.words)} words fit"
+            return (f"{name} does not seem to say its transcript ({of}); {check}.",)
+        if heard.covered < LEAST_COVERED:
+            return (
+                f"{name} says more than its transcript, whose words fill {heard.covered:.0%} of its "
+                f"{heard.audible:.1f} s of speech; {check}.",
+            )
+        return ()
+    if not BRISKEST * heard.expected <= heard.audible <= CALMEST * heard.expected:
+        amount = "long" if heard.audible < heard.expected else "short"
+        return (
+            f"The transcript is too {amount} for the {heard.audible:.1f} s of speech in {name}: its words usually take "
+            f"about {heard.expected:.1f} s; {check}.",
+        )
+    return ()
+
+
+def unchecked() -> str:
+    """What cannot be said without pocketsphinx, as a sentence; empty where it is installed."""
+    if installed():
+        return ""
+    return (
+        "Whether the recording says its transcript was judged by its length alone; to have its words looked for, "
+        f"{how_to_add('judge')}."
+    )
+
+
+def _levels(samples: np.ndarray, rate: int, seconds: float) -> np.ndarray:
+    """Level of every part of ``seconds``, in dB of full scale."""
+    window = max(1, round(seconds * rate))
+    frames = samples[: len(samples) // window * window].reshape(-1, window).astype(np.float64)
+    return 10 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
+
+
+# --- Both cut together ------------------------------------------------------------------------------------------------
+def fitted(recording: Recording, transcript: str, name: str) -> tuple[Recording, str]:
+    """The recording called ``name`` as :func:`prepare_prompt` gives it, and its transcript without the words of what is
+    cut off at its end.
+
+    Raises :class:`AudioError` for silence, and if it cannot be told which words those are.
+    """
+    prepared = prepare_prompt(recording)
+    if not is_cut(recording):
+        return prepared, transcript
+    part = hear(prepared.samples, prepared.sample_rate, transcript)
+    if part.expected is None or not doubts(part, name):
+        # Of another language, or the transcript of the beginning already.
+        return prepared, transcript
+    last = _last_that_fits(recording, _timed_words(recording, transcript))
+    if last is None:
+        raise AudioError(_unfitting(prepared, transcript, part, name))
+    cut = prepare_prompt(_until(recording, last))
+    said = transcript[: last.place].strip()
+    note = f"{name} was cut to its first {last.until:.1f} s, and its transcript to “{_shown(said)}”."
+    return replace(cut, notes=(*cut.notes, note)), said
+
+
+@dataclass(frozen=True)
+class _TimedWord:
+    """A written word of a transcript."""
+
+    place: int
+    """Where it ends in the text."""
+    until: float
+    """Seconds where the recording can be cut after it."""
+    ends: int
+    """2 if a sentence ends with it, 1 for a clause, otherwise 0."""
+
+
+def _timed_words(recording: Recording, transcript: str) -> list[_TimedWord]:
+    """The written words with their times; none if pocketsphinx does not find them."""
+    heard = hear(recording.samples, recording.sample_rate, transcript)
+    if not heard.words or doubts(heard, ""):
+        return []
+    found = []
+    for place, count in _counted(transcript):
+        if 0 < count <= len(heard.words):
+            following = heard.words[count].start if count < len(heard.words) else recording.seconds
+            ends = next((ends for ends, mark in ((2, _SENTENCE), (1, _CLAUSE)) if mark.search(transcript[:place])), 0)
+            found.append(_TimedWord(place, (heard.words[count - 1].end + following) / 2, ends))
+    return found
+
+
+def _until(recording: Recording, word: _TimedWord) -> Recording:
+    return replace(recording, samples=recording.samples[: round(word.until * recording.sample_rate)])
+
+
+def _counted(transcript: str) -> list[tuple[int, int]]:
+    """The end of each written word, and the number of spoken ones up to it: "1999" is several."""
+    found, before, start = [], 0, 0
+    for sentence in sentences(transcript):
+        start = transcript.index(sentence, start)
+        for written in re.finditer(r"\S+", sentence):
+            count = _spoken_words(sentence[: written.end()])
+            found.append((start + written.end(), before + count))
+        before += _spoken_words(sentence)
+        start += len(sentence)
+    return found
+
+
+def _spoken_words(text: str) -> int:
+    try:
+        return len(spelled_words(_phones(text)))
+    except TextError:
+        return 0
+
+
+def _last_that_fits(recording: Recording, words: Sequence[_TimedWord]) -> _TimedWord | None:
+    """The last word up to which the rules need not cut the recording; the end of a sentence or clause if there is one
+    that is late enough."""
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_cut(_until(recording, words[middle])) else (middle + 1, high)
+    fitting = words[:low]
+    late = [one for one in fitting if 1000 * one.until >= ENOUGH]
+    return max(late or fitting[-1:], key=lambda one: (one.ends, one.until), default=None)
+
+
+def _unfitting(prepared: Recording, transcript: str, heard: Hearing, name: str) -> str:
+    """What the transcript should say, as far as its mean lengths tell."""
+    counted = _counted(transcript)
+    share = min(1.0, prepared.seconds / max(heard.expected or 0.0, prepared.seconds))
+    last = max(0, min(len(counted) - 1, round(share * len(counted)) - 1))
+    said = transcript[: counted[last][0]].strip()
+    return (
+        f"Only the first {prepared.seconds:.1f} s of the speech in {name} are used, but its transcript would take "
+        f"about {heard.expected:.0f} s. These seconds end near “{_shown(said)}”: shorten the transcript to what is "
+        f"said in them{_or_add()}."
+    )
+
+
+def _or_add() -> str:
+    return "" if installed() else f", or have it cut with the recording: {how_to_add('judge')}"
+
+
+def _shown(said: str) -> str:
+    """The first and last words of a text."""
+    words = said.split()
+    if len(words) <= 2 * SHOWN_WORDS + 1:
+        return said
+    return " ".join([*words[:SHOWN_WORDS], "…", *words[-SHOWN_WORDS:]])
