@@ -73,3 +73,6 @@ class StudyError(PlainError):
 
 class Cancelled(Exception):
     """Raised inside a job once its cancel token is set. Not an error: nothing is wrong."""
+
+    signal = 0
+    """The signal that asked for it, if the job itself has taken it."""

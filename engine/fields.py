@@ -80,7 +80,8 @@ def record(kind: type[Kind], data: object) -> Kind:
     an unknown field."""
     if not isinstance(data, Mapping):
         raise ValueError(f"{kind.__name__} must be a table of fields, not {shown(data)}")
-    kinds = _simple_kinds(kind)
+    declared: Any = kind
+    kinds = _simple_kinds(declared)
     for name, value in data.items():
         if name in kinds and not is_of(value, kinds[name]):
             raise ValueError(f"{name} must be of type {named(kinds[name])}, not {shown(value)}")

@@ -12,6 +12,7 @@ import numpy as np
 
 from engine.errors import PlainError
 from engine.front_end.markup import markup_notes
+from engine.front_end.stopping import stoppable
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice
 from engine.models.families.delivery import Delivery, Joiner
 from engine.models.families.pacing import Pace
@@ -23,6 +24,9 @@ from engine.setting.plan import Plan
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 from engine.techniques import resolve
+
+LONG_TEXT = 2000
+"""Characters of a text that takes a while to read."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,12 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         or measured."""
         network = self._network(plan, voice, setting, check, status)
         self._graphs.status = status
-        prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
+        if len(text) >= LONG_TEXT:
+            status(f"Reading {len(text):,} characters …")
+        with stoppable(check):
+            prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
+        if len(text) >= LONG_TEXT:
+            status("Synthesising …")
         notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
         return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
 
