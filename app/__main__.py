@@ -31,6 +31,7 @@ from app.shell.icons import EMBLEM
 from engine import __version__
 from engine.errors import DeviceError
 from engine.paths import resource
+from engine.reading import printable
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
 from engine.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 
@@ -188,7 +189,7 @@ def catch_exceptions(window: MainWindow) -> None:
     def tell(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
         if sys.stderr is not None:
-            sys.stderr.write(details)
+            sys.stderr.write(printable(details))
         if isValid(window):
             window.unexpected_happened.emit(f"{kind.__name__}: {error}", details)
 
@@ -216,7 +217,7 @@ def tell_qt_messages(window: MainWindow) -> None:
         if any(noise in message for noise in _NOISE):
             return
         if kind is not QtMsgType.QtDebugMsg and sys.stderr is not None:
-            sys.stderr.write(f"Qt: {message}\n")
+            sys.stderr.write(printable(f"Qt: {message}\n"))
         if isValid(window):
             window.qt_said.emit(message)
 

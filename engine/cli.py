@@ -16,15 +16,20 @@ from engine import __version__, errors, failures, files, surroundings
 from engine.commands import streams
 from engine.commands.parsing import ArgumentsError, Parser, asks_for_json
 from engine.commands.session import Session
-from engine.commands.terminal import Terminal, cancelling
+from engine.commands.terminal import Terminal, cancelling, exit_code, terminable
 from engine.errors import Cancelled, CheckpointError, PlainError
 
-CANCELLED = Cancelled.exit_code
-"""Exit code after Ctrl-C."""
+CANCELLED, TERMINATED = Cancelled.exit_code, 143
+"""Exit codes after Ctrl-C and SIGTERM, as shells have them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
+    with terminable():
+        return _answered(arguments)
+
+
+def _answered(arguments: Sequence[str] | None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     as_json = asks_for_json(arguments)
     surroundings.cap_threads()
@@ -37,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(error.usage)
         return _failed(str(error), type(error).__name__, error.exit_code, as_json)
     except (Cancelled, KeyboardInterrupt) as interruption:
-        return _failed(str(interruption) or "Cancelled.", "Cancelled", CANCELLED, as_json)
+        code = exit_code(interruption.signal if isinstance(interruption, Cancelled) else 0)
+        return _failed(str(interruption) or "Cancelled.", "Cancelled", code, as_json)
     except PlainError as error:
         sentence = str(error)
         if isinstance(error, CheckpointError) and error.candidates:
@@ -119,7 +125,7 @@ def parser(name: str = "") -> argparse.ArgumentParser:
 
 
 def _exit_codes() -> str:
-    meanings = {0: "Done.", CANCELLED: "Cancelled with Ctrl-C."}
+    meanings = {0: "Done.", CANCELLED: "Cancelled with Ctrl-C.", TERMINATED: "Cancelled by SIGTERM."}
     kinds = [PlainError, *(kind for kind in vars(errors).values() if _is_plain_error(kind) and kind is not PlainError)]
     for kind in kinds:
         meanings[kind.exit_code] = (kind.__doc__ or "").partition("\n")[0].partition(";")[0].rstrip(".") + "."

@@ -82,3 +82,5 @@ class Cancelled(Exception):
 
     exit_code = 130
     """As shells have it after Ctrl-C."""
+    signal = 0
+    """The signal that asked for it, if the job itself has taken it."""

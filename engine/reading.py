@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import reprlib
 import stat
 from collections.abc import Callable, Collection
@@ -54,6 +55,15 @@ def shown(value: object) -> str:
 def shortened(text: str, length: int = LONGEST_SHOWN) -> str:
     """The beginning of ``text``, of at most ``length`` characters."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def printable(text: str) -> str:
+    """``text`` for a terminal: what would move its cursor, colour it, or turn letters round is written out, since names
+    and texts of others may hold it. Ends of lines and tabs stay. JSON keeps its meaning."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def require_regular(path: Path | str) -> os.stat_result:

@@ -13,6 +13,7 @@ from engine.commands.output import apart, writable, writable_sound
 from engine.commands.result import Result
 from engine.commands.session import JOB, Session
 from engine.commands.technique_args import files_given, from_files, typed_technique, with_file, with_weights
+from engine.commands.terminal import exit_code as interrupted
 from engine.errors import Cancelled, SettingError
 from engine.failures import exit_code, failure, sentence
 from engine.measure.processor_time import load_line
@@ -86,6 +87,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)
     problem = "" if stopped is None else _problem(take, stopped, out)
+    code = (
+        interrupted(stopped.signal) if isinstance(stopped, Cancelled) else 0 if stopped is None else exit_code(stopped)
+    )
     notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
         "out": str(out),
@@ -100,7 +104,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         "checkpoint": model.info.fingerprint,
         "machine": take.machine,
         "profile": None if kept is None else str(kept),
-        **(failure(problem, stopped) if stopped is not None else {}),
+        **({**failure(problem, stopped), "exit_code": code} if stopped is not None else {}),
     }
     measured = take.measurements
     lines = [
@@ -115,7 +119,7 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         *(note for note in notes if note not in session.terminal.cautioned),
         *([] if kept is None else [f"Wrote the profile to {kept}."]),
     ]
-    return Result(data, "\n".join(lines), problem, 0 if stopped is None else exit_code(stopped))
+    return Result(data, "\n".join(lines), problem, code)
 
 
 def _spoken(command: Synthesise, session: Session) -> tuple[Take, Exception | None]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import Any
 
 from engine import files
 from engine.errors import PlainError
+from engine.reading import printable
 
 
 def prepare() -> None:
@@ -25,7 +27,8 @@ def prepare() -> None:
         sys.stdin, sys.stdout = sys.stdin or os.fdopen(0), sys.stdout or os.fdopen(1, "w")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         encoding = getattr(sys.stderr, "encoding", "utf-8")
-        sys.stderr = io.TextIOWrapper(_MayBeLost(), encoding, errors="backslashreplace", write_through=True)
+        lost: Any = _MayBeLost()
+        sys.stderr = Errors(lost, encoding, errors="backslashreplace", write_through=True)
     if closed:
         raise PlainError("Standard output is closed, so the result would be lost; send it to a file or /dev/null.")
 
@@ -36,6 +39,17 @@ def _fill_closed() -> None:
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(handle)
+
+
+class Errors(io.TextIOWrapper):
+    """Standard error: whoever writes to it, logging and tracebacks included, writes no control characters."""
+
+    def write(self, text: str) -> int:
+        return super().write(printable(text))
+
+    def controls(self, text: str) -> int:
+        """Write ``text`` as it is: control characters of our own."""
+        return super().write(text)
 
 
 class _MayBeLost(io.RawIOBase):
@@ -70,6 +84,7 @@ def leave_to_content() -> None:
 def show(text: str) -> None:
     """Print ``text`` on standard output. Raises :class:`PlainError` where it cannot be written, and
     :class:`BrokenPipeError` where the reader has stopped."""
+    text = printable(text)
     if _left_to_content:
         print(text, file=sys.stderr)
         return

@@ -27,6 +27,7 @@ from engine.front_end.natural.lengths import SymbolLengths, default_lengths
 from engine.front_end.natural.phonemiser import NaturalPhonemiser, NaturalText
 from engine.front_end.natural.phones import EDGE, PUNCTUATION
 from engine.front_end.natural.prosody import FRAME, Prosody
+from engine.front_end.stopping import may_stop
 from engine.front_end.timed_phone import TimedPhone
 
 MEL_FRAMES_PER_SECOND = 24000 / 256
@@ -101,6 +102,7 @@ class NaturalReader:
         whole_sentences = sentences(text)
         pieces = []
         for number, piece in enumerate(spoken):
+            may_stop()
             ended = any(one.endswith(piece) or piece.endswith(one) for one in whole_sentences)
             pieces.append(self._piece(piece, ended, speed, None if seed is None else (seed, number)))
         return tuple(pieces), whole.notes

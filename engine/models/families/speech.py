@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.errors import Cancelled, PlainError, PlugInError
 from engine.front_end.markup import markup_notes
+from engine.front_end.stopping import stoppable
 from engine.measure.processor_time import ProcessorTime, processor_time
 from engine.models.base import ModelInfo, Observer, Piece, Synthesis, Voice, caution, keep_finished_part
 from engine.models.families.delivery import Delivery, Joiner
@@ -25,6 +26,9 @@ from engine.setting.plan import Plan
 from engine.setting.setting import Setting
 from engine.setting.take import Measurements, Trace
 from engine.techniques import resolve
+
+LONG_TEXT = 2000
+"""Characters of a text that takes a while to read."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,12 @@ class Speech(ABC, Generic[AnyScript, AnySpoken]):
         or measured."""
         network = self._network(plan, voice, setting, check, status)
         self._graphs.status = status
-        prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
+        if len(text) >= LONG_TEXT:
+            status(f"Reading {len(text):,} characters …")
+        with stoppable(check):
+            prompt, prepared = self._prepare(text, voice, plan.options, check, setting.seed)
+        if len(text) >= LONG_TEXT:
+            status("Synthesising …")
         notes = (*plan.notes, *prompt.notes, *prepared.notes, *markup_notes(text, self.elements))
         return self.script(plan, network, prompt, prepared.passages, notes, setting.seed)
 

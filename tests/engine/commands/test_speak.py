@@ -272,6 +272,21 @@ def test_what_cannot_be_written_is_said_before_anything_is_loaded(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_long_text_is_cancelled_while_it_is_read(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    command = [*PARETONE, "speak", "--model", "f5-mini", "--out", str(tmp_path / "o.wav"), "--text", "7" * 4_000]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line == "Reading 4,000 characters …\n":
+                process.send_signal(number)
+                break
+        rest = process.stderr.read()
+        assert process.wait(60) == code
+    assert rest == "Cancelled.\n"
+    assert not any(tmp_path.iterdir())
+
+
 # --- What is noted of takes -------------------------------------------------------------------------------------------
 IDLE = "technique=first_block:threshold=0"
 
