@@ -185,6 +185,11 @@ LEFT_OUT = {
     "study": (f"{DECLARED}def files(): ...\nTECHNIQUE = declared(study=__name__)", "files must take 1 argument"),
     "jobs": (f"{DECLARED}TECHNIQUE = declared(jobs=(1,))", "jobs must be a tuple of Job, not tuple"),
     "artefact": (f"{DECLARED}TECHNIQUE = declared(artefact='a table')", "artefact must be of ArtefactType, or None"),
+    "profiled": (
+        f"{DECLARED}KIND = ArtefactType('setting', dict, lambda *given: {{}}, lambda *given: {{}})\n"
+        "TECHNIQUE = declared(artefact=KIND)",
+        "artefact.key is 'setting', which is another field of profiles; rename it",
+    ),
     "weights": (f"{DECLARED}TECHNIQUE = declared(weights='some')", "weights must be of Weights, or None, not 'some'"),
 }
 """Plug-ins that are found to be broken, their sources, and what is said."""
@@ -523,6 +528,25 @@ def test_the_command_line_shows_where_a_part_failed(
     said = capsys.readouterr().err
     assert "plugin_stepping.py" in said and "Traceback" in said
     assert said.rstrip().splitlines()[-1].startswith("plugin_stepping:part failed (ZeroDivisionError")
+
+
+def test_what_fails_elsewhere_is_said_to_be_the_plug_ins(
+    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wherever its code runs: here, in a bench, whose errors nobody expects."""
+    source = f"""{DECLARED}
+TECHNIQUE = declared(benches=(("slow", __name__),))
+
+def run(arguments):
+    raise LookupError("no rows")
+"""
+    written(tmp_path, "benching", source)
+    visible(tmp_path)
+    assert cli.main(["bench", "slow"]) != 0
+    last = capsys.readouterr().err.rstrip().splitlines()[-1]
+    assert (
+        "LookupError: no rows" in last and "That is in the plug-in 'benching' of plugin-benching 2.0; mend it" in last
+    )
 
 
 FAILING_LATER = f"""{DECLARED}
