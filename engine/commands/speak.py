@@ -87,9 +87,9 @@ def run(options: argparse.Namespace, session: Session) -> Result:
         Profile.of(setting, model.info, artefacts, Evidence.of(take)).save(kept)
     found = figures(take)
     problem = "" if stopped is None else _problem(take, stopped, out)
-    code = (
-        interrupted(stopped.signal) if isinstance(stopped, Cancelled) else 0 if stopped is None else exit_code(stopped)
-    )
+    code = 0
+    if stopped is not None:
+        code = interrupted(stopped.signal) if isinstance(stopped, Cancelled) else exit_code(stopped)
     notes = [*take.notes, *_on_top(options, setting), *remarks]
     data = {
         "out": str(out),

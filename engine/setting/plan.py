@@ -377,6 +377,8 @@ class MaskedPlan(Plan):
         return self.run is not None
 
 
+_ROUNDED = 1e-5
+"""Times that were computed may miss 0 and 1 by this."""
 _TARGET = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -392,7 +394,7 @@ def _fault_of_times(times: object, steps: int) -> str:
         return f"times must be a tuple of finite numbers, not {shown(times)}"
     if len(times) != steps + 1:
         return f"times has {len(times)} values, but {steps} steps have {steps + 1}"
-    if times[0] != 0 or times[-1] != 1:
+    if abs(times[0]) > _ROUNDED or abs(times[-1] - 1) > _ROUNDED:
         return f"times must go from 0 to 1, not from {times[0]:g} to {times[-1]:g}"
     for before, after in pairwise(times):
         if after <= before:

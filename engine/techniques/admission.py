@@ -35,6 +35,8 @@ RESERVED = frozenset(
     "seed setting technique text text_file trace transcript variant voice".split()
 )
 """Options of commands that also take artefacts as files."""
+PROFILE_FIELDS = frozenset({"kind", "schema", "checkpoint", "variant", "setting", "evidence"})
+"""Fields of profiles that are not artefacts; see :mod:`engine.setting.profile`."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _KNOB = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
@@ -216,6 +218,8 @@ def _faults_of_preparation(one: Technique) -> Iterator[str]:
                 yield f"artefact.{field} must be a function, not {kind_of(getattr(one.artefact, field))}"
         if not isinstance(one.artefact.key, str) or not _NAME.fullmatch(one.artefact.key):
             yield f"artefact.key must be of lower-case letters, digits and underscores, not {shown(one.artefact.key)}"
+        if one.artefact.key in PROFILE_FIELDS:
+            yield f"artefact.key is {one.artefact.key!r}, which is another field of profiles; rename it"
     if one.weights is not None:
         for field in ("all_of", "fitting", "knobs_of", "of"):
             if not callable(getattr(one.weights, field)):

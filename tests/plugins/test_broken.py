@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,9 +19,12 @@ from engine.commands.technique_args import from_files
 from engine.errors import PlugInError, SettingError
 from engine.export.targets import targets
 from engine.models import load_model
-from engine.models.base import Synthesis, run_to_completion
+from engine.models.base import SpeechModel, Synthesis, run_to_completion
 from engine.models.catalogue import MODELS, entry, voice
+from engine.models.minis.lm_mini.adapter import LmMiniSpeech
 from engine.models.silent_observer import SilentObserver
+from engine.session.commands import Prepare
+from engine.session.executor import Executor
 from engine.setting.knobs import Values
 from engine.setting.setting import Setting, UsedTechnique
 from engine.studies.running import FINISHED
@@ -28,7 +33,7 @@ from engine.techniques.admission import RESERVED
 from engine.views import views
 from tests.app.presenters import Presenter
 from tests.engine import small_omni_mini, small_speech, speaking
-from tests.engine.small_language import write_model
+from tests.engine.small_language import write_draft, write_model
 from tests.engine.small_speech import VOICE
 from tests.engine.studies.small import finished, study
 from tests.plugins.writing import DECLARED, written
@@ -185,6 +190,11 @@ LEFT_OUT = {
     "study": (f"{DECLARED}def files(): ...\nTECHNIQUE = declared(study=__name__)", "files must take 1 argument"),
     "jobs": (f"{DECLARED}TECHNIQUE = declared(jobs=(1,))", "jobs must be a tuple of Job, not tuple"),
     "artefact": (f"{DECLARED}TECHNIQUE = declared(artefact='a table')", "artefact must be of ArtefactType, or None"),
+    "profiled": (
+        f"{DECLARED}KIND = ArtefactType('setting', dict, lambda *given: {{}}, lambda *given: {{}})\n"
+        "TECHNIQUE = declared(artefact=KIND)",
+        "artefact.key is 'setting', which is another field of profiles; rename it",
+    ),
     "weights": (f"{DECLARED}TECHNIQUE = declared(weights='some')", "weights must be of Weights, or None, not 'some'"),
 }
 """Plug-ins that are found to be broken, their sources, and what is said."""
@@ -484,29 +494,72 @@ def test_a_broken_part_of_a_flow_model_is_named(name: str, tmp_path: Path, visib
     assert len(spoken(plain).samples), "the model goes on"
 
 
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory: pytest.TempPathFactory) -> LmMiniSpeech:
+    return speaking.load(write_model(tmp_path_factory.mktemp("language") / "model"))
+
+
 @pytest.mark.parametrize("name", LANGUAGE)
-def test_a_broken_part_of_a_language_model_is_named(name: str, tmp_path: Path, visible: Show) -> None:
+def test_a_broken_part_of_a_language_model_is_named(
+    name: str, tmp_path: Path, visible: Show, language_model: LmMiniSpeech
+) -> None:
     field, source, said = LANGUAGE[name]
-    (tmp_path / "site").mkdir()
-    broken_part(tmp_path / "site", "language", name, field, source)
-    visible(tmp_path / "site")
-    speech = speaking.load(write_model(tmp_path / "model"))
-    found = said_by(lambda: speaking.spoken(speech, speaking.setting(UsedTechnique(name))))
+    broken_part(tmp_path, "language", name, field, source)
+    visible(tmp_path)
+    found = said_by(lambda: speaking.spoken(language_model, speaking.setting(UsedTechnique(name))))
     assert said in found and f"mend the plug-in '{name}' of plugin-{name} 2.0." in found
-    assert len(speaking.spoken(speech, speaking.setting()).samples)
+    assert len(speaking.spoken(language_model, speaking.setting()).samples)
+
+
+def test_a_broken_rule_for_drafts_is_named(tmp_path: Path, visible: Show) -> None:
+    source = "def part(codes, rows, device):\n    return lambda drafted, proposals, checks, uniforms: None"
+    broken_part(tmp_path, "language", "ruling", "acceptance", source)
+    visible(tmp_path)
+    write_model(tmp_path / "model")
+    write_draft(tmp_path / "model", lambda weight: weight * 1.1)
+    speech = speaking.load(tmp_path / "model")
+    found = said_by(lambda: speaking.spoken(speech, speaking.setting(speaking.drafted(), UsedTechnique("ruling"))))
+    assert "gave None, but must give an engine.sampling.verification.Verification" in found
+    assert "mend the plug-in 'ruling' of plugin-ruling 2.0." in found
+
+
+def test_a_broken_job_is_named(tmp_path: Path, visible: Show) -> None:
+    source = """
+@dataclass(frozen=True)
+class Request:
+    setting: object
+
+def work(task):
+    sys.exit("enough")
+
+JOB = Job("find", "Find", f"{__name__}:Request", f"{__name__}:work", on_loaded_model=False)
+TECHNIQUE = declared(jobs=(JOB,))
+"""
+    written(tmp_path, "working", f"import sys\n{DECLARED}{source}")
+    visible(tmp_path)
+    assert not problems()
+    request = import_module("plugin_working").Request(None)
+    with pytest.raises(PlugInError, match=r"plugin_working:work failed \(SystemExit: enough, plugin_working.py line"):
+        Executor(small_speech.load).carry_out(Prepare(1, "working", request), lambda event: None, threading.Event())
+
+
+@pytest.fixture(scope="module")
+def masked_model(tmp_path_factory: pytest.TempPathFactory) -> SpeechModel:
+    folder = small_omni_mini.write_model(tmp_path_factory.mktemp("masked") / "model")
+    return load_model("omni-mini", folder=str(folder), device="cpu")
 
 
 @pytest.mark.parametrize("name", MASKED)
-def test_a_broken_part_of_a_masked_model_is_named(name: str, tmp_path: Path, visible: Show) -> None:
+def test_a_broken_part_of_a_masked_model_is_named(
+    name: str, tmp_path: Path, visible: Show, masked_model: SpeechModel
+) -> None:
     field, source, said = MASKED[name]
-    (tmp_path / "site").mkdir()
-    broken_part(tmp_path / "site", "masked", name, field, source)
-    visible(tmp_path / "site")
-    speech = load_model("omni-mini", folder=str(small_omni_mini.write_model(tmp_path / "model")), device="cpu")
+    broken_part(tmp_path, "masked", name, field, source)
+    visible(tmp_path)
     plain = Setting("omni-mini", entry("omni-mini").options_with(steps=4))
 
     def spoken(of: Setting) -> Synthesis:
-        return run_to_completion(speech.synthesise("Rice.", voice("", "omni-mini"), of, (), SilentObserver()))
+        return run_to_completion(masked_model.synthesise("Rice.", voice("", "omni-mini"), of, (), SilentObserver()))
 
     found = said_by(lambda: spoken(plain.with_technique(UsedTechnique(name))))
     assert said in found and f"mend the plug-in '{name}' of plugin-{name} 2.0." in found
@@ -523,6 +576,25 @@ def test_the_command_line_shows_where_a_part_failed(
     said = capsys.readouterr().err
     assert "plugin_stepping.py" in said and "Traceback" in said
     assert said.rstrip().splitlines()[-1].startswith("plugin_stepping:part failed (ZeroDivisionError")
+
+
+def test_what_fails_elsewhere_is_said_to_be_the_plug_ins(
+    tmp_path: Path, visible: Show, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wherever its code runs: here, in a bench, whose errors nobody expects."""
+    source = f"""{DECLARED}
+TECHNIQUE = declared(benches=(("slow", __name__),))
+
+def run(arguments):
+    raise LookupError("no rows")
+"""
+    written(tmp_path, "benching", source)
+    visible(tmp_path)
+    assert cli.main(["bench", "slow"]) != 0
+    last = capsys.readouterr().err.rstrip().splitlines()[-1]
+    assert (
+        "LookupError: no rows" in last and "That is in the plug-in 'benching' of plugin-benching 2.0; mend it" in last
+    )
 
 
 FAILING_LATER = f"""{DECLARED}

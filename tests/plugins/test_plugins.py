@@ -41,6 +41,7 @@ from tests.engine import small_speech, speaking
 from tests.engine.small_language import write_model
 from tests.engine.small_speech import VOICE, setting
 from tests.engine.studies.small import finished, study
+from tests.plugins.conftest import PACKAGES
 from tests.plugins.writing import written
 from tests.workload import workload
 
@@ -60,7 +61,7 @@ def samples(speech, of: Setting) -> np.ndarray:
     return run_to_completion(speech.synthesise("One.", VOICE, of, (), SilentObserver())).samples
 
 
-@pytest.mark.parametrize("folder", [AB, MIN_P])
+@pytest.mark.parametrize("folder", PACKAGES)
 def test_a_plug_in_is_short(folder: str) -> None:
     (source,) = (Path(__file__).parent / folder).glob("*.py")
     assert len(source.read_text(encoding="utf-8").splitlines()) <= 60
@@ -74,7 +75,7 @@ def test_the_command_line_lists_them(plugins: Path, capsys: pytest.CaptureFixtur
     assert "F5 mini" not in listed, "models are not asked for"
     assert cli.main(["models", "--json"]) == 0
     names = [one["name"] for one in json.loads(capsys.readouterr().out)["techniques"]]
-    assert names[-2:] == [AB, MIN_P], "after ours"
+    assert names[-4:] == [AB, "entropy_bound", "guidance_rescale", MIN_P], "after ours"
 
 
 def test_no_technique_is_drawn_otherwise_for_it(site: Path, visible: Callable[[Path], None]) -> None:
@@ -85,7 +86,10 @@ def test_no_technique_is_drawn_otherwise_for_it(site: Path, visible: Callable[[P
     assert ([technique_mark(name) for name in names], in_order(names)) == before
 
 
-@pytest.mark.parametrize(("name", "model_id"), [(AB, "f5-mini"), (MIN_P, "lm-mini")])
+@pytest.mark.parametrize(
+    ("name", "model_id"),
+    [(AB, "f5-mini"), (MIN_P, "lm-mini"), ("guidance_rescale", "f5-mini"), ("entropy_bound", "omni-mini")],
+)
 def test_setup_offers_it_with_its_knobs(plugins: Path, tmp_path: Path, qtbot: QtBot, name: str, model_id: str) -> None:
     presenter = Presenter(tmp_path)
     panel = SetupPanel(presenter.state, LIGHT)

@@ -43,7 +43,7 @@ TECHNIQUE = Technique(
             "bound",
             "Entropy bound",
             "Sum of the entropies of the codes that one step commits, without the greatest.",
-            default=50.0,
+            default=100.0,
             symbol="γ",
             unit="nats",
             minimum=0.0,
