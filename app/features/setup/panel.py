@@ -195,6 +195,7 @@ class SetupPanel(QWidget):
         entry = self._state.selection.entry
         self.transcript.setVisible(not entry.released_voices)
         self._add_voice.setToolTip(OWN_RELEASED if entry.released_voices else OWN)
+        self.model_choice.show_models()
         self.techniques.show_techniques()
         self._show_selection()
 
