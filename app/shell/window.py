@@ -35,9 +35,11 @@ from app.state.app_state import AppState
 from app.state.jobs import Jobs, Kind
 from app.widgets.screen_readers import announce, tell_roles
 from engine.session.commands import Command, ShutDown
-from engine.session.events import Event
+from engine.session.events import Event, JobFailed, ModelLoaded
 
 _JOIN_POLL_MILLISECONDS = 20
+_LOADING = "loading"
+"""Settings key of the model that a start loads, until it is loaded."""
 _FRAME = 12
 """Pixels that a window's frame has on each side at most; three times as many with the title above."""
 
@@ -199,9 +201,10 @@ class MainWindow(QMainWindow):
         self._show_workspace()
         self.notices.say("")
         self.state.selection.passed_over.connect(self.notices.warn)
-        self.state.selection.recall(str(settings.value("selection", "")))
+        self.state.selection.recall(str(settings.value("selection", "")), str(settings.value(_LOADING, "")))
 
     def _save(self) -> None:
+        self.settings.remove(_LOADING)
         self.settings.setValue("theme", self.theme.scheme.value)
         self.settings.setValue("geometry", self.saveGeometry())
         self.workspaces.save(self.settings)
@@ -263,6 +266,9 @@ class MainWindow(QMainWindow):
         self._engine.start()
         for presenter in self.features:
             presenter.engine_starts()
+        # Should the process end before it is loaded, for lack of memory for one, another model is next.
+        self.settings.setValue(_LOADING, self.state.selection.model_id)
+        self.settings.sync()
         self.state.loading.reload()
 
     @Slot()
@@ -289,6 +295,8 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _handle(self, event: Event) -> None:
         """First the state, then who shows it, then its end."""
+        if isinstance(event, ModelLoaded | JobFailed):
+            self.settings.remove(_LOADING)
         self.notices.record(event)
         self.status.follow(event)
         self.state.follow(event)

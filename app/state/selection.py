@@ -54,6 +54,17 @@ class _OfModel:
     """Those in use when another model was chosen, until this one is loaded again."""
 
 
+@dataclass(frozen=True)
+class NotRecalled:
+    """A model that was chosen in the last session and is not again."""
+
+    model: str
+    why: str
+    """A sentence without its stop."""
+    is_there: bool
+    """Whether its files are there."""
+
+
 class Selection(QObject):
     """The user's choices, whether or not they can be used."""
 
@@ -85,8 +96,8 @@ class Selection(QObject):
         self.own_voices: list[Voice] = []
         self.seed = 0
         self.seed_locked = True
-        self.missing: tuple[str, str] | None = None
-        """Id and folder of the model that was remembered but whose files are gone."""
+        self.not_recalled: NotRecalled | None = None
+        """The model of the last session, if another one is chosen in its place."""
         self._remembered: dict[str, RememberedModel] = {}
         """What was selected in earlier sessions, of models that were not chosen yet in this one."""
         self._models: dict[str, _OfModel] = {}
@@ -455,9 +466,9 @@ class Selection(QObject):
             {**self._remembered, **models},
         ).to_json()
 
-    def recall(self, data: str) -> None:
-        """Select what was selected when :meth:`remembered` was called; what no longer exists is passed over. Nothing
-        is loaded yet."""
+    def recall(self, data: str, unfinished: str = "") -> None:
+        """Select what was selected when :meth:`remembered` was called; what no longer exists is passed over, and so is
+        a model whose loading was ``unfinished`` when the last session ended. Nothing is loaded yet."""
         saved = Remembered.from_json(data)
         if saved is None:
             return
@@ -475,20 +486,28 @@ class Selection(QObject):
                 "Options and techniques are each model’s own from now on. Those of the last session belonged to no "
                 "model in particular, so all models begin with their defaults."
             )
-        chosen, last = self.model_id, saved.models.get(saved.model, RememberedModel())
-        self.missing = None
+        last = saved.models.get(saved.model, RememberedModel())
+        self.not_recalled = None
         if any(one.id == saved.model for one in catalogue.MODELS):
-            there = Path(last.folder).exists() if last.folder else catalogue.entry(saved.model).available
-            if there:
-                chosen = saved.model
-                self.model_folder, self.model_variant = last.folder, last.variant
-            else:
-                self.missing = saved.model, last.folder or str(catalogue.entry(saved.model).folder)
+            self.not_recalled = self._why_not_recalled(catalogue.entry(saved.model), last, unfinished)
+            if self.not_recalled is None:
+                self.model_id, self.model_folder, self.model_variant = saved.model, last.folder, last.variant
         elif saved.model:
             self.passed_over.emit(f"There is no model {saved.model} any more.")
-        self.model_id = chosen
-        self._own = self._of(chosen)
+        self._own = self._of(self.model_id)
         self.changed.emit()
+
+    def _why_not_recalled(
+        self, entry: catalogue.CatalogueEntry, last: RememberedModel, unfinished: str
+    ) -> NotRecalled | None:
+        """Why the model ``entry``, selected as ``last``, is not chosen again."""
+        if not (Path(last.folder).exists() if last.folder else entry.available):
+            why = f"{entry.title} was chosen last, but {last.folder or entry.folder} is gone"
+            return NotRecalled(entry.id, why, is_there=False)
+        if entry.id == unfinished and (entry.id, last.folder) != (self.model_id, ""):
+            why = f"{entry.title} was being loaded when the last session broke off"
+            return NotRecalled(entry.id, why, is_there=True)
+        return None
 
 
 def _permitted(

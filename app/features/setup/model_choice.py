@@ -71,14 +71,18 @@ class ModelChoice(QWidget):
         self._confirm = build.row(self.load, self.keep)
         build.fill(VBoxLayout(self), [self.box, self.note, self._official, self._confirm]).setSpacing(NEAR)
 
+    def show_models(self) -> None:
+        """Say of each model whether its weights are there."""
+        chosen = self._selection
+        for index, one in enumerate(catalogue.MODELS):
+            there = chosen.is_installed(one.id) or one.id == chosen.model_id
+            self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
+
     def show_choice(self) -> None:
         """Show the chosen model, what it lacks, and how to load it."""
         chosen = self._selection
         entry, info, other = catalogue.entry(chosen.candidate or chosen.model_id), chosen.info, bool(chosen.candidate)
         missing = other and not chosen.is_installed(entry.id)
-        for index, one in enumerate(catalogue.MODELS):
-            there = chosen.is_installed(one.id) or one.id == chosen.model_id
-            self.box.setItemText(index, one.title if there else f"{one.title} (weights not installed)")
         self.box.setCurrentIndex(self.box.findData(entry.id))
         self._official.setVisible(not entry.bundled)
         self._confirm.setVisible(other)

@@ -164,6 +164,7 @@ class SetupPanel(QWidget):
     @Slot()
     def _show_model(self) -> None:
         self.voice_choice.show_model()
+        self.model_choice.show_models()
         self.techniques.show_techniques()
         self._show_selection()
 

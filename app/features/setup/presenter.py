@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from engine.models.files.downloads import Extent
 
 
-CHOOSE_FOLDER = "Choose folder…"
+CHOOSE_FOLDER, LOAD_AGAIN = "Choose folder…", "Load again"
 
 
 class SetupPresenter(Presenter):
@@ -56,13 +56,15 @@ class SetupPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which plug-ins were left out, and why, and which model of the last session is gone."""
+        """Say which plug-ins were left out, and why, and why the last session's model is not chosen."""
         for problem in problems():
             self._notices.warn(problem)
-        if self._state.selection.missing is not None:
-            model, folder = self._state.selection.missing
-            title, instead = catalogue.entry(model).title, self._state.selection.entry.title
-            self._offer_folder(f"{title} was chosen last, but {folder} is gone; {instead} is loaded instead.", model)
+        if (left := self._state.selection.not_recalled) is not None:
+            sentence = f"{left.why}; {self._state.selection.entry.title} is loaded instead."
+            if left.is_there:
+                self._notices.ask(sentence, (LOAD_AGAIN,), lambda _: self._load(left.model))
+            else:
+                self._offer_folder(sentence, left.model)
 
     def choose_model(self, model: str) -> None:
         """Load ``model``, or show in Setup what it lacks."""

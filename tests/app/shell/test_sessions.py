@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog
@@ -15,10 +16,12 @@ from app.shell.window import MainWindow
 from app.state.jobs import Outcome
 from engine.commands import arguments, speak
 from engine.models import catalogue, load_model
+from engine.models.base import SpeechModel
 from engine.setting.setting import Setting
 from tests.app.conftest import PATIENCE_MILLISECONDS, close
 from tests.app.features.setup.test_choosing_models import choose
 from tests.app.shell.running import run
+from tests.engine import small_speech
 
 CHECKPOINT = "F5TTS_v1_Base"
 """A model that does not come with Paretone, so that its weights are in a folder of the user's."""
@@ -165,6 +168,31 @@ def test_a_window_starts_usable_where_the_weights_of_the_last_model_are_gone(
     assert "F5 mini is loaded instead" in again.notices.banner.text
     assert [one.text() for one in again.notices.banner.answers] == ["Choose folder…"]
     assert run(again, again.action.baseline, qtbot) is Outcome.FINISHED, "the window can be used"
+    close(again, qtbot)
+
+
+def test_a_model_that_a_start_ended_with_is_not_loaded_again_unasked(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = opened(make_window(), qtbot)
+    in_folder(window, tmp_path / "mine", qtbot)
+    close(window, qtbot)
+    file, kept = tmp_path / "window.ini", []
+
+    def load(*given: Any, **named: Any) -> SpeechModel:
+        kept.append(file.read_bytes())
+        return small_speech.load(*given, **named)
+
+    close(opened(make_window(load), qtbot), qtbot)
+    assert b"loading" not in file.read_bytes()
+    file.write_bytes(kept[0])  # As it is where the process ended during that.
+    again = opened(make_window(), qtbot)
+    assert again.state.selection.model_id == "f5-mini"
+    assert "was being loaded when the last session broke off" in again.notices.banner.text
+    (button,) = again.notices.banner.answers
+    with qtbot.waitSignal(again.jobs.ended, timeout=PATIENCE_MILLISECONDS):
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert (again.state.selection.model_id, again.state.selection.model_folder) == (CHECKPOINT, str(tmp_path / "mine"))
     close(again, qtbot)
 
 

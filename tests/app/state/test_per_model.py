@@ -139,7 +139,7 @@ def test_every_model_is_remembered(state: AppState, tmp_path: Path) -> None:
     load(state, OTHER, str(tmp_path))
     third, said = again(again(state)[0])
     chosen = third.selection
-    assert said == [] and chosen.missing is None
+    assert said == [] and chosen.not_recalled is None
     assert (chosen.model_id, chosen.model_folder) == (OTHER, str(tmp_path))
     assert (chosen.setting, chosen.speaker) == had[OTHER]
     for model in BUNDLED:
@@ -160,7 +160,8 @@ def test_a_model_whose_folder_is_gone_is_named_and_keeps_its_selection(state: Ap
     had = state.selection.setting
     folder.rmdir()
     found, _ = again(state)
-    assert found.selection.missing == (OTHER, str(folder))
+    left = found.selection.not_recalled
+    assert left is not None and (left.model, left.is_there) == (OTHER, False) and str(folder) in left.why
     assert (found.selection.model_id, found.selection.model_folder) == (FIRST, "")
     load(found, OTHER)
     assert found.selection.setting == had

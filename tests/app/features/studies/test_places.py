@@ -120,5 +120,5 @@ def test_models_in_folders_of_the_users_are_offered(borrowed_window: MainWindow,
     maker.reject()
     folder.rename(tmp_path / "elsewhere")
     setup = window.panels["setup"].model_choice
-    setup.show_choice()
+    setup.show_models()
     assert setup.box.itemText(index).endswith("(weights not installed)")
