@@ -59,7 +59,7 @@ class Actions(QObject):
         """By workspace, what shows it."""
         self.next_region = make("Next &region", "Focus the message, or the next part of the window", "F6")
         self.previous_region = make("Pre&vious region", "Focus the part of the window before this one", "Shift+F6")
-        self.message = make("Go to messa&ge", "Focus the message above the panels")
+        self.message = make("Go to messa&ge", "Focus the newest message")
         self.maximise = make("Ma&ximise panel", "Show the panel with the focus alone, or all again", "F11")
         self.keys = make("&Keyboard", "All shortcuts", "Ctrl+Shift+F1")
         self.first_steps = make("&First steps", "What Paretone does, in five steps", "Shift+F1")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app.features.feature import Feature, main_job, tour_stops
@@ -104,7 +104,7 @@ class MainWindow(QMainWindow):
         add_bar(self, "rail", "Workspaces", self.rail, Qt.ToolBarArea.LeftToolBarArea)
         self.regions = Regions(self)
         self.status = StatusLine(self, self.jobs)
-        self.notices = Notices(self, self.jobs, self.header.cancel)
+        self.notices = Notices(self, self.jobs)
         self.features = self._make_presenters(features, data_folder)
         VisibleMnemonics(self)
         self._menus = Menus(
@@ -211,10 +211,6 @@ class MainWindow(QMainWindow):
         self.settings.setValue("selection", self.state.selection.remembered())
         self.settings.sync()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.notices.place()
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key whose action cannot be done says why."""
         reason = self.action.why_not(QKeySequence(event.keyCombination()))
@@ -231,7 +227,6 @@ class MainWindow(QMainWindow):
         self.rail.show_current(current)
         self.header.show_figures(current.figures)
         self.setWindowTitle(f"{current.title} · Paretone")
-        self.notices.place()
 
     @property
     def _feet(self) -> tuple[QWidget, ...]:

@@ -220,8 +220,11 @@ class TourPresenter(Presenter):
 
     def _room(self) -> QRect:
         """The part of the window that the card may be in."""
-        centre = self._window.centralWidget()
-        return QRect(centre.mapTo(self._window, QPoint()), centre.size()).adjusted(6, 6, -6, -6)
+        centre, messages = self._window.centralWidget(), self._notices.banner
+        room = QRect(centre.mapTo(self._window, QPoint()), centre.size()).adjusted(6, 6, -6, -6)
+        if messages.isVisible() and messages.y() - room.top() > self.card.height():
+            room.setBottom(messages.y() - 6)
+        return room
 
     # --- The focus and Escape ----------------------------------------------------------------------------------------
     @property

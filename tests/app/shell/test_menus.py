@@ -29,7 +29,8 @@ MENUS = {
         Open e&xample|Ctrl+Alt+E, -, &Run or resume study|F5, &Pause study|Shift+F5, Cance&l|Esc, -,
         &Use setting|Ctrl+J, &Write report|Ctrl+F5, &Close study|Ctrl+W""",
     "&Help": """Take a &tour|Ctrl+F1, &First steps|Shift+F1, &Glossary|F1,
-        &Keyboard|Ctrl+Shift+F1, &Optional packages…, Check &installation…, -, &About Paretone""",
+        &Keyboard|Ctrl+Shift+F1, &Optional packages…, Check &installation…, &Messages…|Ctrl+Shift+M, -,
+        &About Paretone""",
 }
 """Entries by menu, with their shortcuts; a dash is a separator."""
 
