@@ -51,9 +51,11 @@ class SetupPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which plug-ins were left out, and why."""
-        for problem in problems():
-            self._notices.warn(problem)
+        """Say which plug-in was left out, and why; of several the first."""
+        found = problems()
+        others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
+        if found:
+            self._notices.warn(f"{found[0]}{others}")
 
     def choose_model(self, model: str) -> None:
         """Load ``model``, or show in Setup what it lacks."""
