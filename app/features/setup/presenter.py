@@ -56,9 +56,11 @@ class SetupPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which plug-ins were left out, and why, and why the last session's model is not chosen."""
-        for problem in problems():
-            self._notices.warn(problem)
+        """Say which plug-in was left out, and why, of several the first; and why the last session's model is not chosen."""
+        found = problems()
+        others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
+        if found:
+            self._notices.warn(f"{found[0]}{others}")
         if (left := self._state.selection.not_recalled) is not None:
             sentence = f"{left.why}; {self._state.selection.entry.title} is loaded instead."
             if left.is_there:

@@ -20,8 +20,7 @@ def resolve(context, knobs, plan):
         weights = context.title_in("weights")
         why = f"{weights} weights run one branch from the start" if weights else "Guidance is off"
         raise SettingError(f"{why}: there is nothing to rescale. Do without one of the two, or set a strength.")
-    part = Part.of("paretone_guidance_rescale:combining", share=float(knobs["share"]))
-    return replace(plan, combining=part)
+    return replace(plan, combining=Part.of("paretone_guidance_rescale:combining", share=float(knobs["share"])))
 
 
 def combining(combine, share):
@@ -40,7 +39,7 @@ TECHNIQUE = Technique(
     title="Guidance rescale",
     summary="Scales guided velocities back to the spread of the conditional ones, against over-saturated speech.",
     benefit="Strong guidance without its excess",
-    improves="log_mel_distance",
+    improves="word_error_rate",
     paper=Paper("Common Diffusion Noise Schedules and Sample Steps are Flawed", "arXiv 2305.08891"),
     families=("flow",),
     slot="guidance:combining",
