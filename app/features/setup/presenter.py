@@ -56,7 +56,7 @@ class SetupPresenter(Presenter):
         services.state.jobs.ended.connect(self._job_ended)
 
     def engine_starts(self) -> None:
-        """Say which plug-in was left out, and why, of several the first; and why the last session's model is not chosen."""
+        """Say which plug-in was left out, and why (of several the first), and why the last model is not chosen."""
         found = problems()
         others = f" {len(found) - 1} more: Help › Check installation… lists them." if len(found) > 1 else ""
         if found:
