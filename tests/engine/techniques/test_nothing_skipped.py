@@ -147,7 +147,8 @@ def test_language_models(tmp_path: Path) -> None:
         write_model(root)
         write_draft(root, change)
         synthesis = speaking.spoken(speaking.load(root), speaking.setting(speaking.drafted()), "Go.")
-        accepted = sum(cycle.accepted for cycle in synthesis.trace.decoding.cycles)
+        # A stop that comes at the known length is accepted of any draft, and saves nothing.
+        accepted = sum(min(cycle.accepted, len(cycle.tokens)) for cycle in synthesis.trace.decoding.cycles)
         assert [("accepted none of the drafted tokens" in note) for note in said(synthesis)] == [True] * (not accepted)
         assert (accepted > 0) == (number == 1)
 
