@@ -131,8 +131,9 @@ class Selection(QObject):
         self.info = info
         self.candidate = ""
         self._own = self._of(model)
-        if self.voice not in self.voices:
-            self.voice = next(iter(self.voices), None)
+        had, voices = self.voice, self.voices
+        # One's own may have another title or transcript by now.
+        self.voice = next((one for one in voices if had is not None and one.id == had.id), next(iter(voices), None))
         self.announce(model=True)
 
     def consider_model(self, model: str) -> None:

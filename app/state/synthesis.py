@@ -120,6 +120,8 @@ class Synthesis(QObject):
         chosen = self._selection
         if take is None or chosen.voice is None or chosen.candidate:
             return False
+        if chosen.info is not None and take.checkpoint not in ("", chosen.info.fingerprint):
+            return False
         return (take.setting, take.text, take.voice) == (setting, chosen.text, chosen.voice.id)
 
     def follow(self, event: Event) -> None:

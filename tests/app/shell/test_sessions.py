@@ -4,11 +4,12 @@ file; and each model keeps its own choices within a session."""
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
@@ -206,3 +207,20 @@ def test_a_device_that_is_gone_is_said_and_the_model_runs_on_another(
     assert (again.state.selection.model_id, again.state.selection.device_wanted) == ("f5-mini", "auto")
     assert "best device" in again.notices.banner.text
     close(again, qtbot)
+
+
+def test_options_of_an_earlier_version_are_given_up_with_a_sentence(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    earlier = {"text": "A text.", "options": {"steps": 5, "cross_fade": 0.3}, "used": {"precision": True}}
+    settings.setValue("selection", json.dumps(earlier))
+    settings.sync()
+    window = opened(make_window(), qtbot)
+    assert "all models begin with their defaults" in window.notices.banner.text
+    assert window.state.selection.baseline_setting == spoken("f5-mini")
+    assert (window.state.selection.text, window.state.selection.is_used("precision")) == ("A text.", False)
+    close(window, qtbot)
+    window = opened(make_window(), qtbot)
+    assert not window.notices.banner.isVisible(), "it is said once"
+    close(window, qtbot)

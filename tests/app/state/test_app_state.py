@@ -203,6 +203,16 @@ def test_takes_become_a_and_b_and_the_distance_is_measured(presenter: Presenter)
     assert added[1] is state.comparison.take_b
 
 
+def test_a_take_of_other_weights_is_not_the_current_baseline(presenter: Presenter) -> None:
+    state = calibrated(presenter)
+    take = presenter.take(state.selection.baseline_setting, text=state.selection.text)
+    for checkpoint, current in (("", True), (state.selection.loaded.fingerprint, True), ("a" * 64, False)):
+        state.comparison.set_a(replace(take, checkpoint=checkpoint))
+        assert state.synthesis.baseline_is_current is current
+        state.comparison.set_b(replace(take, setting=state.selection.setting, checkpoint=checkpoint))
+        assert state.synthesis.accelerated_is_current is current
+
+
 def test_no_distance_is_measured_to_what_is_not_the_baseline(presenter: Presenter) -> None:
     state = calibrated(presenter)
     fast = presenter.take(state.selection.setting, "fast")

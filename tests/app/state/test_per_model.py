@@ -16,6 +16,7 @@ from app.state.app_state import AppState
 from app.state.jobs import Jobs
 from engine.commands import arguments, speak
 from engine.models import catalogue
+from engine.models.base import Voice
 from engine.sampling.actions import SkipAction
 from engine.session.events import JobFailed, JobFinished, ModelLoaded
 from engine.setting.knobs import defaults
@@ -67,7 +68,7 @@ def contaminate(state: AppState) -> None:
     chosen.choose_voice(chosen.voices[-1].id)
 
 
-@pytest.mark.parametrize(("before", "model"), permutations(BUNDLED, 2))
+@pytest.mark.parametrize(("before", "model"), [*permutations(BUNDLED, 2)])
 def test_a_model_seen_for_the_first_time_is_what_speak_uses(state: AppState, before: str, model: str) -> None:
     load(state, before)
     contaminate(state)
@@ -88,6 +89,21 @@ def test_a_model_chosen_again_has_what_it_had(state: AppState) -> None:
         load(state, model)
         assert (chosen.setting, chosen.speaker) == had[model]
     assert chosen.text == f"{BUNDLED[-1]} speaks.", "the text is common"
+
+
+def test_a_recording_that_changed_meanwhile_is_still_the_voice(state: AppState) -> None:
+    recording = Voice("own:me.wav", "me", "/me.wav", "That is me.")
+    load(state, FIRST)
+    state.selection.add_voice(recording)
+    load(state, OTHER)
+    assert state.selection.speaker.id == "anna", "the recording is offered, and chosen for the other one alone"
+    state.selection.own_voices = [replace(recording, title="Me")]
+    load(state, FIRST)
+    assert state.selection.speaker.title == "Me"
+    load(state, OTHER)
+    state.selection.own_voices = []
+    load(state, FIRST)
+    assert state.selection.speaker.id == "anna"
 
 
 def test_text_and_seed_are_common(state: AppState) -> None:

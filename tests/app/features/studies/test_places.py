@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,15 @@ def test_a_study_runs_the_checkpoint_in_the_users_folder(
     assert (written["folder"], written["device"]) == (str(tmp_path / "mine"), "cpu")
     with Store(path.with_suffix(".study"), read_only=True) as store:
         assert store.about()["checkpoint"] == mine
+
+    # The command that runs a profile names the folder, too.
+    selection.switch("ditreducio", False)
+    window.features["export"].write(tmp_path / "my profile.json")
+    said = shlex.split(window.notices.banner.text.partition("Run it: ")[2])
+    assert said[:6] == [
+        *("paretone", "speak", "--profile", str(tmp_path / "my profile.json")),
+        *("--folder", str(tmp_path / "mine")),
+    ]
 
     # With other weights, its settings are used with a caution.
     place(window, MODEL, Path(), qtbot)
