@@ -29,13 +29,15 @@ from shiboken6 import isValid
 from app import numbers
 from app.shell.icons import EMBLEM
 from engine import __version__
-from engine.errors import DeviceError
+from engine.errors import DeviceError, PlainError
+from engine.locks import LockedError
 from engine.paths import resource
 from engine.reading import printable
 from engine.session.events import AudioReady, EngineReady, Event, ModelLoaded
 from engine.surroundings import cap_threads, leave_deleted_folder, share_one_heap
 
 if TYPE_CHECKING:
+    from app.shell.only_window import Calls
     from app.shell.window import MainWindow
 
 
@@ -75,8 +77,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     application.setWindowIcon(QIcon(str(resource("icons", f"{EMBLEM}.svg"))))
     application.setQuitOnLastWindowClosed(False)
     numbers.use_sign(QLocale().decimalPoint())
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-        return runner.run(_run(application, options))
+    with contextlib.ExitStack() as first:
+        calls = None
+        if not options.headless_tour:  # It shows no window, and takes the user's from nobody.
+            from app.shell.only_window import first_on
+
+            try:
+                calls = first.enter_context(first_on(_data(options.data), options.profile))
+            except PlainError as error:
+                print(error, file=sys.stderr if error.exit_code else sys.stdout, flush=True)
+                return error.exit_code
+        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+            return runner.run(_run(application, options, calls))
 
 
 NO_DISPLAY = (
@@ -108,9 +120,9 @@ def told_of_no_display() -> Iterator[None]:
             sys.stderr.writelines(f"Qt: {one}\n" for one in said)
 
 
-async def _run(application: QApplication, options: argparse.Namespace) -> int:
+async def _run(application: QApplication, options: argparse.Namespace, calls: Calls | None) -> int:
     with settings_file(options) as settings:
-        return await _run_window(application, options, settings)
+        return await _run_window(application, options, settings, calls)
 
 
 @contextlib.contextmanager
@@ -124,7 +136,9 @@ def settings_file(options: argparse.Namespace) -> Iterator[str]:
         yield str(Path(folder) / "window.ini")
 
 
-async def _run_window(application: QApplication, options: argparse.Namespace, settings: str) -> int:
+async def _run_window(
+    application: QApplication, options: argparse.Namespace, settings: str, calls: Calls | None
+) -> int:
     window = make_window(application, options.data, settings)
     catch_exceptions(window)
     tell_qt_messages(window)
@@ -145,11 +159,10 @@ async def _run_window(application: QApplication, options: argparse.Namespace, se
 
         window.theme.apply(Scheme(options.theme))
     if options.profile:
-        from app.features.profiles.presenter import ProfilesPresenter
-
-        profiles = window.features.find(ProfilesPresenter)
-        window.action.attempt(lambda: profiles.open(Path(options.profile)))
+        _open_profile(window, options.profile)
     window.show()
+    if calls is not None:
+        _answer(window, calls)
     code = 0
     if options.headless_tour:
         from app.shell.headless_tour import headless_tour
@@ -165,6 +178,34 @@ async def _run_window(application: QApplication, options: argparse.Namespace, se
     return code
 
 
+def _open_profile(window: MainWindow, path: str) -> None:
+    from app.features.profiles.presenter import ProfilesPresenter
+
+    profiles = window.features.find(ProfilesPresenter)
+    window.action.attempt(lambda: profiles.open(Path(path)))
+
+
+def _answer(window: MainWindow, calls: Calls) -> None:
+    """Do what later windows on the same data are asked for, until this one closes."""
+    from app.features.takes.presenter import TakesPresenter
+    from app.shell.only_window import come_to_front
+
+    def answer(profile: str) -> bool:
+        if window.closing:
+            return False
+        come_to_front(window)
+        if profile:
+            _open_profile(window, profile)
+        return True
+
+    def move(folder: Path) -> None:
+        with contextlib.suppress(OSError, LockedError):
+            calls.take(folder)
+
+    calls.answer = answer
+    window.features.find(TakesPresenter).moved.connect(move)
+
+
 KEPT_PICTURES = 2048
 """Kilobytes of pictures that Qt keeps of icons. Its own 10,240 fill up with icons that are gone, in small pieces that
 keep the memory around them from going back to the system (``resources/docs/endurance.md``)."""
@@ -174,13 +215,19 @@ def make_window(application: QApplication, data: str = "", settings: str = "") -
     """The main window on the user's data folder and settings file, or on those given."""
     from app.shell.theme import Theme
     from app.shell.window import MainWindow
-    from app.state.data_place import chosen_folder
     from engine.session.engine_thread import EngineThread
 
     QPixmapCache.setCacheLimit(KEPT_PICTURES)
-    folder = Path(data) if data else chosen_folder()
+    folder = _data(data)
     file = Path(settings) if settings else folder / "window.ini"
     return MainWindow(Theme(application), QSettings(str(file), QSettings.Format.IniFormat), folder, EngineThread)
+
+
+def _data(given: str) -> Path:
+    """The user's data folder, or that ``given``."""
+    from app.state.data_place import chosen_folder
+
+    return Path(given) if given else chosen_folder()
 
 
 def catch_exceptions(window: MainWindow) -> None:

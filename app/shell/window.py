@@ -320,6 +320,11 @@ class MainWindow(QMainWindow):
         self._refresh()
 
     # --- Closing ----------------------------------------------------------------------------------------------------
+    @property
+    def closing(self) -> bool:
+        """Whether the window is on its way out, or closed."""
+        return self._closing or self.is_closed
+
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.is_closed:
             event.accept()

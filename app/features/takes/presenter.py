@@ -40,6 +40,9 @@ class TakesPresenter(Presenter):
     takes_changed = Signal()
     """The library has takes more or fewer."""
 
+    moved = Signal(object)
+    """Takes are kept in this folder from now on, a :class:`Path`: that of the data."""
+
     def __init__(self, services: Services) -> None:
         super().__init__(services)
         state = services.state
@@ -245,6 +248,7 @@ class TakesPresenter(Presenter):
         self._opened = moved(self._opened, folder / "takes")
         self.takes.set_library(self.library)
         caution = choose_folder(folder)
+        self.moved.emit(folder)
         self._notices.clear()  # What was said of the other folder is no longer so.
         self._notices.say(
             f"Takes are kept in {folder} from now on. "
