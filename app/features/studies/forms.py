@@ -182,7 +182,7 @@ def example(knob: Knob) -> str:
     if isinstance(knob, Switch):
         return "yes, no"
     if isinstance(knob, Choice):
-        return ", ".join(knob.values)
+        return ", ".join(knob.titles or knob.values)
     if isinstance(knob, Number):
         return f"{knob.default:g}, … or a range such as {knob.default:g}..{_further(knob):g}"
     return "words"

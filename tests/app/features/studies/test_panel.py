@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
 from app.features.studies.axes import AxesEditor
@@ -248,6 +249,33 @@ def test_tab_goes_through_the_dialog_in_the_order_in_which_it_reads(qtbot: QtBot
         qtbot.keyClick(maker.focusWidget(), Qt.Key.Key_Tab)
         reached.append(maker.focusWidget())
     assert reached == expected
+
+
+def test_named_values_are_ticked_by_their_titles(qtbot: QtBot) -> None:
+    editor = AxesEditor("f5-mini")
+    qtbot.addWidget(editor)
+    editor.show()
+    editor.activateWindow()
+    qtbot.waitUntil(editor.isActiveWindow)
+    line = editor.add(Varied("multistep", "method", "unipc"))
+    qtbot.waitUntil(line.choices.isVisible)
+    shown = [one for one in editor.findChildren(QCheckBox) if one.isVisible() and one is not line.without]
+    assert [one.text() for one in shown] == ["Adams–Bashforth 2", "Predictor–corrector (after UniPC)", "STORK-2"]
+    assert not line.values.isVisible(), "no word of a file is typed"
+    assert [one.isChecked() for one in shown] == [False, True, False]
+    line.knob.setFocus()
+    qtbot.keyClick(line.knob, Qt.Key.Key_Tab)
+    assert shown[0].hasFocus()
+    qtbot.keyClick(shown[0], Qt.Key.Key_Space)
+    assert editor.varied == (Varied("multistep", "method", "ab2, unipc"),)
+    for box in shown:
+        box.setChecked(False)
+    assert editor.varied[0].text == ""
+    line.choose(Varied("steps", "steps", "5, 7"))
+    assert line.values.isVisible() and not any(one.isVisible() for one in shown)
+    assert editor.varied == (Varied("steps", "steps", "5, 7"),)
+    line.choose(Varied("", "quick_start", "yes, no"))
+    assert [box.isChecked() for _, box in line.boxes] == [True, True]
 
 
 def test_lines_of_what_is_varied_are_filled_in_by_keys_alone(qtbot: QtBot) -> None:
