@@ -26,6 +26,7 @@ from engine.setting.evidence import Evidence
 from engine.setting.knobs import Knob, Values, checked
 from engine.setting.profile_file import only, typed
 from engine.setting.setting import Setting, UsedTechnique, checked_seed
+from engine.setting.take import repeated
 from engine.techniques import conflict, foreseen, problem, resolve, technique
 from engine.techniques.base import ArtefactType, Technique
 from engine.techniques.registry import techniques
@@ -165,18 +166,30 @@ class Profile:
             raise ProfileError(f"The profile cannot be used here: {mismatch}. Use its own setting, or calibrate again.")
 
     def synthesise(
-        self, text: str, voice: Voice | str | None = None, device: str = "auto", folder: str = ""
+        self,
+        text: str,
+        voice: Voice | str | None = None,
+        device: str = "auto",
+        folder: str = "",
+        repeat: int = 0,
     ) -> Synthesis:
         """Load the model and speak ``text``: the same samples as the application gives under this setting.
 
         ``voice`` is a voice, a shipped voice's name, or ``None`` for the one the profile was measured with. ``folder``
-        holds the checkpoint if it is not where the catalogue has it. Raises :class:`engine.errors.PlainError`.
+        holds the checkpoint if it is not where the catalogue has it. With ``repeat``, the same is timed again so often:
+        the times are then medians. Raises :class:`engine.errors.PlainError`; what was finished before an error or an
+        interrupt, :func:`engine.finished_part` gives.
         """
         if not isinstance(voice, Voice):
             voice = catalogue.voice(voice, self.setting.model, folder) if voice else self.voice(folder)
         model = load_model(self.setting.model, folder=folder, variant=self.named_variant, device=device)
         self.check(model.info)
-        return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
+
+        def spoken() -> Synthesis:
+            return run_to_completion(model.synthesise(text, voice, self.setting, self.artefacts, SilentObserver()))
+
+        first = spoken()
+        return repeated(first, [spoken().measurements for _ in range(repeat)]) if repeat else first
 
     def voice(self, folder: str = "") -> Voice:
         """The voice that the profile was measured with, or the model's first where it says none. ``folder`` is the
